@@ -1,0 +1,46 @@
+"""Time, as an object that is handed in. Nothing else in the broker reads a clock."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for what is written down, monotonic time for how long things take."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, as record timestamps count them."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never goes back."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class ManualClock:
+    """A clock that stands still until a test or the simulator moves it."""
+
+    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
+        self._start_ms = now_ms
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def monotonic(self) -> float:
+        return (self._now_ms - self._start_ms) / 1000
+
+    def advance(self, ms: int) -> None:
+        """Move both clocks forward by ``ms`` milliseconds."""
+        self._now_ms += ms

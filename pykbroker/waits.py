@@ -1,0 +1,67 @@
+"""Results that come later, without an event loop.
+
+A coroutine or an asyncio future costs a task or a loop turn for every request that must wait. A Deferred is a cell:
+whoever waits leaves a callback, whoever has the result completes it, and the callback runs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Deferred(Generic[T]):
+    """A result that is set once, by ``complete`` or ``fail``."""
+
+    __slots__ = ("_callbacks", "_error", "_value", "done")
+
+    def __init__(self) -> None:
+        self.done = False
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Deferred[T]], None]] | None = None
+
+    @classmethod
+    def completed(cls, value: T) -> Deferred[T]:
+        """A Deferred that is done already."""
+        deferred: Deferred[T] = cls()
+        deferred.complete(value)
+        return deferred
+
+    @property
+    def value(self) -> T:
+        """The result. Raises the error it failed with, or RuntimeError while it is not done."""
+        if not self.done:
+            raise RuntimeError("this Deferred is not done yet")
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]  # done without an error: the value was set
+
+    def complete(self, value: T) -> None:
+        """Set the result and run the callbacks. A second call is ignored: the first answer stands."""
+        if not self.done:
+            self._value = value
+            self._finish()
+
+    def fail(self, error: BaseException) -> None:
+        """Set an error instead of a result."""
+        if not self.done:
+            self._error = error
+            self._finish()
+
+    def then(self, callback: Callable[[Deferred[T]], None]) -> None:
+        """Run ``callback(self)`` when done; at once if it is."""
+        if self.done:
+            callback(self)
+        elif self._callbacks is None:
+            self._callbacks = [callback]
+        else:
+            self._callbacks.append(callback)
+
+    def _finish(self) -> None:
+        self.done = True
+        callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
+            callback(self)

@@ -1,0 +1,58 @@
+"""Java archives that the tests, the bench and wiregen need, fetched once through Maven.
+
+Each set is a pom in ``scripts/poms/``. ``jars("kafka")`` resolves it into ``build/jars/kafka/`` and returns the
+files; a set whose pom has not changed since is not resolved again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+POMS = ROOT / "scripts" / "poms"
+JARS = ROOT / "build" / "jars"
+
+
+class JarsUnavailable(RuntimeError):
+    """Maven is missing or could not resolve a set; the message says what to do."""
+
+
+def jars(name: str) -> list[Path]:
+    """The jar files of the set ``name``, sorted. Raises JarsUnavailable with advice when they cannot be had."""
+    pom = POMS / f"{name}.xml"
+    target = JARS / name
+    stamp = target / ".resolved"
+    want = hashlib.sha256(pom.read_bytes()).hexdigest()
+    JARS.mkdir(parents=True, exist_ok=True)
+    with (JARS / f".{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may ask at once
+        if not (stamp.exists() and stamp.read_text() == want):
+            _resolve(pom, target)
+            stamp.write_text(want)
+    return sorted(target.glob("*.jar"))
+
+
+def classpath(name: str) -> str:
+    """The set ``name`` as a Java class path."""
+    return ":".join(map(str, jars(name)))
+
+
+def _resolve(pom: Path, target: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise JarsUnavailable("Maven is not installed; install it (on Debian: apt-get install maven) and try again.")
+    shutil.rmtree(target, ignore_errors=True)
+    command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={target}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode or not target.is_dir():
+        raise JarsUnavailable(f"Maven could not resolve {pom.name}; its last words:\n{done.stdout[-2000:]}")
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        print(classpath(argument))
