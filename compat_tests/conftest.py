@@ -1,0 +1,86 @@
+"""Fixtures shared by every suite: the brokers under test and names for topics and groups.
+
+A suite takes ``target``: pykbroker, or Apache Kafka with ``PYKBROKER_TARGET=kafka``. Every suite passes against both;
+a test that fails against Apache Kafka is a wrong test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.ours import Pykbroker
+from compat_tests.harness.process import BrokerProcess
+
+_KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafka, "pykbroker": Pykbroker}
+TARGET = os.environ.get("PYKBROKER_TARGET", "pykbroker")
+
+
+def _run(broker: BrokerProcess) -> Iterator[BrokerProcess]:
+    broker.start()
+    try:
+        yield broker
+    finally:
+        broker.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    """Apache Kafka, the oracle: one for the whole session, started when a test first wants it."""
+    yield from _run(ApacheKafka(tmp_path_factory.mktemp("kafka")))
+
+
+@pytest.fixture(scope="session")
+def pykbroker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pykbroker]:
+    """pykbroker with default settings: one for the whole session."""
+    yield from _run(Pykbroker(tmp_path_factory.mktemp("pykbroker")))
+
+
+@pytest.fixture(scope="session")
+def target(request: pytest.FixtureRequest) -> BrokerProcess:
+    """The broker under test, shared by the session. Tests keep to topics and groups of their own."""
+    if TARGET not in _KINDS:
+        raise pytest.UsageError(f"PYKBROKER_TARGET is {TARGET!r}; it may be one of {', '.join(_KINDS)}")
+    return request.getfixturevalue(TARGET)
+
+
+@pytest.fixture(scope="session")
+def bootstrap(target: BrokerProcess) -> str:
+    """``host:port`` of the broker under test."""
+    return target.bootstrap
+
+
+@pytest.fixture
+def start_target(tmp_path: Path) -> Iterator[Callable[..., BrokerProcess]]:
+    """Starts a broker of the kind under test for this test alone: ``start_target({"setting": "value"})``."""
+    started: list[BrokerProcess] = []
+
+    def start(settings: dict[str, str] | None = None) -> BrokerProcess:
+        broker = _KINDS[TARGET](tmp_path / f"{TARGET}-{len(started)}", settings)
+        started.append(broker)
+        broker.start()
+        return broker
+
+    yield start
+    for broker in started:
+        broker.stop()
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> Callable[..., str]:
+    """Makes a name that no other test uses, for topics, groups and clients: ``name("orders")``."""
+    test = re.sub(r"[^a-zA-Z0-9_-]+", "-", request.node.name)[:60]
+
+    def make(what: str = "t") -> str:
+        return f"{test}-{what}-{next(_numbers)}"
+
+    return make

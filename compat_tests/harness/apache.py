@@ -1,0 +1,85 @@
+"""The oracle: Apache Kafka 4.3.1 from its Maven jars, one node that is broker and KRaft controller."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import uuid
+from pathlib import Path
+
+from compat_tests.harness.java import QUICK, java_command
+from compat_tests.harness.process import BrokerFailed, BrokerProcess, answers_api_versions, free_ports
+
+_ONE_NODE = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "5",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "5",
+    "group.initial.rebalance.delay.ms": "0",
+    "broker.session.timeout.ms": "3000",  # a killed node is taken back after this long
+    "broker.heartbeat.interval.ms": "500",
+}
+
+
+class ApacheKafka(BrokerProcess):
+    """Apache Kafka 4.3.1. ``flags`` are the JVM's; the default ones start fast, the bench passes Kafka's own."""
+
+    name = "kafka"
+
+    def __init__(
+        self, folder: Path, settings: dict[str, str] | None = None, *, flags: list[str] | None = None, node_id: int = 1
+    ) -> None:
+        super().__init__(folder, settings)
+        self.node_id = node_id
+        self.flags = [*QUICK, "-Xmx700m"] if flags is None else flags
+        self.properties = folder / "server.properties"
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self.port:
+            self.port, self._controller_port = free_ports(2)
+            self._write_properties()
+        if not (self.data_dir / "meta.properties").exists():
+            self._format()
+        super().start()
+
+    def command(self) -> list[str]:
+        return [*java_command("kafka.Kafka", "kafka", flags=self.flags), str(self.properties)]
+
+    def is_ready(self) -> bool:
+        return answers_api_versions(self.host, self.port)
+
+    def _write_properties(self) -> None:
+        controller = f"{self.host}:{self._controller_port}"
+        settings = {
+            **_ONE_NODE,
+            "node.id": str(self.node_id),
+            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "controller.quorum.voters": f"{self.node_id}@{controller}",
+            "log.dirs": str(self.data_dir),
+            **self.settings,
+        }
+        self.properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+
+    def _format(self) -> None:
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if cluster_id.startswith("-"):  # would read as an option
+            cluster_id = "A" + cluster_id[1:]
+        command = [
+            *java_command("kafka.tools.StorageTool", "kafka"),
+            "format",
+            "-t",
+            cluster_id,
+            "-c",
+            str(self.properties),
+        ]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode:
+            raise BrokerFailed(f"formatting the oracle's storage failed:\n{done.stdout[-2000:]}")

@@ -1,0 +1,50 @@
+"""pykbroker itself, run as its users run it: ``python -m pykbroker serve``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from compat_tests.harness.process import BrokerProcess
+
+_READY = re.compile(rb"^pykbroker ready: (.*)$", re.MULTILINE)
+_BROKER = re.compile(r"broker (\d+) on ([^\s,:]+):(\d+)")
+
+
+class Pykbroker(BrokerProcess):
+    """One pykbroker process, which may hold several brokers. After the first start it keeps its ports."""
+
+    name = "pykbroker"
+    start_limit_s = 20.0
+
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None, *, brokers: int = 1) -> None:
+        super().__init__(folder, settings)
+        self.brokers = brokers
+        #: Node id to ``host:port`` of every broker of the process.
+        self.addresses: dict[int, str] = {}
+        self._log_start = 0
+
+    def start(self) -> None:
+        self._log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
+        super().start()
+
+    def command(self) -> list[str]:
+        command = [sys.executable, "-m", "pykbroker", "serve", "--data-dir", str(self.data_dir)]
+        command += ["--listen", f"{self.host}:{self.port}"]
+        if self.brokers > 1:
+            command += ["--brokers", str(self.brokers)]
+        for name, value in self.settings.items():
+            command += ["--set", f"{name}={value}"]
+        return command
+
+    def is_ready(self) -> bool:
+        with self.log_file.open("rb") as log:
+            log.seek(self._log_start)
+            line = _READY.search(log.read())
+        if line is None:
+            return False
+        found = _BROKER.findall(line.group(1).decode())
+        self.addresses = {int(node): f"{host}:{port}" for node, host, port in found}
+        self.port = int(found[0][2])
+        return True
