@@ -1,0 +1,222 @@
+"""The 61 bytes in front of every record batch of format 2, read and patched without touching the records behind them.
+
+    base offset 0 | length 8 | leader epoch 12 | magic 16 | CRC 17 | attributes 21 | last offset delta 23
+    | base timestamp 27 | max timestamp 35 | producer id 43 | producer epoch 51 | base sequence 53 | record count 57
+
+The CRC-32C covers everything from the attributes on, so base offset and leader epoch may change without it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+import crc32c
+
+from wire.compression import Compression, compression_of
+from wire.errors import WireError
+from wire.primitives import Buffer
+
+HEADER_SIZE = 61
+LOG_OVERHEAD = 12
+"""Bytes of base offset and length, which the length field does not count."""
+MAGIC = 2
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_LEADER_EPOCH = -1
+NO_TIMESTAMP = -1
+
+TIMESTAMP_TYPE_BIT = 0x08
+TRANSACTIONAL_BIT = 0x10
+CONTROL_BIT = 0x20
+DELETE_HORIZON_BIT = 0x40
+
+CRC_AT = 17
+ATTRIBUTES_AT = 21
+_MAX_TIMESTAMP_AT = 35
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_unpack_header = _HEADER.unpack_from
+_INT64 = struct.Struct(">q")
+_INT32 = struct.Struct(">i")
+_CRC = struct.Struct(">I")
+_unpack_crc = _CRC.unpack_from
+_ATTRIBUTES = struct.Struct(">h")
+
+
+class TimestampType(IntEnum):
+    """Who set the timestamps of a batch: the producer, or the broker when it appended."""
+
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class UnsupportedMagicError(WireError):
+    """A batch of the formats 0 or 1 that Kafka wrote before 0.11, or of one that does not exist yet."""
+
+    def __init__(self, magic: int) -> None:
+        super().__init__(f"record batch of format {magic}; only format {MAGIC} is supported")
+        self.magic = magic
+
+
+@dataclass(slots=True)
+class BatchHeader:
+    """The header's fields in their order. Timestamps are milliseconds since 1970, lengths are bytes."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch, header included."""
+        return self.batch_length + LOG_OVERHEAD
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence number of the last record; sequences wrap from 2**31 - 1 to 0 (KIP-98)."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+
+    @property
+    def compression(self) -> Compression:
+        """The codec of the records. Raises WireError for a number that no codec has."""
+        return compression_of(self.attributes)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        log_append = self.attributes & TIMESTAMP_TYPE_BIT
+        return TimestampType.LOG_APPEND_TIME if log_append else TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        """Whether the base timestamp says when tombstones in the batch may go (KIP-534)."""
+        return bool(self.attributes & DELETE_HORIZON_BIT)
+
+    @property
+    def has_producer_id(self) -> bool:
+        return self.producer_id > NO_PRODUCER_ID
+
+
+def read_batch_header(buf: Buffer, pos: int = 0) -> BatchHeader:
+    """The header of the batch at ``pos``; whether the whole batch is in ``buf`` is not looked at, nor its CRC.
+
+    Raises WireError when fewer than 61 bytes remain or the length is too small for a batch, and its subclass
+    UnsupportedMagicError for any other format than 2.
+    """
+    try:
+        header = BatchHeader(*_unpack_header(buf, pos))
+    except struct.error:
+        if len(buf) - pos > CRC_AT - 1 and buf[pos + CRC_AT - 1] != MAGIC:  # formats 0 and 1 have shorter headers
+            raise UnsupportedMagicError(_signed_byte(buf[pos + CRC_AT - 1])) from None
+        raise WireError(f"a batch header takes {HEADER_SIZE} bytes and {len(buf) - pos} remain") from None
+    if header.magic != MAGIC:
+        raise UnsupportedMagicError(header.magic)
+    if header.batch_length < HEADER_SIZE - LOG_OVERHEAD:
+        raise WireError(f"a batch length of {header.batch_length} is less than its header")
+    return header
+
+
+def batch_crc_ok(buf: Buffer, pos: int, size: int) -> bool:
+    """Whether the CRC-32C in the header of the batch ``buf[pos:pos + size]`` fits its content."""
+    (stored,) = _unpack_crc(buf, pos + CRC_AT)
+    return bool(crc32c.crc32c(memoryview(buf)[pos + ATTRIBUTES_AT : pos + size]) == stored)
+
+
+def iter_batches(buf: Buffer, pos: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of each batch in ``buf``. Raises WireError at one that is malformed or incomplete."""
+    end = len(buf)
+    while pos < end:
+        header = read_batch_header(buf, pos)
+        size = header.size
+        if size > end - pos:
+            raise WireError(f"a batch of {size} bytes where {end - pos} remain")
+        yield pos, header
+        pos += size
+
+
+def patch_batch(buf: bytearray | memoryview, pos: int, base_offset: int, leader_epoch: int) -> None:
+    """Give the batch at ``pos`` its place in the log, in place. The CRC stays right: it does not cover these fields."""
+    _INT64.pack_into(buf, pos, base_offset)
+    _INT32.pack_into(buf, pos + LOG_OVERHEAD, leader_epoch)
+
+
+def patch_timestamps(
+    buf: bytearray | memoryview, pos: int, size: int, timestamp_type: TimestampType, max_timestamp: int
+) -> None:
+    """Set timestamp type and max timestamp of the batch ``buf[pos:pos + size]`` in place, and its CRC.
+
+    With LOG_APPEND_TIME readers take the max timestamp as that of every record, compressed or not.
+    """
+    (attributes,) = _ATTRIBUTES.unpack_from(buf, pos + ATTRIBUTES_AT)
+    attributes &= ~TIMESTAMP_TYPE_BIT
+    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+        attributes |= TIMESTAMP_TYPE_BIT
+    _ATTRIBUTES.pack_into(buf, pos + ATTRIBUTES_AT, attributes)
+    _INT64.pack_into(buf, pos + _MAX_TIMESTAMP_AT, max_timestamp)
+    write_crc(buf, pos, size)
+
+
+def write_batch_header(buf: bytearray | memoryview, pos: int, header: BatchHeader) -> None:
+    """Write every field of ``header`` at ``pos`` as it stands, then the CRC of the batch, whose bytes must be there.
+
+    ``header.crc`` is ignored. Raises WireError when a field does not fit.
+    """
+    try:
+        _HEADER.pack_into(
+            buf,
+            pos,
+            header.base_offset,
+            header.batch_length,
+            header.partition_leader_epoch,
+            header.magic,
+            0,
+            header.attributes,
+            header.last_offset_delta,
+            header.base_timestamp,
+            header.max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            header.record_count,
+        )
+    except struct.error as error:
+        raise WireError(f"a batch header field is out of range: {error}") from None
+    write_crc(buf, pos, header.size)
+
+
+def write_crc(buf: bytearray | memoryview, pos: int, size: int) -> None:
+    """Compute and store the CRC-32C of the batch ``buf[pos:pos + size]``."""
+    with memoryview(buf) as view:
+        _CRC.pack_into(buf, pos + CRC_AT, crc32c.crc32c(view[pos + ATTRIBUTES_AT : pos + size]))
+
+
+def _signed_byte(value: int) -> int:
+    return value - 256 if value > 127 else value

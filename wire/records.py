@@ -1,0 +1,322 @@
+"""Record batches of format 2: a 61-byte header, then records that are compressed together.
+
+The header, which is all that the hot path reads, has a file of its own (``batch_header``) and is offered here too.
+A record is: length varint | attributes int8 | timestamp delta varlong | offset delta varint | key | value | headers,
+with zigzag varints (KIP-98, KIP-82).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from wire.batch_header import (
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    TimestampType,
+    UnsupportedMagicError,
+    batch_crc_ok,
+    iter_batches,
+    patch_batch,
+    patch_timestamps,
+    read_batch_header,
+    write_batch_header,
+)
+from wire.compression import DEFAULT_MAX_BYTES, Compression, compress, decompress
+from wire.errors import WireError
+from wire.primitives import Buffer
+
+__all__ = [
+    "HEADER_SIZE",
+    "LOG_OVERHEAD",
+    "MAGIC",
+    "NO_LEADER_EPOCH",
+    "NO_OFFSET",
+    "NO_PRODUCER_EPOCH",
+    "NO_PRODUCER_ID",
+    "NO_SEQUENCE",
+    "NO_TIMESTAMP",
+    "BatchHeader",
+    "Compression",
+    "Header",
+    "Record",
+    "TimestampType",
+    "UnsupportedMagicError",
+    "batch_crc_ok",
+    "decode_records",
+    "encode_batch",
+    "iter_batches",
+    "patch_batch",
+    "patch_timestamps",
+    "read_batch_header",
+    "write_batch_header",
+]
+
+NO_OFFSET = -1
+_INT32_MAX = 2**31 - 1
+_INT64_MIN = -(2**63)
+_INT64_MAX = 2**63 - 1
+
+Header = tuple[str, bytes | None]
+
+
+@dataclass(slots=True)
+class Record:
+    """One record. ``timestamp`` is in milliseconds since 1970; a header's key that is not UTF-8 keeps its bytes as
+    surrogate escapes. Without an ``offset``, ``encode_batch`` gives a record the one after its predecessor's.
+    """
+
+    offset: int = NO_OFFSET
+    timestamp: int = NO_TIMESTAMP
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Sequence[Header] = field(default=())
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def decode_records(
+    batch: Buffer, *, header: BatchHeader | None = None, max_bytes: int = DEFAULT_MAX_BYTES
+) -> list[Record]:
+    """The records of one whole batch; ``header`` is read from it when not given. The CRC is not checked.
+
+    Raises WireError when the batch is malformed, holds other than its declared number of records, or holds more than
+    ``max_bytes`` decompressed.
+    """
+    if header is None:
+        header = read_batch_header(batch)
+    if header.size != len(batch):
+        raise WireError(f"the batch says it has {header.size} bytes and has {len(batch)}")
+    count = header.record_count
+    if count < 0:
+        raise WireError(f"a batch of {count} records")
+    payload = memoryview(batch)[HEADER_SIZE:]
+    if count == 0 and not payload:
+        return []
+    data = decompress(header.compression, payload, max_bytes)
+    if count > len(data) // _SMALLEST_RECORD:
+        raise WireError(f"a batch of {count} records in {len(data)} bytes")
+    fixed = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    try:
+        records, end = _read_records(data, count, header.base_offset, header.base_timestamp, fixed)
+    except IndexError:
+        raise WireError("the records end too early") from None
+    if end != len(data):
+        raise WireError(f"{len(data) - end} bytes remain after the last of {count} records")
+    return records
+
+
+_SMALLEST_RECORD = 7  # length, attributes, two deltas, key length, value length, header count: one byte each
+
+
+def _read_records(
+    data: bytes, count: int, base_offset: int, base_timestamp: int, fixed_timestamp: int | None
+) -> tuple[list[Record], int]:
+    """Straight-line on purpose: one-byte varints, which most are, are read in place; (n >> 1) ^ -(n & 1) unzigzags."""
+    pos = 0
+    records: list[Record] = []
+    add = records.append
+    for _ in range(count):
+        if (length := data[pos]) < 128:
+            pos += 1
+        else:
+            length, pos = _read_uvarint(data, pos)
+        end = pos + ((length >> 1) ^ -(length & 1))
+        pos += 1  # the attributes of a record have no meaning yet
+        if (delta := data[pos]) < 128:
+            pos += 1
+        else:
+            delta, pos = _read_uvarint(data, pos, 64)
+        timestamp = base_timestamp + ((delta >> 1) ^ -(delta & 1))
+        if not _INT64_MIN <= timestamp <= _INT64_MAX:
+            raise WireError("a record's timestamp does not fit 64 bits")
+        if (delta := data[pos]) < 128:
+            pos += 1
+        else:
+            delta, pos = _read_uvarint(data, pos)
+        offset = base_offset + ((delta >> 1) ^ -(delta & 1))
+
+        if (size := data[pos]) < 128:
+            pos += 1
+        else:
+            size, pos = _read_uvarint(data, pos)
+        key = None
+        if not size & 1:
+            key = data[pos : pos + (size >> 1)]
+            pos += size >> 1
+        if (size := data[pos]) < 128:
+            pos += 1
+        else:
+            size, pos = _read_uvarint(data, pos)
+        value = None
+        if not size & 1:
+            value = data[pos : pos + (size >> 1)]
+            pos += size >> 1
+
+        headers: Sequence[Header] = ()
+        if data[pos] == 0:
+            pos += 1
+        else:
+            headers, pos = _read_headers(data, pos, end)
+        if pos != end:
+            raise WireError(f"a record ends {abs(end - pos)} bytes {'early' if pos < end else 'late'}")
+        add(Record(offset, timestamp if fixed_timestamp is None else fixed_timestamp, key, value, headers))
+    return records, pos
+
+
+def _read_headers(data: bytes, pos: int, end: int) -> tuple[tuple[Header, ...], int]:
+    count, pos = _read_varint(data, pos)
+    if not 0 <= count <= end - pos:
+        raise WireError(f"{count} record headers where {end - pos} bytes remain")
+    headers: list[Header] = []
+    for _ in range(count):
+        size, pos = _read_varint(data, pos)
+        if not 0 <= size <= end - pos:
+            raise WireError(f"a header key of {size} bytes where {end - pos} remain")
+        key = data[pos : pos + size].decode("utf-8", "surrogateescape")
+        pos += size
+        size, pos = _read_varint(data, pos)
+        value = None
+        if size >= 0:
+            value = data[pos : pos + size]
+            pos += size
+        headers.append((key, value))
+    return tuple(headers), pos
+
+
+def _read_varint(data: bytes, pos: int) -> tuple[int, int]:
+    value, pos = _read_uvarint(data, pos)
+    return (value >> 1) ^ -(value & 1), pos
+
+
+def _read_uvarint(data: bytes, pos: int, bits: int = 32) -> tuple[int, int]:
+    """The varint before zigzag is undone, and the position after it. Excess bits of its last byte are dropped."""
+    value = 0
+    for shift in range(0, bits, 7):
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value & ((1 << bits) - 1), pos
+    raise WireError(f"a varint is longer than {bits} bits")
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def encode_batch(
+    records: Iterable[Record],
+    *,
+    base_offset: int = 0,
+    last_offset: int | None = None,
+    compression: Compression = Compression.NONE,
+    level: int | None = None,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    max_timestamp: int | None = None,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    transactional: bool = False,
+    control: bool = False,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    delete_horizon: int | None = None,
+) -> bytes:
+    """One batch of the given records, in order of their offsets. An empty one keeps only what its header says.
+
+    ``last_offset`` is the last record's where not given (compaction keeps that of the batch before), ``max_timestamp``
+    the records' largest (with LOG_APPEND_TIME give the time of the append), ``level`` the codec's default.
+    ``delete_horizon``: when tombstones may go, in milliseconds since 1970 (KIP-534). Raises WireError when something
+    does not fit its field.
+    """
+    records = list(records)
+    base_timestamp = records[0].timestamp if records else NO_TIMESTAMP if max_timestamp is None else max_timestamp
+    if delete_horizon is not None:
+        base_timestamp = delete_horizon
+    if max_timestamp is None:
+        max_timestamp = max((record.timestamp for record in records), default=base_timestamp)
+    plain, last_delta = _write_records(records, base_offset, base_timestamp)
+    if last_offset is not None:
+        last_delta = last_offset - base_offset
+    payload = compress(compression, plain, level) if compression and records else plain
+    attributes = compression if records else Compression.NONE
+    header = BatchHeader(
+        base_offset=base_offset,
+        batch_length=HEADER_SIZE - LOG_OVERHEAD + len(payload),
+        partition_leader_epoch=leader_epoch,
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes
+        | (TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+        | (TRANSACTIONAL_BIT if transactional else 0)
+        | (CONTROL_BIT if control else 0)
+        | (DELETE_HORIZON_BIT if delete_horizon is not None else 0),
+        last_offset_delta=last_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
+    )
+    batch = bytearray(HEADER_SIZE)
+    batch += payload
+    write_batch_header(batch, 0, header)
+    return bytes(batch)
+
+
+def _write_records(records: list[Record], base_offset: int, base_timestamp: int) -> tuple[bytearray, int]:
+    """The records one after the other, and the last one's offset delta."""
+    out = bytearray()
+    delta = -1
+    for record in records:
+        previous = delta
+        delta = previous + 1 if record.offset == NO_OFFSET else record.offset - base_offset
+        if not previous < delta <= _INT32_MAX:
+            raise WireError(f"offset {record.offset} cannot follow {base_offset + previous} in one batch")
+        body = bytearray(1)
+        _write_varint(body, record.timestamp - base_timestamp)
+        _write_varint(body, delta)
+        _write_bytes(body, record.key)
+        _write_bytes(body, record.value)
+        _write_varint(body, len(record.headers))
+        for key, value in record.headers:
+            _write_bytes(body, _header_key(key))
+            _write_bytes(body, value)
+        _write_varint(out, len(body))
+        out += body
+    return out, max(delta, 0)
+
+
+def _header_key(key: str) -> bytes:
+    try:
+        return key.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise WireError(f"header key {key!r} is not text: {error}") from None
+
+
+def _write_bytes(out: bytearray, data: bytes | None) -> None:
+    if data is None:
+        out.append(1)  # a length of -1
+        return
+    _write_varint(out, len(data))
+    out += data
+
+
+def _write_varint(out: bytearray, value: int) -> None:
+    value = value << 1 if value >= 0 else ~(value << 1)
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
