@@ -1,0 +1,40 @@
+"""One Spark session for all of these tests; a folder and fresh topics for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from compat_tests.spark.kafka_source import KafkaSource
+from compat_tests.spark.session import start_session
+from compat_tests.spark.topics import Topics
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # PySpark leaves the sockets it collects rows from to the garbage collector.
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    session = start_session(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def topics(bootstrap: str) -> Topics:
+    return Topics(bootstrap)
+
+
+@pytest.fixture(scope="session")
+def source(spark: SparkSession, bootstrap: str) -> KafkaSource:
+    return KafkaSource(spark, bootstrap)
