@@ -1,0 +1,11 @@
+"""Settings of a client metrics subscription (KIP-714)."""
+
+from pykbroker.config.definitions.words import INT, LIST, MEDIUM
+from pykbroker.config.rules import UniqueList
+from pykbroker.config.setting import Setting, table
+
+CLIENT_METRICS_SETTINGS = table(
+    Setting("interval.ms", INT, 300_000, MEDIUM),
+    Setting("match", LIST, (), MEDIUM, UniqueList()),
+    Setting("metrics", LIST, (), MEDIUM, UniqueList()),
+)

@@ -1,0 +1,45 @@
+"""Settings of nodes, roles and the metadata quorum."""
+
+from pykbroker.config.definitions.words import BOOLEAN, HIGH, INT, LIST, LONG, LOW, MAX_LONG, MEDIUM, STRING
+from pykbroker.config.rules import UniqueList, at_least, quorum_bootstrap_servers, quorum_voters
+from pykbroker.config.setting import REQUIRED, Setting, table
+
+QUORUM = table(
+    Setting("broker.heartbeat.interval.ms", INT, 2000, MEDIUM),
+    Setting("broker.id", INT, -1, HIGH),
+    Setting("broker.session.timeout.ms", INT, 9000, MEDIUM),
+    Setting("controller.listener.names", LIST, REQUIRED, HIGH, UniqueList(empty=False)),
+    Setting("controller.performance.always.log.threshold.ms", LONG, 2000, MEDIUM, at_least(0), internal=True),
+    Setting("controller.performance.sample.period.ms", LONG, 60_000, MEDIUM, at_least(100), internal=True),
+    Setting("controller.quorum.append.linger.ms", INT, 25, MEDIUM, at_least(0)),
+    Setting("controller.quorum.auto.join.enable", BOOLEAN, False, LOW),
+    Setting("controller.quorum.bootstrap.servers", LIST, (), HIGH, quorum_bootstrap_servers),
+    Setting("controller.quorum.election.backoff.max.ms", INT, 1000, HIGH, at_least(0)),
+    Setting("controller.quorum.election.timeout.ms", INT, 1000, HIGH, at_least(0)),
+    Setting("controller.quorum.fetch.max.bytes", INT, 1_048_576, LOW, at_least(1)),
+    Setting("controller.quorum.fetch.snapshot.max.bytes", INT, 1_048_576, LOW, at_least(1)),
+    Setting("controller.quorum.fetch.timeout.ms", INT, 2000, HIGH, at_least(0)),
+    Setting("controller.quorum.request.timeout.ms", INT, 2000, MEDIUM, at_least(0)),
+    Setting("controller.quorum.retry.backoff.ms", INT, 20, LOW, at_least(0)),
+    Setting("controller.quorum.voters", LIST, (), HIGH, quorum_voters),
+    Setting("controller.quota.window.num", INT, 11, LOW, at_least(1)),
+    Setting("controller.quota.window.size.seconds", INT, 1, LOW, at_least(1)),
+    Setting("controller.socket.timeout.ms", INT, 30_000, MEDIUM),
+    Setting("initial.broker.registration.timeout.ms", INT, 60_000, MEDIUM),
+    Setting("internal.metadata.delete.delay.millis", LONG, 60_000, LOW, internal=True),
+    Setting("internal.metadata.log.segment.bytes", INT, None, LOW, internal=True),
+    Setting("internal.metadata.max.batch.size.in.bytes", INT, 8_388_608, LOW, internal=True),
+    Setting("metadata.log.dir", STRING, None, HIGH),
+    Setting("metadata.log.max.record.bytes.between.snapshots", LONG, 20_971_520, HIGH, at_least(1)),
+    Setting("metadata.log.max.snapshot.interval.ms", LONG, 3_600_000, HIGH, at_least(0)),
+    Setting("metadata.log.segment.bytes", INT, 1_073_741_824, HIGH, at_least(8_388_608)),
+    Setting("metadata.log.segment.ms", LONG, 604_800_000, HIGH),
+    Setting("metadata.max.idle.interval.ms", INT, 500, LOW, at_least(0)),
+    Setting("metadata.max.retention.bytes", LONG, 104_857_600, HIGH),
+    Setting("metadata.max.retention.ms", LONG, 604_800_000, HIGH),
+    Setting("node.id", INT, REQUIRED, HIGH, at_least(0)),
+    Setting("process.roles", LIST, REQUIRED, HIGH, UniqueList("broker", "controller", empty=False)),
+    Setting("server.max.startup.time.ms", LONG, MAX_LONG, MEDIUM, at_least(0), internal=True),
+    Setting("unstable.api.versions.enable", BOOLEAN, False, HIGH, internal=True),
+    Setting("unstable.feature.versions.enable", BOOLEAN, False, HIGH, internal=True),
+)

@@ -1,0 +1,49 @@
+"""Settings of a topic. A topic that does not set one takes the broker's (see ``topic_synonyms``)."""
+
+from pykbroker.config.definitions.words import BOOLEAN, CLUSTER_WIDE, DOUBLE, INT, LIST, LONG, MAX_LONG, MEDIUM, STRING
+from pykbroker.config.rules import UniqueList, at_least, between, gzip_level, one_of, throttled_replicas
+from pykbroker.config.setting import Setting, table
+
+TOPIC_SETTINGS = table(
+    Setting("cleanup.policy", LIST, ("delete",), MEDIUM, UniqueList("compact", "delete")),
+    Setting("compression.gzip.level", INT, -1, MEDIUM, gzip_level, CLUSTER_WIDE),
+    Setting("compression.lz4.level", INT, 9, MEDIUM, between(1, 17), CLUSTER_WIDE),
+    Setting(
+        "compression.type",
+        STRING,
+        "producer",
+        MEDIUM,
+        one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+        CLUSTER_WIDE,
+    ),
+    Setting("compression.zstd.level", INT, 3, MEDIUM, between(-131_072, 22), CLUSTER_WIDE),
+    Setting("delete.retention.ms", LONG, 86_400_000, MEDIUM, at_least(0)),
+    Setting("file.delete.delay.ms", LONG, 60_000, MEDIUM, at_least(0)),
+    Setting("flush.messages", LONG, MAX_LONG, MEDIUM, at_least(1)),
+    Setting("flush.ms", LONG, MAX_LONG, MEDIUM, at_least(0)),
+    Setting("follower.replication.throttled.replicas", LIST, (), MEDIUM, throttled_replicas),
+    Setting("index.interval.bytes", INT, 4096, MEDIUM, at_least(0)),
+    Setting("internal.segment.bytes", INT, None, MEDIUM, internal=True),
+    Setting("leader.replication.throttled.replicas", LIST, (), MEDIUM, throttled_replicas),
+    Setting("local.retention.bytes", LONG, -2, MEDIUM, at_least(-2)),
+    Setting("local.retention.ms", LONG, -2, MEDIUM, at_least(-2)),
+    Setting("max.compaction.lag.ms", LONG, MAX_LONG, MEDIUM, at_least(1)),
+    Setting("max.message.bytes", INT, 1_048_588, MEDIUM, at_least(0)),
+    Setting("message.timestamp.after.max.ms", LONG, 3_600_000, MEDIUM, at_least(0)),
+    Setting("message.timestamp.before.max.ms", LONG, MAX_LONG, MEDIUM, at_least(0)),
+    Setting("message.timestamp.type", STRING, "CreateTime", MEDIUM, one_of("CreateTime", "LogAppendTime")),
+    Setting("min.cleanable.dirty.ratio", DOUBLE, 0.5, MEDIUM, between(0, 1)),
+    Setting("min.compaction.lag.ms", LONG, 0, MEDIUM, at_least(0)),
+    Setting("min.insync.replicas", INT, 1, MEDIUM, at_least(1), CLUSTER_WIDE),
+    Setting("preallocate", BOOLEAN, False, MEDIUM),
+    Setting("remote.log.copy.disable", BOOLEAN, False, MEDIUM),
+    Setting("remote.log.delete.on.disable", BOOLEAN, False, MEDIUM),
+    Setting("remote.storage.enable", BOOLEAN, False, MEDIUM),
+    Setting("retention.bytes", LONG, -1, MEDIUM),
+    Setting("retention.ms", LONG, 604_800_000, MEDIUM, at_least(-1)),
+    Setting("segment.bytes", INT, 1_073_741_824, MEDIUM, at_least(1_048_576)),
+    Setting("segment.index.bytes", INT, 10_485_760, MEDIUM, at_least(4)),
+    Setting("segment.jitter.ms", LONG, 0, MEDIUM, at_least(0)),
+    Setting("segment.ms", LONG, 604_800_000, MEDIUM, at_least(1)),
+    Setting("unclean.leader.election.enable", BOOLEAN, False, MEDIUM, None, CLUSTER_WIDE),
+)

@@ -1,0 +1,76 @@
+"""Listeners as settings write them: ``NAME://host:port``, and which security protocol a name stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from pykbroker.config.setting import ConfigError
+
+SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+_ENTRY: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
+
+
+class Listener(NamedTuple):
+    """One entry. ``host`` is None for every address of the machine (an empty host in the setting)."""
+
+    name: str
+    security_protocol: str
+    host: str | None
+    port: int
+
+
+def protocol_map(text: str) -> dict[str, str]:
+    """``listener.security.protocol.map`` as listener name to protocol. Raises ConfigError."""
+    setting = "listener.security.protocol.map"
+    protocols: dict[str, str] = {}
+    for entry in filter(None, (entry.strip() for entry in text.split(","))):
+        name, colon, protocol = entry.rpartition(":")
+        if not colon or protocol not in SECURITY_PROTOCOLS:
+            raise ConfigError(
+                f"Invalid value {entry} for configuration {setting}: "
+                f"each entry must be NAME:PROTOCOL with one of {', '.join(SECURITY_PROTOCOLS)}",
+            )
+        protocols[name.strip().upper()] = protocol
+    return protocols
+
+
+def parse_listeners(setting: str, entries: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
+    """The entries of ``listeners`` or ``advertised.listeners``. Raises ConfigError, naming ``setting``."""
+    listeners = [_parse(setting, entry, protocols) for entry in entries]
+    if len({listener.name for listener in listeners}) < len(listeners):
+        raise ConfigError(f"Each listener must have a different name, {setting}: {', '.join(entries)}")
+    return listeners
+
+
+def _parse(setting: str, entry: str, protocols: Mapping[str, str]) -> Listener:
+    found = _ENTRY.fullmatch(entry)
+    if found is None:
+        raise ConfigError(
+            f"Invalid value {entry} for configuration {setting}: a listener is written NAME://HOST:PORT, "
+            "with an empty host for every address",
+        )
+    name, host, port = found[1].upper(), found[2] or None, int(found[3])
+    if name not in protocols:
+        raise ConfigError(
+            f"Invalid value {entry} for configuration {setting}: no security protocol is defined for listener {name}; "
+            "add it to listener.security.protocol.map",
+        )
+    if not -1 <= port <= 65535:
+        raise ConfigError(f"Invalid value {entry} for configuration {setting}: a port is a number from 0 to 65535")
+    return Listener(name, protocols[name], host, port)
+
+
+def check_ports(listeners: Iterable[Listener]) -> None:
+    """No two listeners on one address and port; port 0 (any free one) may repeat. Raises ConfigError."""
+    taken: dict[int, list[Listener]] = {}
+    for listener in listeners:
+        if listener.port != 0:
+            taken.setdefault(listener.port, []).append(listener)
+    for port, sharing in taken.items():
+        families = [":" in listener.host if listener.host else None for listener in sharing]
+        if len(sharing) > 1 and sorted(map(str, families)) != ["False", "True"]:  # IPv4 beside IPv6 is allowed
+            names = ", ".join(listener.name for listener in sharing)
+            raise ConfigError(f"Each listener must have a different port: {names} are all on port {port}")

@@ -1,0 +1,66 @@
+r"""Reading Java's ``.properties`` text, the form of ``server.properties``.
+
+A natural line ends at LF, CR or CR LF; an odd number of backslashes at its end continues it, and the blanks that open
+the next line are dropped. ``#`` or ``!`` as first character makes a comment (which cannot be continued). A key ends at
+the first unescaped ``=``, ``:`` or blank. ``\t \n \r \f \uXXXX`` are escapes; before any other character the backslash
+falls away. Of a key given twice the last value counts. (Source: java.util.Properties.load.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_BLANKS: Final = " \t\f"
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.|$)", re.DOTALL)
+_LETTERS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_KEY: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+
+
+class PropertiesError(ValueError):
+    """Text that is not in the form of a .properties file."""
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    r"""Keys and values of ``text`` in the order of their first mention. Raises PropertiesError on a bad ``\u`` escape."""
+    entries: dict[str, str] = {}
+    for line in _logical_lines(text):
+        found = _KEY.fullmatch(line)
+        assert found is not None  # the pattern takes every string
+        entries[_unescape(found[1])] = _unescape(found[2])
+    return entries
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines with continuations joined; comments and empty lines are left out."""
+    pending: str | None = None
+    for natural in _LINE_END.split(text):
+        line = natural.lstrip(_BLANKS)
+        if not pending and (not line or line[0] in "#!"):
+            continue
+        joined = (pending or "") + line
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            pending = joined[:-1]
+            continue
+        pending = None
+        yield joined
+    if pending:
+        yield pending
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(found: re.Match[str]) -> str:
+    escape = found[1]
+    if escape == "u":
+        raise PropertiesError(f"{found.string!r}: a \\u escape needs four hexadecimal digits")
+    if len(escape) > 1:
+        return chr(int(escape[1:], 16))
+    return _LETTERS.get(escape, escape)

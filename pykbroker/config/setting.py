@@ -1,0 +1,182 @@
+"""One setting: its name, type, default and rule, and how its text becomes a value.
+
+Parsing follows Java's, because a file that Apache Kafka accepts must mean the same here: numbers take a leading plus,
+doubles a trailing ``f`` or ``d``, lists are split at commas with the space around them dropped.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from enum import Enum, IntEnum
+from typing import Any, Final, NamedTuple
+
+
+class ConfigError(ValueError):
+    """A value a setting does not take. The text is the one Kafka gives: it names the setting and what is allowed."""
+
+
+def invalid(name: str, value: object, why: str) -> ConfigError:
+    """The error for ``value``, in Kafka's wording."""
+    return ConfigError(f"Invalid value {text_of(value)} for configuration {name}: {why}")
+
+
+class Type(IntEnum):
+    """Types of values. The numbers are those of DescribeConfigs (KIP-569)."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class Importance(Enum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Update(Enum):
+    """Whether a running broker takes a new value, and from which resource (KIP-226)."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+class Required(Enum):
+    """The default of a setting that has none."""
+
+    REQUIRED = 0
+
+
+REQUIRED: Final = Required.REQUIRED
+
+Rule = Callable[[str, Any], None]
+"""Takes a setting's name and parsed value; raises ConfigError."""
+
+
+class Setting(NamedTuple):
+    """A definition. ``default`` is a parsed value (lists are tuples), None for "not set", or REQUIRED."""
+
+    name: str
+    type: Type
+    default: Any
+    importance: Importance
+    rule: Rule | None = None
+    update: Update = Update.READ_ONLY
+    internal: bool = False
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the value must never leave the broker."""
+        return self.type is Type.PASSWORD
+
+    def parse(self, text: str | None) -> Any:
+        """The value that ``text`` stands for. Raises ConfigError when it has none or the rule forbids it."""
+        value = None if text is None else _PARSERS[self.type](self.name, text)
+        if self.rule is not None:
+            if isinstance(value, tuple) and getattr(self.rule, "unique", False):
+                value = tuple(dict.fromkeys(value))
+            self.rule(self.name, value)
+        return value
+
+
+def table(*settings: Setting) -> dict[str, Setting]:
+    """The settings by name, in the order given."""
+    return {setting.name: setting for setting in settings}
+
+
+def text_of(value: object) -> str:
+    """A parsed value as Kafka writes it in messages. None is ``null``; lists in brackets."""
+    if value is None:
+        return "null"
+    if isinstance(value, tuple):
+        return f"[{', '.join(value)}]"
+    return value_text(value) or ""
+
+
+def value_text(value: object) -> str | None:
+    """A parsed value as DescribeConfigs shows it, and as it could be parsed again. None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _java_double(value)
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value)
+
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_DOUBLE = re.compile(r"([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?")
+_COMMA = re.compile(r"\s*,\s*")
+
+
+def _integer(kind: Type, bits: int) -> Callable[[str, str], int]:
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+
+    def parse(name: str, text: str) -> int:
+        stripped = text.strip()
+        if _INTEGER.fullmatch(stripped) and low <= (value := int(stripped)) <= high:
+            return value
+        raise invalid(name, stripped, f"Not a number of type {kind.name}")
+
+    return parse
+
+
+def _double(name: str, text: str) -> float:
+    stripped = text.strip()
+    if found := _DOUBLE.fullmatch(stripped):
+        return float(found[1])
+    raise invalid(name, stripped, "Not a number of type DOUBLE")
+
+
+def _boolean(name: str, text: str) -> bool:
+    stripped = text.strip()
+    lowered = stripped.lower()
+    if lowered in ("true", "false"):
+        return lowered == "true"
+    raise invalid(name, stripped, "Expected value to be either true or false")
+
+
+def _list(_name: str, text: str) -> tuple[str, ...]:
+    stripped = text.strip()
+    return tuple(_COMMA.split(stripped)) if stripped else ()
+
+
+def _string(_name: str, text: str) -> str:
+    return text.strip()
+
+
+_PARSERS: Final[dict[Type, Callable[[str, str], Any]]] = {
+    Type.BOOLEAN: _boolean,
+    Type.STRING: _string,
+    Type.INT: _integer(Type.INT, 32),
+    Type.SHORT: _integer(Type.SHORT, 16),
+    Type.LONG: _integer(Type.LONG, 64),
+    Type.DOUBLE: _double,
+    Type.LIST: _list,
+    Type.CLASS: _string,  # a Java class cannot be looked for here
+    Type.PASSWORD: _string,
+}
+
+
+def _java_double(value: float) -> str:
+    """The text of Java's ``Double.toString``: scientific outside [0.001, 10,000,000), always with a fraction."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    shortest = next(text for digits in range(1, 18) if float(text := f"{value:.{digits}e}") == value)
+    mantissa, exponent = shortest.split("e")
+    return f"{mantissa}E{int(exponent)}"
