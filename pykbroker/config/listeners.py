@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from pykbroker.config.setting import ConfigError
+from pykbroker.config.setting import ConfigError, invalid
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+DEFAULT_PROTOCOLS: Final = {name: name for name in SECURITY_PROTOCOLS}
 
 _ENTRY: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
@@ -29,9 +30,8 @@ def protocol_map(text: str) -> dict[str, str]:
     for entry in filter(None, (entry.strip() for entry in text.split(","))):
         name, colon, protocol = entry.rpartition(":")
         if not colon or protocol not in SECURITY_PROTOCOLS:
-            raise ConfigError(
-                f"Invalid value {entry} for configuration {setting}: "
-                f"each entry must be NAME:PROTOCOL with one of {', '.join(SECURITY_PROTOCOLS)}",
+            raise invalid(
+                setting, entry, f"each entry must be NAME:PROTOCOL with one of {', '.join(SECURITY_PROTOCOLS)}"
             )
         protocols[name.strip().upper()] = protocol
     return protocols
@@ -39,27 +39,26 @@ def protocol_map(text: str) -> dict[str, str]:
 
 def parse_listeners(setting: str, entries: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
     """The entries of ``listeners`` or ``advertised.listeners``. Raises ConfigError, naming ``setting``."""
-    listeners = [_parse(setting, entry, protocols) for entry in entries]
+    listeners = [parse_listener(entry, protocols, setting) for entry in entries]
     if len({listener.name for listener in listeners}) < len(listeners):
         raise ConfigError(f"Each listener must have a different name, {setting}: {', '.join(entries)}")
     return listeners
 
 
-def _parse(setting: str, entry: str, protocols: Mapping[str, str]) -> Listener:
-    found = _ENTRY.fullmatch(entry)
+def parse_listener(text: str, protocols: Mapping[str, str] = DEFAULT_PROTOCOLS, setting: str = "listeners") -> Listener:
+    """One entry, ``NAME://host:port``. Raises ConfigError, naming ``setting``."""
+    found = _ENTRY.fullmatch(text)
     if found is None:
-        raise ConfigError(
-            f"Invalid value {entry} for configuration {setting}: a listener is written NAME://HOST:PORT, "
-            "with an empty host for every address",
-        )
+        raise invalid(setting, text, "a listener is written NAME://HOST:PORT, with an empty host for every address")
     name, host, port = found[1].upper(), found[2] or None, int(found[3])
     if name not in protocols:
-        raise ConfigError(
-            f"Invalid value {entry} for configuration {setting}: no security protocol is defined for listener {name}; "
-            "add it to listener.security.protocol.map",
+        raise invalid(
+            setting,
+            text,
+            f"no security protocol is defined for listener {name}; add it to listener.security.protocol.map",
         )
-    if not -1 <= port <= 65535:
-        raise ConfigError(f"Invalid value {entry} for configuration {setting}: a port is a number from 0 to 65535")
+    if not 0 <= port <= 65535:
+        raise invalid(setting, text, "a port is a number from 0 to 65535")
     return Listener(name, protocols[name], host, port)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
@@ -31,6 +32,14 @@ def parse_properties(text: str) -> dict[str, str]:
         assert found is not None  # the pattern takes every string
         entries[_unescape(found[1])] = _unescape(found[2])
     return entries
+
+
+def load(path: Path) -> dict[str, str]:
+    """The file ``path``, read as UTF-8. Raises OSError when it cannot be read, PropertiesError when it is no such text."""
+    try:
+        return parse_properties(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise PropertiesError(f"{path}: {error}") from error
 
 
 def _logical_lines(text: str) -> Iterator[str]:

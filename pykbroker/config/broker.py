@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.config.differences import OUR_DEFAULTS
 from pykbroker.config.listeners import Listener, check_ports, parse_listeners, protocol_map
-from pykbroker.config.properties import parse_properties
 from pykbroker.config.setting import REQUIRED, ConfigError, invalid
 from pykbroker.config.topic_synonyms import TOPIC_SYNONYMS
 
@@ -119,6 +118,12 @@ class BrokerConfig:
                 return max(scaled, -1) if name == "retention.ms" else scaled
         return TOPIC_SETTINGS[name].default
 
+    def effective_topic_settings(self, overrides: Mapping[str, str]) -> dict[str, Any]:
+        """Every setting of a topic that overrides some. Overrides were checked when they were made."""
+        return self.topic_defaults() | {
+            name: TOPIC_SETTINGS[name].parse(text) for name, text in overrides.items() if name in TOPIC_SETTINGS
+        }
+
     # -- settings altered at run time
 
     def apply_dynamic(self, cluster_default: Mapping[str, str], this_broker: Mapping[str, str]) -> None:
@@ -179,20 +184,6 @@ class BrokerConfig:
             raise ConfigError(
                 f"inter.broker.listener.name is {self.inter_broker_listener_name}, which listeners does not name"
             )
-
-
-def read_config(text: str, assignments: Iterable[str] = ()) -> BrokerConfig:
-    """The configuration of a ``server.properties`` text with ``NAME=VALUE`` assignments of the command line over it.
-
-    Raises ConfigError on a bad value or an assignment without ``=``, PropertiesError on text that is no properties file.
-    """
-    properties = parse_properties(text)
-    for assignment in assignments:
-        name, equals, value = assignment.partition("=")
-        if not equals or not name.strip():
-            raise ConfigError(f"{assignment!r} is not an assignment: write NAME=VALUE, as in log.retention.hours=24")
-        properties[name.strip()] = value.strip()
-    return BrokerConfig(properties)
 
 
 def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
