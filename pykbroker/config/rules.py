@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
-from pykbroker.config.setting import ConfigError, Rule, invalid
+from pykbroker.config.setting import ConfigError, Rule, invalid, text_of
 
 
 def at_least(low: int) -> Rule:
@@ -89,13 +89,10 @@ def non_empty(name: str, value: Any) -> None:
         raise invalid(name, value, "String must be non-empty")
 
 
-_REPLICA = re.compile(r"\d+:\d+")
-
-
 def throttled_replicas(name: str, value: Any) -> None:
     """``*`` or a list of partition:broker pairs."""
     pairs = [entry for entry in value or () if entry]
-    if value is None or (value != ("*",) and not all(map(_REPLICA.fullmatch, pairs))):
+    if value is None or (value != ("*",) and not all(re.fullmatch(r"\d+:\d+", pair) for pair in pairs)):
         form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
         raise invalid(
             name, value, f"{name} must be the literal '*' or a list of replicas in the following format: {form}"
@@ -126,24 +123,17 @@ def quorum_bootstrap_servers(name: str, value: Any) -> None:
 
 def share_offset_reset(name: str, value: Any) -> None:
     """Where a share group starts: latest, earliest, or so long before now (KIP-932)."""
-    if value in ("latest", "earliest") or _is_duration(value):
+    if value in ("latest", "earliest") or (value is not None and re.fullmatch(_DURATION, value)):
         return
     raise invalid(
         name,
         value,
-        "Invalid value `"
-        + str(value)
-        + "` for configuration "
-        + name
-        + ". The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
+        f"Invalid value `{text_of(value)}` for configuration {name}. "
+        "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
     )
 
 
-_DURATION = re.compile(r"by_duration:P(?=.)(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d{1,9})?S)?)?")
-
-
-def _is_duration(value: Any) -> bool:
-    return isinstance(value, str) and _DURATION.fullmatch(value) is not None
+_DURATION: Final = r"by_duration:(?i:P(?=.)(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d{1,9})?S)?)?)"
 
 
 def _listed(name: str, value: Any) -> tuple[str, ...]:

@@ -115,17 +115,13 @@ def value_text(value: object) -> str | None:
     return str(value)
 
 
-_INTEGER = re.compile(r"[+-]?\d+")
-_DOUBLE = re.compile(r"([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?")
-_COMMA = re.compile(r"\s*,\s*")
-
-
 def _integer(kind: Type, bits: int) -> Callable[[str, str], int]:
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
 
     def parse(name: str, text: str) -> int:
         stripped = text.strip()
-        if _INTEGER.fullmatch(stripped) and low <= (value := int(stripped)) <= high:
+        digits = stripped[1:] if stripped.startswith(("+", "-")) else stripped
+        if digits.isdecimal() and low <= (value := int(stripped)) <= high:
             return value
         raise invalid(name, stripped, f"Not a number of type {kind.name}")
 
@@ -134,7 +130,7 @@ def _integer(kind: Type, bits: int) -> Callable[[str, str], int]:
 
 def _double(name: str, text: str) -> float:
     stripped = text.strip()
-    if found := _DOUBLE.fullmatch(stripped):
+    if found := re.fullmatch(r"([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?", stripped):
         return float(found[1])
     raise invalid(name, stripped, "Not a number of type DOUBLE")
 
@@ -149,7 +145,7 @@ def _boolean(name: str, text: str) -> bool:
 
 def _list(_name: str, text: str) -> tuple[str, ...]:
     stripped = text.strip()
-    return tuple(_COMMA.split(stripped)) if stripped else ()
+    return tuple(entry.strip() for entry in stripped.split(",")) if stripped else ()
 
 
 def _string(_name: str, text: str) -> str:
