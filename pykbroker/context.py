@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pykbroker.connection import Connection
 
 
 @dataclass(slots=True)
@@ -16,4 +20,4 @@ class RequestContext:
     client_host: str
     listener: str
     principal: str
-    connection_id: int = 0
+    connection: Connection | None = None

@@ -15,6 +15,8 @@ from pykbroker.clock import Clock
 
 log = logging.getLogger(__name__)
 
+_SWEEP_FLOOR = 64
+
 
 class Timer:
     """A deadline that can be cancelled. Compares by deadline, then by order of setting."""
@@ -51,7 +53,7 @@ class Timers:
         self._clock = clock
         self._heap: list[Timer] = []
         self._sequence = 0
-        self._cancelled_guess = 0
+        self._sweep_at = _SWEEP_FLOOR
         #: Called with a deadline (monotonic seconds) that is now the earliest one.
         self.wake: Callable[[float], None] | None = None
 
@@ -62,7 +64,7 @@ class Timers:
         heapq.heappush(self._heap, timer)
         if self._heap[0] is timer and self.wake is not None:
             self.wake(timer.deadline)
-        if len(self._heap) > 64 and len(self._heap) > 2 * self._cancelled_guess:
+        if len(self._heap) > self._sweep_at:
             self._sweep()
         return timer
 
@@ -85,8 +87,8 @@ class Timers:
                 log.exception("A timer's callback failed; the others go on")
 
     def _sweep(self) -> None:
-        """Drop cancelled timers once they may be half of the heap: memory stays bounded by the live ones."""
+        """Drop cancelled timers when the heap has doubled since the last sweep: memory stays bounded by the live ones."""
         live = [timer for timer in self._heap if not timer.cancelled]
         heapq.heapify(live)
         self._heap[:] = live
-        self._cancelled_guess = max(len(live), 32)
+        self._sweep_at = max(2 * len(live), _SWEEP_FLOOR)

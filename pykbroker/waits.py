@@ -6,8 +6,11 @@ whoever waits leaves a callback, whoever has the result completes it, and the ca
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -39,6 +42,11 @@ class Deferred(Generic[T]):
             raise self._error
         return self._value  # type: ignore[return-value]  # done without an error: the value was set
 
+    @property
+    def has_callbacks(self) -> bool:
+        """True while somebody waits for it."""
+        return self._callbacks is not None
+
     def complete(self, value: T) -> None:
         """Set the result and run the callbacks. A second call is ignored: the first answer stands."""
         if not self.done:
@@ -65,3 +73,31 @@ class Deferred(Generic[T]):
         callbacks, self._callbacks = self._callbacks, None
         for callback in callbacks or ():
             callback(self)
+
+
+class WakeQueue:
+    """Callbacks to run at the end of the current turn, each at most once however often it is asked for.
+
+    A produce of many batches wakes a waiting fetch many times; it should look once, after the last of them, and the
+    producer's own answer should leave first. The shell sets ``schedule`` to something like the loop's call_soon.
+    """
+
+    def __init__(self) -> None:
+        self._queue: dict[Callable[[], None], None] = {}
+        #: Called with ``run`` when the queue turns non-empty.
+        self.schedule: Callable[[Callable[[], None]], object] | None = None
+
+    def add(self, callback: Callable[[], None]) -> None:
+        """Run ``callback`` at the end of this turn."""
+        if not self._queue and self.schedule is not None:
+            self.schedule(self.run)
+        self._queue[callback] = None
+
+    def run(self) -> None:
+        """Run what is queued now; what these add is left for the next turn."""
+        queue, self._queue = self._queue, {}
+        for callback in queue:
+            try:
+                callback()
+            except Exception:
+                log.exception("A waiting request failed when it was woken; the others go on")

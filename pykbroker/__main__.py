@@ -1,0 +1,27 @@
+"""``python -m pykbroker COMMAND``. `serve` is on a path of its own, so that starting a broker imports nothing else."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command named first on the command line; exits with its status."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["serve"]:
+        from pykbroker.cli.serve import main as serve  # noqa: PLC0415 - start-up counts
+
+        sys.exit(serve(arguments[1:]))
+    try:
+        from pykbroker.cli.app import main as app  # noqa: PLC0415 - start-up counts
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        sys.exit(
+            f"The commands besides `serve` need the package {error.name}; install them with: pip install 'pykbroker[cli]'"
+        )
+    sys.exit(app(arguments))
+
+
+if __name__ == "__main__":
+    main()

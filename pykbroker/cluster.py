@@ -1,0 +1,219 @@
+"""What the brokers of one process share: the store, the metadata, the coordinators, time.
+
+The cluster owns the partitions. It follows the metadata image: a new partition is here (and its log can be opened)
+before anybody is told of its topic, a deleted one is gone before its deletion is answered.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from pykbroker.broker import Broker
+from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from pykbroker.partition import Partition
+from pykbroker.storage.config import LogConfig
+from pykbroker.timers import Timers
+from pykbroker.waits import Deferred, WakeQueue
+from wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.clock import Clock
+    from pykbroker.config.broker import BrokerConfig
+    from pykbroker.groups.coordinator import GroupCoordinator
+    from pykbroker.metadata.controller import Controller
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import Endpoint, MetadataImage
+    from pykbroker.storage.manager import LogManager
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Node(NamedTuple):
+    """A live broker as clients of one listener see it."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class Cluster:
+    """See the module."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        logs: LogManager,
+        metadata: Controller,
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        self.config = config
+        self.logs = logs
+        self.metadata = metadata
+        self.clock = clock
+        self.random = rng
+        self.timers = Timers(clock)
+        self.wake_queue = WakeQueue()
+        #: Runs a function elsewhere and completes with its result; the shell replaces it by a thread pool.
+        self.offload: Callable[..., Deferred[Any]] = run_inline
+        self.brokers: dict[int, Broker] = {}
+        self._groups: GroupCoordinator | None = None
+        self._partitions: dict[tuple[str, int], Partition] = {}
+        self._partitions_by_id: dict[tuple[bytes, int], Partition] = {}
+        self._commits: dict[Partition, Deferred[None]] = {}
+        self._load(metadata.image)
+        metadata.subscribe(self._follow)
+
+    # ---- brokers -----------------------------------------------------------------------------------------------------
+
+    def add_broker(self, node_id: int, endpoints: list[Endpoint]) -> Broker:
+        """A broker of this process, registered in the metadata log so that clients find it."""
+        broker = self.brokers[node_id] = Broker(self, node_id, endpoints)
+        self.metadata.register_broker(node_id, endpoints, rack=broker.rack)
+        return broker
+
+    def nodes(self, listener: str) -> list[Node]:
+        """The live brokers that have the listener, by id."""
+        return [
+            Node(broker.id, endpoint.host, endpoint.port, broker.rack)
+            for broker in self.metadata.image.active_brokers()
+            if (endpoint := broker.endpoints.get(listener)) is not None
+        ]
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        """The group coordinator; made on first use, since not every client has a group."""
+        if self._groups is None:
+            from pykbroker.groups.coordinator import GroupCoordinator  # noqa: PLC0415 - start-up counts
+
+            self._groups = GroupCoordinator(self)
+        return self._groups
+
+    # ---- partitions ----------------------------------------------------------------------------------------------------
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        return self._partitions.get((topic, index))
+
+    def partition_by_id(self, topic_id: bytes, index: int) -> Partition | None:
+        return self._partitions_by_id.get((topic_id, index))
+
+    def partitions(self) -> Iterator[Partition]:
+        """All partitions, in no particular order."""
+        return iter(self._partitions.values())
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of the topic with this id; None when there is none."""
+        topic = self.metadata.image.topic_by_id(topic_id)
+        return None if topic is None else topic.name
+
+    def auto_create(self, topic: str) -> bool:
+        """Create an unknown topic where auto.create.topics.enable allows; True when it is there afterwards."""
+        if topic in self.metadata.image.topics:
+            return True
+        if not self.config["auto.create.topics.enable"]:
+            return False
+        return self.metadata.auto_create([topic]).get(topic) is None
+
+    def open_log(self, partition: Partition) -> Any:
+        """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        return self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
+
+    def _log_config(self, topic: str) -> LogConfig:
+        overrides = self.metadata.image.topic_config(topic)
+        return LogConfig.from_settings(self.config.effective_topic_settings(overrides))
+
+    # ---- following the metadata ------------------------------------------------------------------------------------------
+
+    def _load(self, image: MetadataImage) -> None:
+        for topic in image.topics.values():
+            for state in topic.in_order():
+                self._add(Partition(self, topic.name, topic.id, state))
+
+    def _add(self, partition: Partition) -> None:
+        self._partitions[partition.topic, partition.index] = partition
+        self._partitions_by_id[partition.topic_id, partition.index] = partition
+
+    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        for topic in delta.deleted_topics:
+            for index in range(len(topic.partitions)):
+                self._remove(topic.name, topic.id, index)
+        for change in delta.partitions:
+            partition = self._partitions_by_id.get((change.topic.id, change.after.index))
+            if partition is not None:
+                partition.apply(change.after)
+            elif change.topic.id in image.topics_by_id:
+                self._add(Partition(self, change.topic.name, change.topic.id, change.after))
+        for kind, name in delta.configs:
+            if kind == TOPIC_RESOURCE and name in image.topics:
+                self._reconfigure(name)
+            elif kind == BROKER_RESOURCE:
+                self._reconfigure_all()
+
+    def _remove(self, topic: str, topic_id: bytes, index: int) -> None:
+        partition = self._partitions_by_id.pop((topic_id, index), None)
+        if partition is None:
+            return
+        if self._partitions.get((topic, index)) is partition:
+            del self._partitions[topic, index]
+        partition.mark_deleted()
+        try:
+            self.logs.delete(topic, topic_id, index)
+        except KafkaError:
+            log.exception("The files of %s-%d could not be removed; they go at the next start", topic, index)
+
+    def _reconfigure(self, topic: str) -> None:
+        config = self._log_config(topic)
+        for index in range(len(self.metadata.image.topics[topic].partitions)):
+            partition = self._partitions.get((topic, index))
+            if partition is not None and partition.opened_log is not None:
+                partition.opened_log.update_config(config)
+
+    def _reconfigure_all(self) -> None:
+        for topic in self.metadata.image.topics:
+            self._reconfigure(topic)
+
+    # ---- durability ------------------------------------------------------------------------------------------------------
+
+    def group_commit(self, partition: Partition) -> Deferred[None]:
+        """Completes when everything appended to the partition so far is synced; many callers share one sync.
+
+        A caller that arrives while a sync runs waits for the next one, which begins when this one ends.
+        """
+        waiting = self._commits.get(partition)
+        if waiting is None:
+            waiting = self._commits[partition] = Deferred()
+            self.wake_queue.add(lambda: self._sync(partition))
+        return waiting
+
+    def _sync(self, partition: Partition) -> None:
+        waiting = self._commits[partition]
+        following: Deferred[None] = Deferred()
+        self._commits[partition] = following
+
+        def synced(flushed: Deferred[None]) -> None:
+            if following.has_callbacks:
+                self._sync(partition)
+            else:
+                del self._commits[partition]
+            try:
+                waiting.complete(flushed.value)
+            except BaseException as error:  # noqa: BLE001 - handed on to those who wait
+                waiting.fail(error)
+
+        self.offload(partition.log.flush).then(synced)
+
+
+def run_inline(function: Callable[..., T], *args: Any) -> Deferred[T]:
+    """Run a function here and now; what simulation and tests use in place of threads."""
+    deferred: Deferred[T] = Deferred()
+    try:
+        deferred.complete(function(*args))
+    except Exception as error:  # noqa: BLE001 - the caller looks at the Deferred
+        deferred.fail(error)
+    return deferred

@@ -1,0 +1,53 @@
+"""ApiVersions (key 18), versions 0 to 4; any later version is answered in version 0 with error 35 (KIP-511).
+
+The answer is computed from dispatch's table. Client software name and version are checked from version 3 on. Supported
+and finalized features (KIP-584) come from version 3 on; a feature whose lowest level is 0 is shown from version 4 on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pykbroker.dispatch import SUPPORTED
+from pykbroker.metadata.features import SUPPORTED_RANGES
+from wire.errors import ErrorCode
+from wire.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey, SupportedFeatureKey
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.api_versions import ApiVersionsRequest
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
+    if request is None:
+        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_api_keys())
+    if ctx.api_version >= 3:
+        names = (request.client_software_name, request.client_software_version)
+        if not all(map(_SOFTWARE.fullmatch, names)):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        if ctx.connection is not None:
+            ctx.connection.client_software = names
+    image = broker.cluster.metadata.image
+    return ApiVersionsResponse(
+        api_keys=_api_keys(),
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            for name, (low, high) in SUPPORTED_RANGES.items()
+            if low > 0 or ctx.api_version >= 4
+        ],
+        finalized_features_epoch=image.offset,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in image.features.items()
+        ],
+    )
+
+
+def _api_keys() -> list[ApiVersion]:
+    return [
+        ApiVersion(api_key=int(api.key), min_version=api.listed_min, max_version=api.max_version) for api in SUPPORTED
+    ]

@@ -1,0 +1,56 @@
+"""DeleteRecords (key 21), versions 0 to 2 (KIP-107): move a partition's log start; -1 means up to the high watermark.
+
+A topic whose cleanup.policy lacks `delete` refuses (POLICY_VIOLATION), as Apache Kafka does. Internal topics may be
+trimmed only with the same policy rule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest
+
+_TO_HIGH_WATERMARK = -1
+
+
+def handle(broker: Broker, ctx: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name, partitions=[_delete(broker, topic.name, asked) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _delete(broker: Broker, topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+    result = DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=-1)
+    partition = broker.cluster.partition(topic, asked.partition_index)
+    try:
+        if partition is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.leader != broker.node_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        log = partition.log
+        if not log.config.delete:
+            raise KafkaError(ErrorCode.POLICY_VIOLATION)
+        upto = partition.high_watermark if asked.offset == _TO_HIGH_WATERMARK else asked.offset
+        if not 0 <= upto <= partition.high_watermark:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        log.delete_records_before(upto)
+        partition.tell_changed()
+        result.low_watermark = log.log_start_offset
+    except KafkaError as error:
+        result.error_code = error.code
+    return result

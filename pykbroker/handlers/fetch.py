@@ -1,0 +1,332 @@
+"""Fetch (key 1), versions 4 to 18.
+
+Sessions (KIP-227), long poll with min bytes and max wait, isolation levels, topic ids from version 13 (KIP-516), the
+current leader in errors from version 16 (KIP-951). At least one whole batch is returned whatever the size limits say
+(KIP-74), and only whole batches are. Divergence by last_fetched_epoch from version 12 (KIP-595).
+
+Left out: fetches by followers (replicas of one process share the store), rack-aware replica choice (KIP-392), and
+down-conversion, which Apache Kafka 4 dropped too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pykbroker.fetch_sessions import FetchItem, Watcher, requested
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.fetch_sessions import FetchSession
+    from pykbroker.partition import Partition
+    from pykbroker.storage.log import ReadPlan
+    from wire.messages.fetch import FetchRequest
+
+_READ_COMMITTED = 1
+
+
+def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
+    version = ctx.api_version
+    try:
+        session = broker.fetch_sessions.begin(request, version)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code)
+    return _Fetch(broker, ctx, request, session).run()
+
+
+def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchResponse:
+    return FetchResponse(error_code=error.code)
+
+
+class _Fetch(Watcher):
+    """One request on its way: looked at once at least, and again when woken, until it has enough or its time is up."""
+
+    def __init__(
+        self, broker: Broker, ctx: RequestContext, request: FetchRequest, session: FetchSession | None
+    ) -> None:
+        self.broker = broker
+        self.version = ctx.api_version
+        self.listener = ctx.listener
+        self.request = request
+        self.session = session
+        # A session that this very request opened answers in full; later ones only with what changed.
+        self.incremental = session is not None and request.session_id == session.id
+        self.items = None if session is not None else [FetchItem(*named) for named in requested(request, self.version)]
+        self.committed = request.isolation_level == _READ_COMMITTED
+        self.limit = min(request.max_bytes, broker.fetch_max_bytes)
+        self.new_bytes = 0
+        self.expired = False
+        self.deferred: Deferred[FetchResponse] | None = None
+
+    # ---- looking ---------------------------------------------------------------------------------------------------
+
+    def run(self) -> FetchResponse | Deferred[FetchResponse]:
+        attempt = self._look()
+        if attempt.cold:
+            return attempt.finish_cold()
+        if attempt.enough() or self.request.max_wait_ms <= 0:
+            return attempt.response()
+        return self._wait(attempt)
+
+    def _look(self) -> _Attempt:
+        attempt = _Attempt(self)
+        items: Iterable[FetchItem]
+        if self.session is None:
+            items = self.items or ()
+        else:
+            items = list((self.session.ready if self.incremental else self.session.items).values())
+        for item in items:
+            attempt.look_at(item)
+        return attempt
+
+    # ---- waiting ---------------------------------------------------------------------------------------------------
+
+    def _wait(self, attempt: _Attempt) -> Deferred[FetchResponse]:
+        deferred: Deferred[FetchResponse] = Deferred()
+        self.deferred = deferred
+        self.new_bytes = attempt.size
+        if self.session is not None:
+            self.session.waiter = self
+        else:
+            for item in self.items or ():
+                if item.partition is not None:
+                    item.partition.watchers[self] = None
+        self.timer = self.broker.cluster.timers.after(self.request.max_wait_ms, self._expire)
+        return deferred
+
+    def appended(self, partition: Partition, size: int) -> None:
+        self.new_bytes += size
+        if self.new_bytes >= self.request.min_bytes:
+            self.broker.cluster.wake_queue.add(self._retry)
+
+    def changed(self, partition: Partition) -> None:
+        self.broker.cluster.wake_queue.add(self._retry)
+
+    def _expire(self) -> None:
+        self.expired = True
+        self._retry()
+
+    def _retry(self) -> None:
+        deferred = self.deferred
+        if deferred is None or deferred.done:
+            return
+        attempt = self._look()
+        if not (attempt.enough() or self.expired):
+            self.new_bytes = attempt.size
+            return
+        self._stop_waiting()
+        if attempt.cold:
+            attempt.finish_cold().then(lambda done: deferred.complete(done.value))
+        else:
+            deferred.complete(attempt.response())
+
+    def _stop_waiting(self) -> None:
+        self.timer.cancel()
+        if self.session is not None:
+            if self.session.waiter is self:
+                self.session.waiter = None
+            return
+        for item in self.items or ():
+            if item.partition is not None:
+                item.partition.watchers.pop(self, None)
+
+
+class _Attempt:
+    """What one look over the partitions found."""
+
+    def __init__(self, fetch: _Fetch) -> None:
+        self.fetch = fetch
+        self.size = 0
+        self.left = fetch.limit
+        self.urgent = False  # an error or a divergence is answered at once
+        self.found: list[tuple[FetchItem, PartitionData]] = []
+        self.cold: list[tuple[PartitionData, ReadPlan]] = []
+        self.leaders: set[int] = set()
+
+    def enough(self) -> bool:
+        return self.urgent or self.size >= self.fetch.request.min_bytes or not self.found_any_to_wait_for()
+
+    def found_any_to_wait_for(self) -> bool:
+        """A fetch of no partitions at all is answered at once."""
+        session = self.fetch.session
+        return bool(session.items) if session is not None else bool(self.fetch.items)
+
+    def look_at(self, item: FetchItem) -> None:
+        fetch = self.fetch
+        partition = self._resolve(item)
+        if isinstance(partition, ErrorCode):
+            self._fail(item, partition)
+            return
+        try:
+            if partition.leader != fetch.broker.node_id:
+                self._not_leader(item, partition)
+                return
+            partition.check_leader_epoch(item.current_leader_epoch)
+            if item.last_fetched_epoch >= 0 and self._diverged(item, partition):
+                return
+            self._read(item, partition)
+        except KafkaError as error:
+            self._fail(item, error.code)
+
+    def _resolve(self, item: FetchItem) -> Partition | ErrorCode:
+        partition = item.partition
+        if partition is not None and not partition.deleted:
+            return partition
+        cluster = self.fetch.broker.cluster
+        if isinstance(item.topic, bytes):
+            partition = cluster.partition_by_id(item.topic, item.index)
+            if partition is None:
+                return (
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if cluster.topic_name(item.topic) is not None
+                    else ErrorCode.UNKNOWN_TOPIC_ID
+                )
+        else:
+            partition = cluster.partition(item.topic, item.index)
+            if partition is None:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self.fetch.session is not None:
+            self.fetch.session.watch(item, partition)
+        else:
+            item.partition = partition
+        return partition
+
+    def _read(self, item: FetchItem, partition: Partition) -> None:
+        fetch = self.fetch
+        upper = partition.last_stable_offset if fetch.committed else partition.high_watermark
+        limit = min(item.max_bytes, self.left)
+        plan = partition.log.plan_read(
+            item.fetch_offset, limit, upper_offset=upper, at_least_one=not self.size and fetch.limit > 0
+        )
+        data = PartitionData(
+            partition_index=item.index,
+            high_watermark=partition.high_watermark,
+            last_stable_offset=partition.last_stable_offset,
+            log_start_offset=partition.log_start_offset,
+            records=b"",
+        )
+        if plan is not None:
+            self.size += plan.size
+            self.left -= plan.size
+            records = plan.read_now()
+            if records is None:
+                self.cold.append((data, plan))
+            data.records = records
+            if fetch.committed:
+                data.aborted_transactions = [
+                    AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset)
+                    for txn in partition.log.aborted_transactions(item.fetch_offset, plan.end_offset)
+                ]
+        elif fetch.committed:
+            data.aborted_transactions = []
+        self.found.append((item, data))
+
+    def _diverged(self, item: FetchItem, partition: Partition) -> bool:
+        epoch, end = partition.log.end_offset_for_epoch(item.last_fetched_epoch)
+        if end < 0 or epoch < item.last_fetched_epoch or end < item.fetch_offset:
+            data = _error_data(item.index, ErrorCode.NONE)
+            data.high_watermark = partition.high_watermark
+            data.last_stable_offset = partition.last_stable_offset
+            data.log_start_offset = partition.log_start_offset
+            data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)
+            self.urgent = True
+            self.found.append((item, data))
+            return True
+        return False
+
+    def _not_leader(self, item: FetchItem, partition: Partition) -> None:
+        data = _error_data(item.index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if self.fetch.version >= 12:
+            data.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+            self.leaders.add(partition.leader)
+        self.urgent = True
+        self.found.append((item, data))
+
+    def _fail(self, item: FetchItem, code: int) -> None:
+        self.urgent = True
+        self.found.append((item, _error_data(item.index, code)))
+
+    # ---- answering ---------------------------------------------------------------------------------------------------
+
+    def finish_cold(self) -> Deferred[FetchResponse]:
+        """Read what is not in the page cache in a thread, then answer."""
+        done: Deferred[FetchResponse] = Deferred()
+
+        def read_all() -> None:
+            for data, plan in self.cold:
+                data.records = plan.read()
+
+        def answer(read: Deferred[None]) -> None:
+            try:
+                _ = read.value
+            except KafkaError as error:
+                for data, _ in self.cold:
+                    data.error_code, data.records = error.code, b""
+            except Exception as error:  # noqa: BLE001 - handed on to the connection, which logs it
+                done.fail(error)
+                return
+            done.complete(self.response())
+
+        self.fetch.broker.cluster.offload(read_all).then(answer)
+        return done
+
+    def response(self) -> FetchResponse:
+        fetch = self.fetch
+        session = fetch.session
+        response = FetchResponse(session_id=session.id if session is not None else 0)
+        topics: dict[str | bytes, FetchableTopicResponse] = {}
+        for item, data in self.found:
+            if session is not None and not self._to_send(session, item, data):
+                continue
+            topic = topics.get(item.topic)
+            if topic is None:
+                topic = topics[item.topic] = (
+                    FetchableTopicResponse(topic_id=item.topic)
+                    if isinstance(item.topic, bytes)
+                    else FetchableTopicResponse(topic=item.topic)
+                )
+                response.responses.append(topic)
+            topic.partitions.append(data)
+        if self.leaders and fetch.version >= 16:
+            response.node_endpoints = [
+                NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+                for node in fetch.broker.cluster.nodes(fetch.listener)
+                if node.node_id in self.leaders
+            ]
+        return response
+
+    def _to_send(self, session: FetchSession, item: FetchItem, data: PartitionData) -> bool:
+        """Whether a session's answer names this partition, and what the session remembers of it."""
+        has_news = bool(data.records) or data.error_code != 0 or data.diverging_epoch.end_offset >= 0
+        changed = data.high_watermark != item.sent_high_watermark or data.log_start_offset != item.sent_log_start_offset
+        item.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
+        item.sent_log_start_offset = data.log_start_offset if data.error_code == 0 else -1
+        if has_news:
+            session.ready.pop(item.key, None)  # to the end of the order, so that the others have their turn
+            session.ready[item.key] = item
+        elif item.partition is not None and item.fetch_offset == item.partition.log_end_offset:
+            session.ready.pop(item.key, None)  # nothing there until an append or a change brings it back
+        return has_news or changed or not self.fetch.incremental
+
+
+def _error_data(index: int, code: int) -> PartitionData:
+    return PartitionData(
+        partition_index=index,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        records=b"",
+    )

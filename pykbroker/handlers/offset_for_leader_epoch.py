@@ -1,0 +1,49 @@
+"""OffsetForLeaderEpoch (key 23), versions 2 to 4 (KIP-101, KIP-279, KIP-320).
+
+The end offset of the largest leader epoch not above the asked one; -1 and -1 where the log knows none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderPartition
+
+
+def handle(broker: Broker, ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic, partitions=[_answer(broker, topic.topic, asked) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    answer = EpochEndOffset(partition=asked.partition, leader_epoch=-1, end_offset=-1)
+    partition = broker.cluster.partition(topic, asked.partition)
+    try:
+        if partition is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.leader != broker.node_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        partition.check_leader_epoch(asked.current_leader_epoch)
+        if asked.leader_epoch == partition.leader_epoch:
+            answer.leader_epoch, answer.end_offset = partition.leader_epoch, partition.log_end_offset
+        else:
+            answer.leader_epoch, answer.end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+    except KafkaError as error:
+        answer.error_code = error.code
+    return answer

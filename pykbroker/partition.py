@@ -1,0 +1,163 @@
+"""One partition as its broker knows it: who leads it, its log, and who waits for it.
+
+In this form of the broker the replicas of a partition are brokers of one process that share one log. What the leader
+has appended, all replicas have: the high watermark is the log end offset.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from pykbroker.storage.log import AppendOrigin
+from wire.errors import ErrorCode, KafkaError
+from wire.records import Record, encode_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pykbroker.cluster import Cluster
+    from pykbroker.metadata.image import PartitionImage
+    from pykbroker.storage.log import AppendResult, Log
+
+
+class PartitionWatcher(Protocol):
+    """Told what happens to a partition: fetch sessions and waiting fetches."""
+
+    def appended(self, partition: Partition, size: int) -> None: ...
+    def changed(self, partition: Partition) -> None: ...
+
+
+class Partition:
+    """See the module. ``watchers`` is an ordered set: they are told in the order in which they came."""
+
+    __slots__ = (
+        "_cluster",
+        "_log",
+        "deleted",
+        "index",
+        "isr",
+        "leader",
+        "leader_epoch",
+        "replicas",
+        "topic",
+        "topic_id",
+        "watchers",
+    )
+
+    def __init__(self, cluster: Cluster, topic: str, topic_id: bytes, image: PartitionImage) -> None:
+        self._cluster = cluster
+        self._log: Log | None = None
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = image.index
+        self.deleted = False
+        self.watchers: dict[PartitionWatcher, None] = {}
+        self.leader = -1
+        self.leader_epoch = -1
+        self.replicas: list[int] = []
+        self.isr: list[int] = []
+        self.apply(image)
+
+    def __repr__(self) -> str:
+        return f"<Partition {self.topic}-{self.index} leader={self.leader} epoch={self.leader_epoch}>"
+
+    # ---- metadata ----------------------------------------------------------------------------------------------------
+
+    def apply(self, image: PartitionImage) -> None:
+        """Take over what the metadata log says of this partition."""
+        moved = (self.leader, self.leader_epoch) != (image.leader, image.leader_epoch)
+        self.leader, self.leader_epoch = image.leader, image.leader_epoch
+        self.replicas, self.isr = image.replicas, image.isr
+        if moved:
+            self.tell_changed()
+
+    def mark_deleted(self) -> None:
+        """The topic is gone: whoever waits looks again and learns it."""
+        self.deleted = True
+        self.tell_changed()
+        self.watchers.clear()
+
+    def tell_changed(self) -> None:
+        """Make whoever waits for this partition look again at once."""
+        for watcher in list(self.watchers):
+            watcher.changed(self)
+
+    def check_leader_epoch(self, current: int) -> None:
+        """Compare the leader epoch a client believes in, -1 for none (KIP-320).
+
+        Raises KafkaError with FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+        """
+        if current in (-1, self.leader_epoch):
+            return
+        raise KafkaError(
+            ErrorCode.FENCED_LEADER_EPOCH if current < self.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+        )
+
+    # ---- the log -------------------------------------------------------------------------------------------------------
+
+    @property
+    def log(self) -> Log:
+        """The log, opened (and made, where it is new) on first use. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        log = self._log
+        if log is None:
+            log = self._log = self._cluster.open_log(self)
+        return log
+
+    @property
+    def opened_log(self) -> Log | None:
+        """The log if it is open already."""
+        return self._log
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.log.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.log.log_end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        return self.log.log_end_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.log.last_stable_offset
+
+    def append_produce(self, records: memoryview | bytes) -> AppendResult:
+        """Append what a client sent; ``records`` may be changed in place and is not kept.
+
+        Raises KafkaError, or its RecordsRejected with errors per record.
+        """
+        log = self.log
+        before = log.log_end_offset
+        result = log.append_as_leader(
+            records,
+            leader_epoch=self.leader_epoch,
+            now_ms=self._cluster.clock.now_ms(),
+            origin=AppendOrigin.CLIENT,
+        )
+        if self.watchers and log.log_end_offset != before:
+            size = len(records)
+            for watcher in list(self.watchers):
+                watcher.appended(self, size)
+        return result
+
+    def append_internal(self, records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int) -> int:
+        """Append a coordinator's records as one batch and return the offset of the first."""
+        batch = encode_batch(
+            [
+                Record(offset=delta, timestamp=timestamp_ms, key=key, value=value, headers=[])
+                for delta, (key, value) in enumerate(records)
+            ],
+            base_offset=0,
+        )
+        result = self.log.append_as_leader(
+            memoryview(bytearray(batch)),
+            leader_epoch=self.leader_epoch,
+            now_ms=timestamp_ms,
+            origin=AppendOrigin.COORDINATOR,
+        )
+        for watcher in list(self.watchers):
+            watcher.appended(self, len(batch))
+        return result.base_offset

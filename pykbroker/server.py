@@ -1,0 +1,156 @@
+"""The shell: sockets, signals, threads and the one event loop that owns all state.
+
+Everything inside is plain functions on injected time; here they meet asyncio (uvloop where it is installed).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pykbroker.connection import Connection
+from pykbroker.waits import Deferred
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from pykbroker.broker import Broker
+    from pykbroker.cluster import Cluster
+
+log = logging.getLogger(__name__)
+
+_BACKLOG = 1024
+_IDLE_CHECK_MS = 10_000
+#: Unsent response bytes of one connection above which no more of it is read.
+_WRITE_HIGH_WATER = 4 * 1024 * 1024
+
+
+class Bind(NamedTuple):
+    """A socket to open for a listener. Port 0 lets the system choose."""
+
+    listener: str
+    host: str
+    port: int
+
+
+class Server:
+    """Runs a cluster's brokers on one loop. Open the sockets first: only they tell which ports the brokers have."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._servers: list[asyncio.Server] = []
+        self._connections: set[Connection] = set()
+        self._pool: ThreadPoolExecutor | None = None
+        self._wake_up: asyncio.TimerHandle | None = None
+        self._stopped = asyncio.Event()
+
+    # ---- sockets -----------------------------------------------------------------------------------------------------
+
+    async def listen(self, bind: Bind, broker_of: Callable[[], Broker], max_frame: int) -> int:
+        """Open a socket for a listener and return its port. Raises OSError when the address cannot be had.
+
+        Connections are accepted once ``start_serving`` is called; ``broker_of`` is first asked then.
+        """
+
+        def connection() -> Connection:
+            made = Connection(broker_of(), bind.listener, max_frame, self._connections.discard)
+            self._connections.add(made)
+            return made
+
+        server = await self._loop.create_server(
+            connection, bind.host or None, bind.port, backlog=_BACKLOG, start_serving=False
+        )
+        self._servers.append(server)
+        port: int = server.sockets[0].getsockname()[1]
+        return port
+
+    async def start_serving(self, cluster: Cluster) -> None:
+        """Give the cluster this loop's time and threads, and accept connections."""
+        cluster.offload = self.offload
+        cluster.wake_queue.schedule = self._loop.call_soon
+        self._drive(cluster)
+        self._close_idle(cluster, cluster.config["connections.max.idle.ms"])
+        for server in self._servers:
+            await server.start_serving()
+
+    # ---- time and threads ----------------------------------------------------------------------------------------------
+
+    def _drive(self, cluster: Cluster) -> None:
+        """Keep one loop timer on the earliest deadline of the cluster's heap."""
+        timers, clock = cluster.timers, cluster.clock
+
+        def wake(deadline: float) -> None:
+            if self._wake_up is not None:
+                self._wake_up.cancel()
+            self._wake_up = self._loop.call_later(max(0.0, deadline - clock.monotonic()), run)
+
+        def run() -> None:
+            self._wake_up = None
+            timers.run_due()
+            deadline = timers.next_deadline()
+            if deadline is not None and self._wake_up is None:
+                wake(deadline)
+
+        timers.wake = wake
+        run()
+
+    def offload(self, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+        """Run a function in a thread; its result arrives on the loop."""
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
+
+            self._pool = ThreadPoolExecutor(
+                max_workers=min(8, (os.cpu_count() or 1) + 3), thread_name_prefix="pykbroker"
+            )
+        deferred: Deferred[Any] = Deferred()
+
+        def arrived(future: asyncio.Future[Any]) -> None:
+            error = future.exception()
+            if error is None:
+                deferred.complete(future.result())
+            else:
+                deferred.fail(error)
+
+        self._loop.run_in_executor(self._pool, function, *args).add_done_callback(arrived)
+        return deferred
+
+    def _close_idle(self, cluster: Cluster, limit_ms: int) -> None:
+        if limit_ms <= 0:
+            return
+
+        def check() -> None:
+            oldest = cluster.clock.monotonic() - limit_ms / 1000
+            for connection in [c for c in self._connections if c.last_active < oldest]:
+                connection.close()
+            cluster.timers.after(_IDLE_CHECK_MS, check)
+
+        cluster.timers.after(_IDLE_CHECK_MS, check)
+
+    # ---- the end ---------------------------------------------------------------------------------------------------------
+
+    def stop_on_signals(self) -> None:
+        """Let SIGTERM and SIGINT end ``wait_stopped``."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._stopped.set)
+
+    def stop(self) -> None:
+        """End ``wait_stopped``."""
+        self._stopped.set()
+
+    async def wait_stopped(self) -> None:
+        await self._stopped.wait()
+
+    async def close(self) -> None:
+        """Stop accepting, close the connections, let the threads finish. The logs are still open afterwards."""
+        for server in self._servers:
+            server.close()
+        for connection in list(self._connections):
+            connection.close()
+        if self._wake_up is not None:
+            self._wake_up.cancel()
+        if self._pool is not None:
+            await self._loop.run_in_executor(None, self._pool.shutdown)

@@ -1,0 +1,39 @@
+# Sourced by the scripts beside it: `. scripts/venv.sh EXTRA...` makes the project's virtual environment, installs the
+# project with these extras into it, and puts its python first on the path. Quick when nothing changed since.
+# shellcheck shell=bash
+
+project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$project" || exit 1
+
+if [ -z "${PYTHON:-}" ]; then
+    for PYTHON in python3 python3.13 python3.12 python3.11 none; do
+        "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break
+    done
+fi
+if [ "$PYTHON" = none ]; then
+    echo "pykbroker needs Python 3.11 or later, and none was found. Install it (on Debian: apt-get install python3)," \
+        "or name one: PYTHON=/path/to/python3.12 $0" >&2
+    exit 1
+fi
+
+venv_of() { # EXTRA...
+    local wanted extras stamp
+    extras=$(IFS=,; echo "$*")
+    wanted=$(cat pyproject.toml "$project/scripts/venv.sh" | cksum)
+    stamp=".venv/.installed-${extras:-none}"
+    [ -x .venv/bin/python ] || "$PYTHON" -m venv .venv || {
+        echo "The virtual environment could not be made (on Debian: apt-get install python3-venv)." >&2
+        exit 1
+    }
+    if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+        echo "Installing pykbroker${extras:+[$extras]} into .venv (once) ..." >&2
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}" >&2 || {
+            echo "Installing failed; what pip said stands above. Mend it and run this again." >&2
+            exit 1
+        }
+        echo "$wanted" > "$stamp"
+    fi
+    export VIRTUAL_ENV="$project/.venv" PATH="$project/.venv/bin:$PATH"
+}
+
+venv_of "$@"
