@@ -1,0 +1,45 @@
+"""One API as the schemas list it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple, cast
+
+from wire.message import Message
+
+API_VERSIONS = 18
+
+
+class Api(NamedTuple):
+    """An API key's name, versions and message classes.
+
+    ``listeners`` says where Kafka serves it: "broker", "controller" or both. ``latest_unstable`` marks an API whose
+    highest version is not yet final, and is not offered by default.
+    """
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    flexible_from: int
+    listeners: tuple[str, ...]
+    module: str
+    latest_unstable: bool = False
+
+    @property
+    def request(self) -> type[Message]:
+        """The class of its requests; its module is imported on first use, for a quick start."""
+        return cast("type[Message]", getattr(import_module(f"wire.messages.{self.module}"), f"{self.name}Request"))
+
+    @property
+    def response(self) -> type[Message]:
+        """The class of its responses."""
+        return cast("type[Message]", getattr(import_module(f"wire.messages.{self.module}"), f"{self.name}Response"))
+
+    def request_header_version(self, version: int) -> int:
+        """The version of the request header that goes with a version of the API."""
+        return 2 if version >= self.flexible_from else 1
+
+    def response_header_version(self, version: int) -> int:
+        """The version of the response header; 0 for ApiVersions, whose sender does not yet know what we speak."""
+        return 1 if version >= self.flexible_from and self.key != API_VERSIONS else 0

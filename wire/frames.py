@@ -1,0 +1,71 @@
+"""Outgoing frames: a 4-byte size, then a header and a body, with large records left where they are."""
+
+from __future__ import annotations
+
+from struct import pack_into
+
+from wire.errors import WireError
+from wire.primitives import Buffer, Records
+
+CUT_SIZE = 16 * 1024
+"""Records up to this many bytes are copied into the frame: cheaper than one more piece for the socket."""
+
+MAX_FRAME = 0x7FFFFFFF
+
+
+class FrameWriter(bytearray):
+    """The bytes of a frame as they are encoded, and the large record buffers that belong between them.
+
+    ``cuts`` lists (position, buffer): the buffer goes before the byte at that position. ``head`` is the frame's
+    beginning and includes four bytes for the size.
+    """
+
+    __slots__ = ("cuts",)
+
+    def __init__(self, head: bytes = bytes(4)) -> None:
+        super().__init__(head)
+        self.cuts: list[tuple[int, Buffer]] = []
+
+    def finish(self) -> list[Buffer]:
+        """Write the size and return the frame's pieces in order; a single piece when nothing was cut.
+
+        Raises WireError if the frame is larger than its size field can say.
+        """
+        size = len(self) - 4
+        if not self.cuts:
+            _write_size(self, size)
+            return [self]
+        _write_size(self, size + sum(len(buffer) for _, buffer in self.cuts))
+        view = memoryview(self)
+        pieces: list[Buffer] = []
+        start = 0
+        for position, buffer in self.cuts:
+            if position > start:
+                pieces.append(view[start:position])
+            pieces.append(buffer)
+            start = position
+        if start < len(self):
+            pieces.append(view[start:])
+        return pieces
+
+
+def _write_size(frame: bytearray, size: int) -> None:
+    if size > MAX_FRAME:
+        raise WireError(f"a frame of {size} bytes is larger than the protocol allows")
+    pack_into(">i", frame, 0, size)
+
+
+def records_size(records: Records) -> int:
+    """The number of bytes of a ``records`` value."""
+    return sum(map(len, records)) if isinstance(records, list) else len(records)
+
+
+def write_records(out: bytearray, records: Records) -> None:
+    """Append records, or only remember where they belong if they are large and ``out`` is a FrameWriter."""
+    buffers = records if isinstance(records, list) else [records]
+    if isinstance(out, FrameWriter) and records_size(records) > CUT_SIZE:
+        position = len(out)
+        out.cuts.extend((position, buffer) for buffer in buffers if buffer)
+    else:
+        for buffer in buffers:
+            out += buffer
