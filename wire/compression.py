@@ -75,7 +75,7 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
     room = max_bytes
     rest: Buffer = data
     try:
-        while rest:  # several members one after the other are one stream, as for Java's GZIPInputStream
+        while rest or not pieces:  # members one after the other are one stream, as for Java's GZIPInputStream
             inflate = zlib.decompressobj(_GZIP_WINDOW)
             piece = inflate.decompress(rest, room + 1)
             room -= len(piece)
@@ -114,7 +114,7 @@ def _compress_snappy(data: Buffer, _level: int | None) -> bytes:
 def _decompress_snappy(data: Buffer, max_bytes: int) -> bytes:
     view = memoryview(data)
     if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
-        return _snappy_block(view, max_bytes)
+        return _snappy_block(view, max_bytes, max_bytes)
     out = bytearray()
     pos = 0
     while pos < len(view):
@@ -129,17 +129,17 @@ def _decompress_snappy(data: Buffer, max_bytes: int) -> bytes:
         pos += 4
         if not 0 <= size <= len(view) - pos:
             raise WireError(f"snappy block of {size} bytes where {len(view) - pos} remain")
-        out += _snappy_block(view[pos : pos + size], max_bytes - len(out))
+        out += _snappy_block(view[pos : pos + size], max_bytes - len(out), max_bytes)
         pos += size
     return bytes(out)
 
 
-def _snappy_block(block: memoryview, max_bytes: int) -> bytes:
+def _snappy_block(block: memoryview, room: int, max_bytes: int) -> bytes:
     import cramjam  # noqa: PLC0415
 
     try:
         size = cramjam.snappy.decompress_raw_len(block)
-        if size > max_bytes:
+        if size > room:
             raise _too_large(max_bytes)
         if size > len(block) * _SNAPPY_MAX_RATIO:
             raise WireError(f"snappy block of {len(block)} bytes claims to hold {size}")
@@ -198,7 +198,7 @@ def _decompress_zstd(data: Buffer, max_bytes: int) -> bytes:
     view = memoryview(data)
     decompressor = zstandard.ZstdDecompressor()
     try:
-        while view:  # frame after frame; streaming writers do not put the content's size into a frame
+        while view or not pieces:  # frame after frame; streaming writers put no content size into a frame
             stream = decompressor.decompressobj()
             while not stream.eof:
                 if not view:

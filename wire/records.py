@@ -235,29 +235,34 @@ def encode_batch(
 ) -> bytes:
     """One batch of the given records, in order of their offsets. An empty one keeps only what its header says.
 
-    ``last_offset`` is the last record's where not given (compaction keeps that of the batch before), ``max_timestamp``
-    the records' largest (with LOG_APPEND_TIME give the time of the append), ``level`` the codec's default.
-    ``delete_horizon``: when tombstones may go, in milliseconds since 1970 (KIP-534). Raises WireError when something
-    does not fit its field.
+    Where not given, ``last_offset`` is the last record's (compaction keeps that of the batch before), ``max_timestamp``
+    the records' largest and ``level`` the codec's default. With LOG_APPEND_TIME ``max_timestamp`` is the time of the
+    append and every record's. ``delete_horizon``: when tombstones may go, in milliseconds since 1970 (KIP-534).
+    Raises WireError when something does not fit its field.
     """
     records = list(records)
-    base_timestamp = records[0].timestamp if records else NO_TIMESTAMP if max_timestamp is None else max_timestamp
+    if max_timestamp is None:
+        max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
+    fixed_timestamp = max_timestamp if timestamp_type is TimestampType.LOG_APPEND_TIME else None
     if delete_horizon is not None:
         base_timestamp = delete_horizon
-    if max_timestamp is None:
-        max_timestamp = max((record.timestamp for record in records), default=base_timestamp)
-    plain, last_delta = _write_records(records, base_offset, base_timestamp)
+    elif records and fixed_timestamp is None:
+        base_timestamp = records[0].timestamp
+    else:
+        base_timestamp = max_timestamp
+    plain, last_delta = _write_records(records, base_offset, base_timestamp, fixed_timestamp)
     if last_offset is not None:
         last_delta = last_offset - base_offset
-    payload = compress(compression, plain, level) if compression and records else plain
-    attributes = compression if records else Compression.NONE
+    if not records:
+        compression = Compression.NONE
+    payload = compress(compression, plain, level) if compression else plain
     header = BatchHeader(
         base_offset=base_offset,
         batch_length=HEADER_SIZE - LOG_OVERHEAD + len(payload),
         partition_leader_epoch=leader_epoch,
         magic=MAGIC,
         crc=0,
-        attributes=attributes
+        attributes=compression
         | (TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
         | (TRANSACTIONAL_BIT if transactional else 0)
         | (CONTROL_BIT if control else 0)
@@ -276,7 +281,9 @@ def encode_batch(
     return bytes(batch)
 
 
-def _write_records(records: list[Record], base_offset: int, base_timestamp: int) -> tuple[bytearray, int]:
+def _write_records(
+    records: list[Record], base_offset: int, base_timestamp: int, fixed_timestamp: int | None
+) -> tuple[bytearray, int]:
     """The records one after the other, and the last one's offset delta."""
     out = bytearray()
     delta = -1
@@ -286,7 +293,7 @@ def _write_records(records: list[Record], base_offset: int, base_timestamp: int)
         if not previous < delta <= _INT32_MAX:
             raise WireError(f"offset {record.offset} cannot follow {base_offset + previous} in one batch")
         body = bytearray(1)
-        _write_varint(body, record.timestamp - base_timestamp)
+        _write_varint(body, (record.timestamp if fixed_timestamp is None else fixed_timestamp) - base_timestamp)
         _write_varint(body, delta)
         _write_bytes(body, record.key)
         _write_bytes(body, record.value)

@@ -1,0 +1,38 @@
+"""Error codes against Kafka's own table."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+from pathlib import Path
+
+from scripts.jars import classpath
+from wire.errors import ErrorCode, KafkaError, error_code
+
+PROGRAM = Path(__file__).parent / "java" / "ErrorTable.java"
+
+
+def test_codes_are_kafkas() -> None:
+    done = subprocess.run(
+        ["java", "-cp", classpath("kafka"), str(PROGRAM)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    ours = [
+        f"{code.value}\t{code.name}\t{code.retriable}\t{code.stale_metadata}\t{code.default_message}"
+        for code in ErrorCode
+    ]
+    theirs = done.stdout.replace("\ttrue", "\tTrue").replace("\tfalse", "\tFalse").splitlines()
+    assert ours == theirs
+
+
+def test_message_is_the_given_one_or_the_default() -> None:
+    assert KafkaError(ErrorCode.INVALID_PARTITIONS).message == "Number of partitions is below 1."
+    error = KafkaError(ErrorCode.INVALID_PARTITIONS, "Zero is too few.")
+    assert error.message == "Zero is too few."
+    assert str(error) == "INVALID_PARTITIONS: Zero is too few."
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_unknown_codes_are_unknown_server_errors() -> None:
+    assert error_code(3) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert error_code(12345) is ErrorCode.UNKNOWN_SERVER_ERROR
