@@ -6,8 +6,16 @@ import itertools
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+)
 
 NAMES = itertools.count(1)
 Headers = list[tuple[str, bytes | None]]
@@ -42,10 +50,18 @@ class Topics:
         """Moves the log start offset to ``before``, as retention does."""
         _wait(self._admin.delete_records([TopicPartition(name, partition, before)]))
 
+    def log_start(self, name: str, partition: int = 0) -> int:
+        """The log start offset."""
+        place = TopicPartition(name, partition)
+        return self._admin.list_offsets({place: OffsetSpec.earliest()})[place].result(timeout=30).offset
+
     def configure(self, name: str, **settings: str) -> None:
-        """Replaces the topic's settings (``_`` for ``.``)."""
-        config = {setting.replace("_", "."): value for setting, value in settings.items()}
-        _wait(self._admin.alter_configs([ConfigResource(ConfigResource.Type.TOPIC, name, set_config=config)]))
+        """Sets settings of the topic (``_`` for ``.``)."""
+        changes = [
+            ConfigEntry(setting.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+            for setting, value in settings.items()
+        ]
+        _wait(self._admin.incremental_alter_configs([ConfigResource("topic", name, incremental_configs=changes)]))
 
     def send(
         self,
@@ -79,6 +95,25 @@ class Topics:
         producer = self._producer()
         producer.produce(topic, value, key, partition=0)
         assert producer.flush(30) == 0
+
+    def receive(self, topic: str) -> list[Message]:
+        """Every record of the topic, from its beginning to where it ends now, partition by partition."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "unused", "enable.partition.eof": True})
+        partitions = consumer.list_topics(topic, 30).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+        found: list[Message] = []
+        ended: set[int | None] = set()
+        while len(ended) < len(partitions):
+            message = consumer.poll(30)
+            assert message is not None, "the broker sent neither records nor the end of a partition for 30 s"
+            error = message.error()
+            if error is None:
+                found.append(message)
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                ended.add(message.partition())
+        consumer.close()
+        return found
 
     def names(self) -> set[str]:
         return set(self._admin.list_topics(timeout=30).topics)
