@@ -1,0 +1,55 @@
+"""CreatePartitions (key 37, versions 0 to 3): give topics more partitions (KIP-195).
+
+``count`` is the number of partitions in all, not of new ones. ``assignments`` names the brokers of each new
+partition; null lets the controller place them. ``validate_only`` says what would happen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.topics import NewPartitions
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    del ctx
+    once: dict[str, CreatePartitionsTopic] = {}
+    refused: dict[str, CreatePartitionsTopicResult] = {}
+    for topic in request.topics:
+        if topic.name in once:
+            error = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            refused[topic.name] = _result(topic.name, error)
+        once[topic.name] = topic
+    wanted = [_new_partitions(topic) for name, topic in once.items() if name not in refused]
+    done = broker.cluster.metadata.create_partitions(wanted, validate_only=request.validate_only)
+    return CreatePartitionsResponse(results=[*refused.values(), *(_result(name, error) for name, error in done)])
+
+
+def failed(request: CreatePartitionsRequest, version: int, error: KafkaError) -> CreatePartitionsResponse:
+    """The request as a whole is refused: every topic carries the error."""
+    del version
+    return CreatePartitionsResponse(results=[_result(topic.name, error) for topic in request.topics])
+
+
+def _new_partitions(topic: CreatePartitionsTopic) -> NewPartitions:
+    assignments = None if topic.assignments is None else [given.broker_ids for given in topic.assignments]
+    return NewPartitions(topic.name, topic.count, assignments)
+
+
+def _result(name: str, error: KafkaError | None) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(
+        name=name,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.message,
+    )

@@ -1,0 +1,90 @@
+"""CreateTopics (key 19, versions 2 to 7).
+
+- ``validate_only`` says what would happen. -1 for partitions and replication factor means the broker's default (KIP-464).
+- v5: the answer describes the new topic: partitions, replication factor, effective settings (KIP-525). v7: its id.
+
+A topic's logs exist before the answer leaves; ``timeout_ms`` has nothing to wait for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.config.topic_configs import effective_topic_configs
+from pykbroker.metadata.names import CLUSTER_METADATA
+from pykbroker.metadata.topics import NewTopic, TopicResult
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    once: dict[str, CreatableTopic] = {}
+    refused: dict[str, CreatableTopicResult] = {}
+    for topic in request.topics:
+        if topic.name in once:
+            refused[topic.name] = _refusal(topic.name, "Duplicate topic name.")
+        once[topic.name] = topic
+    if CLUSTER_METADATA in once and CLUSTER_METADATA not in refused:
+        refused[CLUSTER_METADATA] = _refusal(
+            CLUSTER_METADATA, f"Creation of internal topic {CLUSTER_METADATA} is prohibited."
+        )
+    wanted = [_new_topic(topic) for name, topic in once.items() if name not in refused]
+    results = broker.cluster.metadata.create_topics(wanted, validate_only=request.validate_only)
+    describe = ctx.api_version >= 5
+    answers = [_answer(broker, new, result, describe) for new, result in zip(wanted, results, strict=True)]
+    return CreateTopicsResponse(topics=[*answers, *refused.values()])
+
+
+def failed(request: CreateTopicsRequest, version: int, error: KafkaError) -> CreateTopicsResponse:
+    """The request as a whole is refused: every topic carries the error."""
+    del version
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
+            for topic in request.topics
+        ]
+    )
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        [(assignment.partition_index, assignment.broker_ids) for assignment in topic.assignments],
+        {config.name: config.value for config in topic.configs},
+    )
+
+
+def _refusal(name: str, message: str) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=ErrorCode.INVALID_REQUEST, error_message=message)
+
+
+def _answer(broker: Broker, new: NewTopic, result: TopicResult, describe: bool) -> CreatableTopicResult:
+    if result.error is not None:
+        return CreatableTopicResult(name=result.name, error_code=result.error.code, error_message=result.error.message)
+    answer = CreatableTopicResult(name=result.name, topic_id=result.topic_id, error_message=None)
+    if describe:
+        answer.num_partitions = result.partitions
+        answer.replication_factor = result.replication_factor
+        answer.configs = [
+            CreatableTopicConfigs(
+                name=config.name,
+                value=None if config.is_sensitive else config.value,
+                read_only=config.read_only,
+                config_source=config.source,
+                is_sensitive=config.is_sensitive,
+            )
+            for config in effective_topic_configs(broker.cluster.config, new.configs)
+        ]
+    return answer

@@ -1,0 +1,99 @@
+"""DeleteTopics (key 20, versions 1 to 6).
+
+- Up to v5 topics are given by name; v6 takes names or ids (KIP-516), and gives back both where it knows them.
+- delete.topic.enable=false refuses the request: INVALID_REQUEST up to v2, TOPIC_DELETION_DISABLED from v3.
+- v5 adds error messages.
+
+The topic and its logs are gone before the answer leaves; ``timeout_ms`` has nothing to wait for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.ids import ZERO_ID
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.metadata.image import MetadataImage
+
+
+def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    if not broker.cluster.config["delete.topic.enable"]:
+        if ctx.api_version < 3:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
+        raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED)
+    asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    controller = broker.cluster.metadata
+    resolved, results = _resolve(controller.image, asked)
+    for topic_id, error in controller.delete_topics(list(resolved)).items():
+        results.append(_result(resolved[topic_id], topic_id, error))
+    return DeleteTopicsResponse(responses=results)
+
+
+def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:
+    """The request as a whole is refused: every topic carries the error."""
+    asked = request.topics if version >= 6 else [DeleteTopicState(name=name) for name in request.topic_names]
+    return DeleteTopicsResponse(responses=[_result(topic.name, topic.topic_id, error) for topic in asked])
+
+
+def _resolve(
+    image: MetadataImage, asked: Iterable[DeleteTopicState]
+) -> tuple[dict[bytes, str], list[DeletableTopicResult]]:
+    """What to delete (id to name), and the answers for what cannot be understood as one topic each."""
+    names: Counter[str] = Counter()
+    ids: Counter[bytes] = Counter()
+    refused: list[DeletableTopicResult] = []
+    for topic in asked:
+        if topic.name is None:
+            if topic.topic_id == ZERO_ID:
+                refused.append(_refusal(None, ZERO_ID, "Neither topic name nor id were specified."))
+            else:
+                ids[topic.topic_id] += 1
+        elif topic.topic_id == ZERO_ID:
+            names[topic.name] += 1
+        else:
+            refused.append(_refusal(topic.name, topic.topic_id, "You may not specify both topic name and topic id."))
+    refused += (_refusal(name, ZERO_ID, "Duplicate topic name.") for name, count in names.items() if count > 1)
+    refused += (_refusal(None, topic_id, "Duplicate topic id.") for topic_id, count in ids.items() if count > 1)
+
+    resolved: dict[bytes, str] = {}
+    for topic_id in (topic_id for topic_id, count in ids.items() if count == 1):
+        found = image.topic_by_id(topic_id)
+        if found is None:
+            refused.append(_result(None, topic_id, KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)))
+        else:
+            resolved[topic_id] = found.name
+    for name in (name for name, count in names.items() if count == 1):
+        found = image.topic(name)
+        if found is None:
+            refused.append(_result(name, ZERO_ID, KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)))
+        elif found.id in ids:
+            resolved.pop(found.id, None)
+            refused.append(_refusal(name, found.id, "The provided topic name maps to an ID that was already supplied."))
+        else:
+            resolved[found.id] = name
+    return resolved, refused
+
+
+def _refusal(name: str | None, topic_id: bytes, message: str) -> DeletableTopicResult:
+    return _result(name, topic_id, KafkaError(ErrorCode.INVALID_REQUEST, message))
+
+
+def _result(name: str | None, topic_id: bytes, error: KafkaError | None) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=name,
+        topic_id=topic_id,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.message,
+    )

@@ -1,0 +1,123 @@
+"""DescribeTopicPartitions (key 75, version 0): topics and their partitions in pages (KIP-966).
+
+Topics come in alphabetical order. ``cursor`` says where a page begins; when the page is full, ``next_cursor`` says
+where the next one does. An empty topic list asks for all topics. A page holds at most ``response_partition_limit``
+partitions, and never more than max.request.partition.size.limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.names import is_internal, is_valid_topic_name
+from pykbroker.metadata.operations import TOPIC_OPERATIONS
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.metadata.image import MetadataImage, PartitionImage
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    image = broker.cluster.metadata.image
+    names = _names(image, request)
+    limit = min(broker.cluster.config["max.request.partition.size.limit"], request.response_partition_limit)
+    response = _page(image, ctx.listener, names, request, max(limit, 1))
+    for topic in response.topics:
+        topic.topic_authorized_operations = TOPIC_OPERATIONS
+    return response
+
+
+def failed(request: DescribeTopicPartitionsRequest, version: int, error: KafkaError) -> DescribeTopicPartitionsResponse:
+    """The request as a whole is refused: every topic carries the error."""
+    del version
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(error_code=error.code, name=topic.name) for topic in request.topics
+        ]
+    )
+
+
+def _names(image: MetadataImage, request: DescribeTopicPartitionsRequest) -> list[str]:
+    """The topics asked for from the cursor on, in order. Raises KafkaError when the cursor does not fit them."""
+    cursor = request.cursor
+    first = "" if cursor is None else cursor.topic_name
+    asked: Iterable[str] = (topic.name for topic in request.topics) if request.topics else image.topics
+    names = sorted({name for name in asked if name >= first})
+    if cursor is not None:
+        if request.topics and cursor.topic_name not in names:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"DescribeTopicPartitionsRequest topic list should contain the cursor topic: {cursor.topic_name}",
+            )
+        if cursor.partition_index < 0:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "DescribeTopicPartitionsRequest cursor partition must be valid: "
+                f"Cursor(topicName='{cursor.topic_name}', partitionIndex={cursor.partition_index})",
+            )
+    return names
+
+
+def _page(
+    image: MetadataImage, listener: str, names: list[str], request: DescribeTopicPartitionsRequest, limit: int
+) -> DescribeTopicPartitionsResponse:
+    response = DescribeTopicPartitionsResponse()
+    cursor = request.cursor
+    for name in names:
+        if limit == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        topic = image.topic(name)
+        if topic is None:
+            if request.topics:
+                response.topics.append(_unknown(name))
+            continue
+        end = min(len(topic.partitions), first + limit)
+        response.topics.append(
+            DescribeTopicPartitionsResponseTopic(
+                error_code=ErrorCode.NONE,
+                name=name,
+                topic_id=topic.id,
+                is_internal=topic.internal,
+                partitions=[_partition(image, topic.partitions[index], listener) for index in range(first, end)],
+            )
+        )
+        if end < len(topic.partitions):
+            response.next_cursor = Cursor(topic_name=name, partition_index=end)
+            break
+        limit -= max(end - first, 0)
+    return response
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
+
+
+def _partition(
+    image: MetadataImage, partition: PartitionImage, listener: str
+) -> DescribeTopicPartitionsResponsePartition:
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE,
+        partition_index=partition.index,
+        leader_id=partition.leader if image.endpoint(partition.leader, listener) is not None else -1,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        eligible_leader_replicas=partition.eligible_leader_replicas,
+        last_known_elr=partition.last_known_elr,
+        offline_replicas=image.offline_replicas(partition, listener),
+    )

@@ -1,0 +1,155 @@
+"""Metadata (key 3, versions 0 to 13): brokers of the cluster, and topics with their leaders.
+
+- v0: an empty topic list asks for all topics, and a replica on a broker that is away is an error. From v1 null asks
+  for all and the empty list for none.
+- v4: ``allow_auto_topic_creation``; before it, asking creates (where auto.create.topics.enable is on).
+- v5: offline replicas. v7: leader epochs. v6 tells a missing listener from a missing leader.
+- v8 to v10: operations allowed on the cluster (KIP-430); for topics from v8 on.
+- v10 carries topic ids (KIP-516), v12 lets a topic be asked for by id alone. v13 adds a top-level error code.
+
+A topic that is created by asking is in the answer, ready to use; Kafka says UNKNOWN_TOPIC_OR_PARTITION the first time
+and lets the client ask again. The controller named is a living broker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.ids import ZERO_ID
+from pykbroker.metadata.names import is_internal, is_valid_topic_name, name_fault
+from pykbroker.metadata.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
+
+
+def handle(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
+    version = ctx.api_version
+    image = broker.cluster.metadata.image
+    if request.topics is None or (version == 0 and not request.topics):
+        topics = [_topic(image, topic, ctx) for topic in image.topics.values()]
+    else:
+        topics = _asked_for(broker, ctx, request)
+    if request.include_topic_authorized_operations:
+        for topic in topics:
+            if not topic.error_code:
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
+    return MetadataResponse(
+        brokers=_brokers(image, ctx.listener),
+        cluster_id=image.cluster_id,
+        controller_id=image.controller_for_clients(),
+        topics=topics,
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+    )
+
+
+def failed(request: MetadataRequest, version: int, error: KafkaError) -> MetadataResponse:
+    """The request as a whole is refused: every topic carries the error, and from v13 the answer itself."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(error_code=error.code, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in request.topics or ()
+        ],
+        error_code=error.code if version >= 13 else ErrorCode.NONE,
+    )
+
+
+def _brokers(image: MetadataImage, listener: str) -> list[MetadataResponseBroker]:
+    return [
+        MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
+        for broker in image.active_brokers()
+        if (endpoint := broker.endpoints.get(listener)) is not None
+    ]
+
+
+def _asked_for(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> list[MetadataResponseTopic]:
+    assert request.topics is not None
+    version = ctx.api_version
+    if version < 12:
+        for asked in request.topics:
+            if asked.name is None:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Topic name can not be null for version {version}")
+            if asked.topic_id != ZERO_ID:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}"
+                )
+    ids = dict.fromkeys(asked.topic_id for asked in request.topics if asked.topic_id != ZERO_ID)
+    image = broker.cluster.metadata.image
+    if ids:  # then names in the same request count for nothing, as in Kafka
+        return [_by_id(image, topic_id, ctx) for topic_id in ids]
+    names = dict.fromkeys(asked.name for asked in request.topics if asked.name is not None)
+    missing = [name for name in names if name not in image.topics]
+    errors: dict[str, KafkaError | None] = {}
+    if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
+        errors = broker.cluster.metadata.auto_create(name for name in missing if is_valid_topic_name(name))
+    return [_by_name(image, name, errors.get(name), ctx) for name in names]
+
+
+def _by_id(image: MetadataImage, topic_id: bytes, ctx: RequestContext) -> MetadataResponseTopic:
+    topic = image.topic_by_id(topic_id)
+    if topic is None:
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+    return _topic(image, topic, ctx)
+
+
+def _by_name(image: MetadataImage, name: str, error: KafkaError | None, ctx: RequestContext) -> MetadataResponseTopic:
+    topic = image.topic(name)
+    if topic is not None:
+        return _topic(image, topic, ctx)
+    if name_fault(name) is not None:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    else:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error is None else error.code
+    return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
+
+
+def _topic(image: MetadataImage, topic: TopicImage, ctx: RequestContext) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.internal,
+        partitions=[_partition(image, partition, ctx) for partition in topic.in_order()],
+    )
+
+
+def _partition(image: MetadataImage, partition: PartitionImage, ctx: RequestContext) -> MetadataResponsePartition:
+    replicas, isr = partition.replicas, partition.isr
+    offline = image.offline_replicas(partition, ctx.listener)
+    error = ErrorCode.NONE
+    leader = partition.leader
+    if offline and ctx.api_version == 0:
+        if len(offline) < len(replicas):
+            error = ErrorCode.REPLICA_NOT_AVAILABLE
+        replicas = [replica for replica in replicas if replica not in offline]
+        isr = [replica for replica in isr if replica not in offline]
+    if leader not in image.brokers or leader in offline:
+        error = _leader_error(image, leader, ctx.api_version)
+        leader = -1
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=partition.index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=offline,
+    )
+
+
+def _leader_error(image: MetadataImage, leader: int, version: int) -> ErrorCode:
+    if version >= 6 and leader in image.brokers:
+        return ErrorCode.LISTENER_NOT_FOUND
+    return ErrorCode.LEADER_NOT_AVAILABLE

@@ -1,0 +1,277 @@
+"""The controller of this process: it decides, writes the decision to the metadata log, and only then makes it known.
+
+Every operation goes the same way: plan records from the image, append them in one batch, replay them into the image,
+tell the subscribers, return. So an answer is never ahead of the log, and what subscribers prepare (the logs of new
+partitions) is ready before a client can see it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.features import SUPPORTED_RANGES
+from pykbroker.metadata.ids import random_id
+from pykbroker.metadata.image import Endpoint, MetadataImage, PartitionImage, TopicImage
+from pykbroker.metadata.internal_topics import Settings, topic_to_create
+from pykbroker.metadata.leaders import leader_changes, preferred_leader_changes
+from pykbroker.metadata.replay import MetadataRecord, replay
+from pykbroker.metadata.topics import ConfigCheck, NewPartitions, NewTopic, TopicPlanner, TopicResult
+from wire.errors import KafkaError
+from wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
+from wire.internal.config_record import ConfigRecord
+from wire.internal.producer_ids_record import ProducerIdsRecord
+from wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from wire.internal.unregister_broker_record import UnregisterBrokerRecord
+
+#: Producer ids are handed to brokers in blocks of this many (KIP-730).
+PRODUCER_ID_BLOCK = 1000
+
+FENCE, UNFENCE = 1, -1
+
+Subscriber = Callable[[MetadataImage, MetadataDelta], None]
+
+
+class RecordLog(Protocol):
+    """Where decisions are kept: an ordered log of metadata records."""
+
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record will get."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """The leader epoch that records are appended under."""
+        ...
+
+    def append(self, records: Sequence[MetadataRecord]) -> int:
+        """Keep the records, all or none; durable on return. Returns the first one's offset. Raises KafkaError."""
+        ...
+
+
+@dataclass(slots=True)
+class BrokerRegistration:
+    """What a broker says of itself when it starts."""
+
+    id: int
+    endpoints: list[Endpoint]
+    log_dirs: list[bytes]
+    rack: str | None = None
+
+
+class Controller:
+    """Operations on the cluster's metadata. Not for several threads: the loop that owns the state calls it."""
+
+    def __init__(
+        self,
+        log: RecordLog,
+        image: MetadataImage,
+        *,
+        rng: random.Random,
+        config: Settings,
+        check_topic_configs: ConfigCheck,
+    ) -> None:
+        self.image = image
+        self._log = log
+        self._rng = rng
+        self._config = config
+        self._planner = TopicPlanner(image, rng, check_topic_configs, self._topic_defaults)
+        self._subscribers: list[Subscriber] = []
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Call ``subscriber(image, delta)`` after each commit, before its operation returns. It must not commit."""
+        self._subscribers.append(subscriber)
+
+    # Brokers
+
+    def start_brokers(self, registrations: Sequence[BrokerRegistration], *, clean: bool = True) -> dict[int, int]:
+        """Register the brokers of this process and fence all others; returns their broker epochs by id.
+
+        ``clean`` says that the logs lost nothing since the last commit. Otherwise the partitions these brokers lead
+        start a new leader epoch, by which clients notice that records may be gone.
+        """
+        here = {registration.id for registration in registrations}
+        records: list[MetadataRecord] = []
+        epochs: dict[int, int] = {}
+        for registration in registrations:
+            epochs[registration.id] = self._log.end_offset + len(records)
+            records.append(self._registration(registration, epochs[registration.id]))
+        records += (
+            BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=FENCE)
+            for broker in self.image.active_brokers()
+            if broker.id not in here
+        )
+        records += leader_changes(self.image, here, new_epoch_for=() if clean else here)
+        self.commit(records)
+        return epochs
+
+    def stop_brokers(self) -> None:
+        """Fence every broker because the process ends. Leaders stay: they are the same after a clean start."""
+        self.commit(
+            [
+                BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=FENCE)
+                for broker in self.image.active_brokers()
+            ]
+        )
+
+    def fence_broker(self, broker_id: int) -> None:
+        """Take a broker out while the others go on: its partitions move to other replicas in sync.
+
+        Raises KeyError for an unknown broker.
+        """
+        self._set_fenced(broker_id, FENCE)
+
+    def unfence_broker(self, broker_id: int) -> None:
+        """Bring a fenced broker back: its replicas are in sync again and lead what has no leader.
+
+        Raises KeyError for an unknown broker.
+        """
+        self._set_fenced(broker_id, UNFENCE)
+
+    def unregister_broker(self, broker_id: int) -> None:
+        """Forget a broker that is gone for good. Raises KeyError for an unknown one."""
+        broker = self.image.brokers[broker_id]
+        records: list[MetadataRecord] = list(leader_changes(self.image, self._alive() - {broker_id}))
+        self.commit([*records, UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
+
+    def elect_preferred_leaders(self, partitions: Iterable[tuple[TopicImage, PartitionImage]] | None = None) -> None:
+        """Give leadership back to the first replica wherever it is in sync; of all partitions when None."""
+        if partitions is None:
+            partitions = [(t, p) for t in self.image.topics.values() for p in t.partitions.values()]
+        self.commit(list(preferred_leader_changes(self.image, partitions)))
+
+    # Topics
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> list[TopicResult]:
+        """Create topics in one append; a result for each, in the order given. Names must differ."""
+        results = []
+        records: list[MetadataRecord] = []
+        for topic in topics:
+            try:
+                planned, result = self._planner.create(topic)
+            except KafkaError as error:
+                result = TopicResult(topic.name, error)
+            else:
+                records += planned
+            results.append(result)
+        if not validate_only:
+            self.commit(records)
+        return results
+
+    def auto_create(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
+        """Create topics as first use does: with the broker's defaults, internal ones with their own settings."""
+        results = self.create_topics([topic_to_create(name, self._config) for name in names])
+        return {result.name: result.error for result in results}
+
+    def delete_topics(self, topic_ids: Sequence[bytes]) -> dict[bytes, KafkaError | None]:
+        """Delete topics in one append; what failed for each id, or None."""
+        results: dict[bytes, KafkaError | None] = {}
+        records: list[MetadataRecord] = []
+        for topic_id in topic_ids:
+            try:
+                records.append(self._planner.remove(topic_id))
+            except KafkaError as error:
+                results[topic_id] = error
+            else:
+                results[topic_id] = None
+        self.commit(records)
+        return results
+
+    def create_partitions(
+        self, topics: Sequence[NewPartitions], *, validate_only: bool = False
+    ) -> list[tuple[str, KafkaError | None]]:
+        """Add partitions to topics in one append; name and error of each, in the order given. Names must differ."""
+        results: list[tuple[str, KafkaError | None]] = []
+        records: list[MetadataRecord] = []
+        for topic in topics:
+            try:
+                records += self._planner.add_partitions(topic)
+            except KafkaError as error:
+                results.append((topic.name, error))
+            else:
+                results.append((topic.name, None))
+        if not validate_only:
+            self.commit(records)
+        return results
+
+    # Settings and producer ids
+
+    def alter_configs(self, changes: Mapping[tuple[int, str], Mapping[str, str | None]]) -> None:
+        """Set (or with None remove) settings of resources (type, name), already validated, in one append.
+
+        What would change nothing is left out.
+        """
+        records: list[MetadataRecord] = []
+        for (resource_type, resource), settings in changes.items():
+            now = self.image.config(resource_type, resource)
+            records += (
+                ConfigRecord(resource_type=resource_type, resource_name=resource, name=name, value=value)
+                for name, value in settings.items()
+                if now.get(name) != value
+            )
+        self.commit(records)
+
+    def allocate_producer_ids(self, broker_id: int) -> range:
+        """A block of producer ids that nobody had before, for one broker. Raises KeyError for an unknown broker."""
+        first = self.image.next_producer_id
+        broker = self.image.brokers[broker_id]
+        self.commit(
+            [
+                ProducerIdsRecord(
+                    broker_id=broker_id, broker_epoch=broker.epoch, next_producer_id=first + PRODUCER_ID_BLOCK
+                )
+            ]
+        )
+        return range(first, first + PRODUCER_ID_BLOCK)
+
+    # The one way into the log
+
+    def commit(self, records: Sequence[MetadataRecord]) -> None:
+        """Append, replay, tell. Raises KafkaError when the log cannot take the records: then nothing has changed."""
+        if not records:
+            return
+        base_offset = self._log.append(records)
+        delta = MetadataDelta()
+        for record in records:
+            replay(self.image, record, delta)
+        self.image.offset = base_offset + len(records) - 1
+        self.image.epoch = self._log.epoch
+        for subscriber in self._subscribers:
+            subscriber(self.image, delta)
+
+    def _topic_defaults(self) -> tuple[int, int]:
+        return self._config["num.partitions"], self._config["default.replication.factor"]
+
+    def _alive(self) -> set[int]:
+        return {broker.id for broker in self.image.active_brokers()}
+
+    def _set_fenced(self, broker_id: int, fenced: int) -> None:
+        broker = self.image.brokers[broker_id]
+        if broker.fenced == (fenced == FENCE):
+            return
+        alive = self._alive() - {broker_id} if fenced == FENCE else self._alive() | {broker_id}
+        change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=fenced)
+        self.commit([change, *leader_changes(self.image, alive)])
+
+    def _registration(self, broker: BrokerRegistration, epoch: int) -> RegisterBrokerRecord:
+        """Registered and unfenced at once: in this process there is no catching up to wait for."""
+        return RegisterBrokerRecord(
+            broker_id=broker.id,
+            incarnation_id=random_id(self._rng),
+            broker_epoch=epoch,
+            end_points=[
+                BrokerEndpoint(name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol)
+                for e in broker.endpoints
+            ],
+            features=[
+                BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in SUPPORTED_RANGES.items()
+            ],
+            rack=broker.rack,
+            fenced=False,
+            log_dirs=sorted(broker.log_dirs),
+        )

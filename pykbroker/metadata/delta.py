@@ -1,0 +1,38 @@
+"""What one batch of metadata records changed, for those who act on changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pykbroker.metadata.image import PartitionImage, TopicImage
+
+
+@dataclass(slots=True)
+class PartitionChange:
+    """One partition before and after; ``before`` is None for a new one."""
+
+    topic: TopicImage
+    before: PartitionImage | None
+    after: PartitionImage
+
+    @property
+    def leader_changed(self) -> bool:
+        """True when the partition is new, or has a new leader epoch."""
+        return self.before is None or self.before.leader_epoch != self.after.leader_epoch
+
+
+@dataclass(slots=True)
+class MetadataDelta:
+    """The changes of one commit, in the order of its records. A topic that came and went in it is in both lists."""
+
+    created_topics: list[TopicImage] = field(default_factory=list)
+    deleted_topics: list[TopicImage] = field(default_factory=list)
+    partitions: list[PartitionChange] = field(default_factory=list)
+    brokers: set[int] = field(default_factory=set)
+    #: (resource type, name), as the keys of ``MetadataImage.configs``.
+    configs: set[tuple[int, str]] = field(default_factory=set)
+    features: set[str] = field(default_factory=set)
+    client_quotas: bool = False
+    acls: bool = False
+    scram: bool = False
+    delegation_tokens: bool = False

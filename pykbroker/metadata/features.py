@@ -1,0 +1,28 @@
+"""Feature levels (KIP-584): what a new cluster finalizes, and what a broker registers to support.
+
+Ranges and levels are those of Kafka 4.3.1, so that either broker can take over the other's metadata log.
+"""
+
+from __future__ import annotations
+
+METADATA_VERSION = "metadata.version"
+GROUP_VERSION = "group.version"
+
+#: Finalized when a data directory is new. A level of 0 is said by absence.
+#: transaction.version stays 0 until transactions exist: from level 2 on clients use KIP-890's protocol.
+#: eligible.leader.replicas.version stays 0: replicas that share one store need no eligible leaders beside the ISR.
+BOOTSTRAP_LEVELS: dict[str, int] = {
+    METADATA_VERSION: 30,  # 4.3-IV0
+    GROUP_VERSION: 1,
+}
+
+#: What brokers register. It must cover every level that Apache Kafka 4.3.1 finalizes, or a log of its could not be used.
+SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
+    METADATA_VERSION: (7, 30),
+    "kraft.version": (0, 1),
+    GROUP_VERSION: (0, 1),
+    "transaction.version": (0, 2),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+    "eligible.leader.replicas.version": (0, 1),
+}

@@ -1,0 +1,165 @@
+"""The cluster as the metadata log describes it up to one offset.
+
+There is one image in a process, and ``replay.py`` is the only place that changes it. What it hands out (a topic's
+partitions, brokers) is replaced when it changes and never altered in place, so a reader may keep an object.
+Readers run on the loop that owns the state: between two of their calls nothing moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.names import is_internal
+
+if TYPE_CHECKING:
+    from wire.internal.access_control_entry_record import AccessControlEntryRecord
+    from wire.internal.delegation_token_record import DelegationTokenRecord
+    from wire.internal.register_controller_record import RegisterControllerRecord
+    from wire.internal.user_scram_credential_record import UserScramCredentialRecord
+
+#: ConfigRecord.resource_type, as org.apache.kafka.common.config.ConfigResource.Type numbers them.
+TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+BROKER_LOGGER_RESOURCE = 8
+CLIENT_METRICS_RESOURCE = 16
+GROUP_RESOURCE = 32
+
+NO_LEADER = -1
+
+
+@dataclass(slots=True)
+class PartitionImage:
+    """Who holds a partition and who leads it. Replaced on change, never altered."""
+
+    index: int
+    replicas: list[int]
+    isr: list[int]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    directories: list[bytes]
+    removing_replicas: list[int] = field(default_factory=list)
+    adding_replicas: list[int] = field(default_factory=list)
+    leader_recovery_state: int = 0
+    eligible_leader_replicas: list[int] = field(default_factory=list)
+    last_known_elr: list[int] = field(default_factory=list)
+
+    def directory_of(self, broker_id: int) -> bytes | None:
+        """The log directory id that ``broker_id`` keeps its replica in, as far as the log says."""
+        if broker_id in self.replicas and len(self.directories) == len(self.replicas):
+            return self.directories[self.replicas.index(broker_id)]
+        return None
+
+
+@dataclass(slots=True)
+class TopicImage:
+    """A topic. Its partitions are numbered from 0 without gaps; ``partitions`` maps index to partition."""
+
+    name: str
+    id: bytes
+    partitions: dict[int, PartitionImage] = field(default_factory=dict)
+
+    @property
+    def internal(self) -> bool:
+        """True for the topics in which brokers keep their own state."""
+        return is_internal(self.name)
+
+    def in_order(self) -> Iterator[PartitionImage]:
+        """The partitions by index, whatever order their records came in."""
+        partitions = self.partitions
+        return (partitions[index] for index in range(len(partitions)))
+
+
+@dataclass(slots=True)
+class Endpoint:
+    """Where a broker can be reached by clients of one listener. ``security_protocol`` as in SecurityProtocol's ids."""
+
+    listener: str
+    host: str
+    port: int
+    security_protocol: int = 0
+
+
+@dataclass(slots=True)
+class BrokerImage:
+    """A registered broker. Replaced on change, never altered."""
+
+    id: int
+    epoch: int
+    incarnation_id: bytes
+    endpoints: dict[str, Endpoint]
+    features: dict[str, tuple[int, int]]
+    rack: str | None
+    fenced: bool
+    in_controlled_shutdown: bool = False
+    log_dirs: list[bytes] = field(default_factory=list)
+    cordoned_log_dirs: list[bytes] | None = None
+
+    @property
+    def active(self) -> bool:
+        """True when the broker may lead and take replicas."""
+        return not self.fenced and not self.in_controlled_shutdown
+
+
+class MetadataImage:
+    """All that the metadata log has said so far."""
+
+    def __init__(self, cluster_id: str = "") -> None:
+        self.cluster_id = cluster_id
+        #: Offset of the last record replayed; -1 before the first. Grows with every change: caches may compare it.
+        self.offset = -1
+        self.epoch = -1
+        self.topics: dict[str, TopicImage] = {}
+        self.topics_by_id: dict[bytes, TopicImage] = {}
+        self.brokers: dict[int, BrokerImage] = {}
+        #: (resource type, name) -> the settings given for it; an entry disappears with its last setting.
+        self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        #: Finalized feature levels; level 0 is absence.
+        self.features: dict[str, int] = {}
+        self.next_producer_id = 0
+        #: ((entity type, entity name or None), ...) sorted by type -> quota key -> value.
+        self.client_quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
+        self.acls: dict[bytes, AccessControlEntryRecord] = {}
+        #: (user, mechanism) -> credential.
+        self.scram: dict[tuple[str, int], UserScramCredentialRecord] = {}
+        self.delegation_tokens: dict[str, DelegationTokenRecord] = {}
+        self.controllers: dict[int, RegisterControllerRecord] = {}
+        #: Names with '.' or '_' that look alike in metrics (see ``names.collision_key``).
+        self.collisions: dict[str, list[str]] = {}
+
+    def topic(self, name: str) -> TopicImage | None:
+        return self.topics.get(name)
+
+    def topic_by_id(self, topic_id: bytes) -> TopicImage | None:
+        return self.topics_by_id.get(topic_id)
+
+    def partition(self, topic: str, index: int) -> PartitionImage | None:
+        found = self.topics.get(topic)
+        return None if found is None else found.partitions.get(index)
+
+    def config(self, resource_type: int, name: str) -> dict[str, str]:
+        """The settings given for a resource; not to be altered."""
+        return self.configs.get((resource_type, name), {})
+
+    def topic_config(self, topic: str) -> dict[str, str]:
+        """The settings given for a topic; not to be altered."""
+        return self.configs.get((TOPIC_RESOURCE, topic), {})
+
+    def active_brokers(self) -> list[BrokerImage]:
+        """Brokers that are registered and not fenced, by id."""
+        return [self.brokers[i] for i in sorted(self.brokers) if not self.brokers[i].fenced]
+
+    def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
+        """Where clients of ``listener`` reach the broker; None when it is unknown, fenced or has no such listener."""
+        broker = self.brokers.get(broker_id)
+        return None if broker is None or broker.fenced else broker.endpoints.get(listener)
+
+    def offline_replicas(self, partition: PartitionImage, listener: str) -> list[int]:
+        """Replicas whose broker is gone, fenced, or not to be reached over ``listener``."""
+        return [replica for replica in partition.replicas if self.endpoint(replica, listener) is None]
+
+    def controller_for_clients(self) -> int:
+        """A living broker that stands for the controller in answers (KIP-631); -1 when there is none."""
+        return min((broker.id for broker in self.brokers.values() if not broker.fenced), default=-1)

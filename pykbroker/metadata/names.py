@@ -1,0 +1,66 @@
+"""Which topic names are allowed, which mean the same to Kafka's metrics, and which topics are the brokers' own.
+
+Rules and messages: org.apache.kafka.common.internals.Topic of Kafka 4.3.1.
+"""
+
+from __future__ import annotations
+
+import re
+
+from wire.errors import ErrorCode, KafkaError
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
+CLUSTER_METADATA = "__cluster_metadata"
+
+INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
+
+MAX_NAME_LENGTH = 249
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def name_fault(name: str) -> str | None:
+    """Why ``name`` cannot name a topic, in Kafka's words; None when it can."""
+    if not name:
+        return "the empty string is not allowed"
+    if name in {".", ".."}:
+        return f"'{name}' is not allowed"
+    if len(name) > MAX_NAME_LENGTH:
+        return f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    if _LEGAL.fullmatch(name) is None:
+        return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return None
+
+
+def is_valid_topic_name(name: str) -> bool:
+    """True when a topic may have this name. Such a name is safe as part of a directory name too."""
+    return name_fault(name) is None
+
+
+def validate_topic_name(name: str) -> None:
+    """Raise KafkaError INVALID_TOPIC_EXCEPTION unless a topic may have this name."""
+    fault = name_fault(name)
+    if fault is not None:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {fault}")
+
+
+def is_internal(name: str) -> bool:
+    """True for the topics that brokers keep their own state in."""
+    return name in INTERNAL_TOPICS
+
+
+def collision_key(name: str) -> str | None:
+    """What two names that differ only in '.' and '_' have in common; None for a name with neither.
+
+    Kafka's metric names turn one into the other, so it refuses a second such topic.
+    """
+    if "." in name or "_" in name:
+        return name.replace(".", "_")
+    return None
+
+
+def topic_collision(first: str, second: str) -> bool:
+    """True when the names differ at most in '.' against '_'."""
+    return first.replace(".", "_") == second.replace(".", "_")
