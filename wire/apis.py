@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from wire.api import Api
-from wire.message import Message, NEVER_FLEXIBLE
+from wire.message import NEVER_FLEXIBLE, Message
 
 
 class ApiKey(IntEnum):

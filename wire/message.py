@@ -41,6 +41,10 @@ class Message(WireStruct):
 
     __slots__ = ()
 
+    API_KEY: ClassVar[int]
+    """Of requests and responses, and the number of a metadata record."""
+    TYPE: ClassVar[int]
+    """Of coordinator records: the number that stands before the key."""
     VERSIONS: ClassVar[tuple[int, int]]
     """Lowest and highest version the schema lists."""
     FLEXIBLE_FROM: ClassVar[int]

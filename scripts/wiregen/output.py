@@ -91,8 +91,8 @@ def _head(module: Module, notice: str) -> list[str]:
     if module.layouts:
         lines += ["from struct import Struct", ""]
     sources = dict.fromkeys(sorted(SOURCES), "")
-    chosen: dict[str, list[str]] = {source: sorted(module.names & SOURCES[source]) for source in sources}
-    chosen["wire.primitives"] = sorted(module.names - {name for names in chosen.values() for name in names})
+    chosen: dict[str, list[str]] = {source: _in_order(module.names & SOURCES[source]) for source in sources}
+    chosen["wire.primitives"] = _in_order(module.names - {name for names in chosen.values() for name in names})
     lines += [f"from {source} import {', '.join(names)}" for source, names in sorted(chosen.items()) if names]
     lines.append("")
     for verb, types in sorted(module.layouts):
@@ -100,6 +100,11 @@ def _head(module: Module, notice: str) -> list[str]:
         method = "pack" if verb == "pack" else "unpack_from"
         lines.append(f'{layout_name(verb, types)} = Struct(">{letters}").{method}')
     return lines
+
+
+def _in_order(names: set[str]) -> list[str]:
+    """Constants, classes, functions, as import sorters have them."""
+    return sorted(names, key=lambda name: (not name.isupper(), name.islower(), name))
 
 
 def apis_text(messages: list[MessageSchema], release: str) -> str:
@@ -117,8 +122,8 @@ def apis_text(messages: list[MessageSchema], release: str) -> str:
     code.line("from enum import IntEnum")
     code.line()
     code.line("from wire.api import Api")
-    never = ", NEVER_FLEXIBLE" if any(each.valid and not each.flexible for each in requests) else ""
-    code.line(f"from wire.message import Message{never}")
+    never = "NEVER_FLEXIBLE, " if any(each.valid and not each.flexible for each in requests) else ""
+    code.line(f"from wire.message import {never}Message")
     _gap(code)
     with code.block("class ApiKey(IntEnum):"):
         code.line('"""Every API key, by Kafka\'s name."""')

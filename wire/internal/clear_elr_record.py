@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from wire.message import Message
 from wire.primitives import (
-    Buffer,
     MALFORMED,
     UNENCODABLE,
+    Buffer,
     malformed,
     read_string_length,
     read_unknown_tags,

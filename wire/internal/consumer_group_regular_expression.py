@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from struct import Struct
 
-from wire.message import Message, NEVER_FLEXIBLE, UNSET
+from wire.message import NEVER_FLEXIBLE, UNSET, Message
 from wire.primitives import (
-    Buffer,
     MALFORMED,
     UNENCODABLE,
+    Buffer,
     malformed,
     null_refused,
     read_compact_strings,

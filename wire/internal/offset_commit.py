@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from struct import Struct
 
-from wire.message import Message, NEVER_FLEXIBLE
+from wire.message import NEVER_FLEXIBLE, Message
 from wire.primitives import (
-    Buffer,
     MALFORMED,
     UNENCODABLE,
     ZERO_UUID,
+    Buffer,
     cannot_carry,
     check_tag_end,
     malformed,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from struct import Struct
 
-from wire.message import Message, NEVER_FLEXIBLE, UNSET, WireStruct
+from wire.message import NEVER_FLEXIBLE, UNSET, Message, WireStruct
 from wire.primitives import (
-    Buffer,
     MALFORMED,
     UNENCODABLE,
     ZERO_UUID,
+    Buffer,
     check_tag_end,
     malformed,
     null_refused,

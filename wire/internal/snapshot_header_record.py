@@ -6,9 +6,9 @@ from struct import Struct
 
 from wire.message import Message
 from wire.primitives import (
-    Buffer,
     MALFORMED,
     UNENCODABLE,
+    Buffer,
     malformed,
     read_unknown_tags,
     truncated,

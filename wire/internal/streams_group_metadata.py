@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from struct import Struct
 
-from wire.message import Message, NEVER_FLEXIBLE, WireStruct
+from wire.message import NEVER_FLEXIBLE, Message, WireStruct
 from wire.primitives import (
-    Buffer,
     MALFORMED,
     UNENCODABLE,
+    Buffer,
     check_tag_end,
     malformed,
     null_refused,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from struct import Struct
 
-from wire.message import Message, UNSET, WireStruct
+from wire.message import UNSET, Message, WireStruct
 from wire.primitives import (
-    Buffer,
     MALFORMED,
     UNENCODABLE,
     ZERO_UUID,
+    Buffer,
     cannot_carry,
     malformed,
     read_length,

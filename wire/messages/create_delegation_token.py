@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from struct import Struct
 
-from wire.message import Message, UNSET, WireStruct
+from wire.message import UNSET, Message, WireStruct
 from wire.primitives import (
-    Buffer,
     MALFORMED,
     UNENCODABLE,
+    Buffer,
     cannot_carry,
     check_count,
     malformed,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from struct import Struct
 
 from wire.frames import records_size, write_records
-from wire.message import Message, UNSET, WireStruct
+from wire.message import UNSET, Message, WireStruct
 from wire.primitives import (
-    Buffer,
     MALFORMED,
-    Records,
     UNENCODABLE,
     ZERO_UUID,
+    Buffer,
+    Records,
     cannot_carry,
     check_count,
     check_tag_end,

@@ -6,10 +6,10 @@ from struct import Struct
 
 from wire.message import Message
 from wire.primitives import (
-    Buffer,
     MALFORMED,
     UNENCODABLE,
     ZERO_UUID,
+    Buffer,
     malformed,
     read_string_length,
     read_unknown_tags,
