@@ -1,0 +1,185 @@
+"""The metadata log on this machine's disk, in Apache Kafka's own form (KIP-595, KIP-630, KIP-631).
+
+``__cluster_metadata-0`` holds the log's segments, snapshots and the quorum's state. Each start of the process opens a
+new leader epoch with a LeaderChange record; what it decides is appended in that epoch, one batch for each decision.
+"""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pykbroker.clock import Clock
+from pykbroker.metadata.batches import MetadataBatch, decode_batch, encode_controls, encode_records
+from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.metadata.image_records import image_records
+from pykbroker.metadata.quorum import Quorum, read_epoch
+from pykbroker.metadata.replay import MetadataRecord, ReplayError, replay
+from pykbroker.metadata.snapshot import (
+    SnapshotId,
+    decode_snapshot,
+    encode_snapshot,
+    list_snapshots,
+    remove_older,
+    write_snapshot,
+)
+from pykbroker.storage.validate import Origin
+from wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
+    from pykbroker.storage.log import Log
+
+logger = logging.getLogger(__name__)
+
+#: Kafka takes no more records than this in one decision (QuorumController.MAX_RECORDS_PER_USER_OP).
+MAX_RECORDS_PER_BATCH = 10_000
+
+#: A snapshot is due when the log since the last one is this long, and twice as long as that snapshot itself.
+SNAPSHOT_BYTES = 1024 * 1024
+
+_BEGIN_TRANSACTION, _END_TRANSACTION, _ABORT_TRANSACTION = 23, 24, 25
+
+
+class LocalLog:
+    """The log of decisions. ``load`` first, then ``open_epoch``, then ``append``."""
+
+    def __init__(self, log: Log, disk: Disk, directory: str, quorum: Quorum, clock: Clock) -> None:
+        self.epoch = 0
+        self._log = log
+        self._disk = disk
+        self._directory = directory
+        self._quorum = quorum
+        self._clock = clock
+        self._last_ms = 0
+        self._bytes_since_snapshot = 0
+        self._snapshot_bytes = 0
+
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record will get."""
+        return self._log.log_end_offset
+
+    @property
+    def empty(self) -> bool:
+        """True when nothing was ever decided here: no record and no snapshot."""
+        return self.end_offset == 0 and not list_snapshots(self._disk, self._directory)
+
+    def load(self, image: MetadataImage) -> None:
+        """Bring an empty image to the end of the log: from the newest snapshot on.
+
+        Raises WireError or ReplayError when the log is damaged, ForeignQuorumError when it is not this node's alone.
+        """
+        loader = _Loader(image, self._quorum)
+        snapshots = list_snapshots(self._disk, self._directory)
+        if snapshots:
+            self._load_snapshot(loader, snapshots[-1])
+        start = image.offset + 1
+        if self._log.log_start_offset > start:
+            raise ReplayError(
+                f"the metadata log begins at offset {self._log.log_start_offset}, and no snapshot covers what is before"
+            )
+        if start > self.end_offset:
+            raise ReplayError(f"the metadata log ends at offset {self.end_offset}, before its snapshot at {start}")
+        for header, data in self._log.batches(start):
+            loader.apply(decode_batch(header, data))
+            self._last_ms = header.max_timestamp
+            self._bytes_since_snapshot += header.size
+        image.offset = self.end_offset - 1
+
+    def open_epoch(self, image: MetadataImage) -> None:
+        """Begin a new leader epoch: later than any that the log or the quorum's state knows of."""
+        self.epoch = max(image.epoch, read_epoch(self._disk, self._directory), 0) + 1
+        self._quorum.write_state(self._disk, self._directory, self.epoch)
+        self._last_ms = self._clock.now_ms()
+        opening = encode_controls(
+            [self._quorum.leader_change()], base_offset=self.end_offset, epoch=self.epoch, timestamp=self._last_ms
+        )
+        self._append(opening)
+        self._log.flush()
+        image.offset = self.end_offset - 1
+        image.epoch = self.epoch
+
+    def append(self, records: Sequence[MetadataRecord]) -> int:
+        """Keep the records; on the disk on return. Returns the first one's offset. Raises KafkaError.
+
+        One batch, which a crash leaves whole or not at all; only more than ``MAX_RECORDS_PER_BATCH`` records (leaders
+        of very many partitions, never one request) become several.
+        """
+        first = self.end_offset
+        self._last_ms = self._clock.now_ms()
+        for start in range(0, len(records), MAX_RECORDS_PER_BATCH):
+            part = records[start : start + MAX_RECORDS_PER_BATCH]
+            self._append(encode_records(part, base_offset=self.end_offset, epoch=self.epoch, timestamp=self._last_ms))
+        self._log.flush()
+        return first
+
+    def snapshot_if_due(self, image: MetadataImage) -> None:
+        """Write a snapshot when reading the log again would take much longer than reading one."""
+        if self._bytes_since_snapshot > max(SNAPSHOT_BYTES, 2 * self._snapshot_bytes):
+            try:
+                self.snapshot(image)
+            except (OSError, KafkaError):
+                logger.exception("No snapshot of the metadata could be written; the log has it all, and goes on")
+                self._bytes_since_snapshot = 0
+
+    def snapshot(self, image: MetadataImage) -> None:
+        """Write a snapshot of the image, which must stand at the end of the log, and let go of what it replaces."""
+        snapshot = SnapshotId(image.offset + 1, image.epoch)
+        data = encode_snapshot(
+            image_records(image),
+            epoch=snapshot.epoch,
+            last_contained_ms=self._last_ms,
+            now_ms=self._clock.now_ms(),
+            controls=self._quorum.snapshot_controls(),
+        )
+        write_snapshot(self._disk, self._directory, snapshot, data)
+        self._bytes_since_snapshot = 0
+        self._snapshot_bytes = len(data)
+        self._log.delete_records_before(snapshot.offset)
+        remove_older(self._disk, self._directory, snapshot)
+
+    def _append(self, batch: bytes) -> None:
+        self._log.append_as_leader(batch, leader_epoch=self.epoch, now_ms=self._last_ms, origin=Origin.COORDINATOR)
+        self._bytes_since_snapshot += len(batch)
+
+    def _load_snapshot(self, loader: _Loader, snapshot: SnapshotId) -> None:
+        data = self._disk.read(posixpath.join(self._directory, snapshot.file_name))
+        for batch in decode_snapshot(data):
+            loader.apply(batch)
+        loader.image.offset = snapshot.offset - 1
+        loader.image.epoch = snapshot.epoch
+        self._snapshot_bytes = len(data)
+
+
+class _Loader:
+    """Replays batches into an image, and sees to transactions: records that count all together or not at all."""
+
+    def __init__(self, image: MetadataImage, quorum: Quorum) -> None:
+        self.image = image
+        self._quorum = quorum
+        self._open: list[MetadataRecord] | None = None
+
+    def apply(self, batch: MetadataBatch) -> None:
+        self.image.epoch = batch.epoch
+        for kind, value in batch.controls:
+            self._quorum.note(kind, value)
+        for record in batch.records:
+            if record.API_KEY == _BEGIN_TRANSACTION:
+                self._open = []
+            elif record.API_KEY == _END_TRANSACTION:
+                complete, self._open = self._open or [], None
+                self._replay(complete)
+            elif record.API_KEY == _ABORT_TRANSACTION:
+                self._open = None
+            elif self._open is not None:
+                self._open.append(record)
+            else:
+                self._replay([record])
+
+    def _replay(self, records: list[MetadataRecord]) -> None:
+        for record in records:
+            replay(self.image, record, MetadataDelta())

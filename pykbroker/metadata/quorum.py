@@ -1,0 +1,108 @@
+"""The controller quorum as this process keeps it: always of one voter, itself.
+
+What Apache Kafka 4.3.1 keeps beside its metadata log, so that either broker can take over from the other: the
+``quorum-state`` file (KIP-595), the LeaderChange record that opens each epoch, and, where the directory was formatted
+with dynamic voters (KIP-853), the kraft.version and voters records, which are carried on as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from dataclasses import dataclass
+
+from pykbroker.storage.disk import Disk, replace_file
+from wire.control_records import ControlRecordType
+from wire.errors import WireError
+from wire.internal.kraft_version_record import KRaftVersionRecord
+from wire.internal.leader_change_message import LeaderChangeMessage, Voter
+from wire.internal.voters_record import VotersRecord
+from wire.message import Message
+from wire.primitives import ZERO_UUID, uuid_to_str
+
+QUORUM_STATE = "quorum-state"
+
+
+class ForeignQuorumError(RuntimeError):
+    """The metadata log belongs to a controller quorum that this process is not, or not alone."""
+
+
+@dataclass(slots=True)
+class Quorum:
+    """Voter ``node_id`` of a quorum of one. ``voters`` is None where voters are given by configuration (kraft.version 0)."""
+
+    node_id: int
+    voters: VotersRecord | None = None
+    kraft_version: int = 0
+
+    def note(self, kind: ControlRecordType, value: bytes) -> None:
+        """Take over what a control record of the log or a snapshot says.
+
+        Raises ForeignQuorumError when somebody else votes in this quorum.
+        """
+        if kind is ControlRecordType.KRAFT_VERSION:
+            self.kraft_version = KRaftVersionRecord.decode(value, 0, 0)[0].kraft_version
+        elif kind is ControlRecordType.KRAFT_VOTERS:
+            self.voters = VotersRecord.decode(value, 0, 0)[0]
+            self._check({voter.voter_id for voter in self.voters.voters})
+        elif kind is ControlRecordType.LEADER_CHANGE:
+            self._check({voter.voter_id for voter in _leader_change(value).voters})
+
+    def leader_change(self) -> tuple[ControlRecordType, Message, int]:
+        """The control record that opens an epoch."""
+        version = 0 if self.voters is None else 1
+        known = [] if self.voters is None else self.voters.voters
+        directories = {voter.voter_id: voter.voter_directory_id for voter in known}
+        voters = [Voter(voter_id=self.node_id, voter_directory_id=directories.get(self.node_id, ZERO_UUID))]
+        message = LeaderChangeMessage(
+            version=version, leader_id=self.node_id, voters=voters, granting_voters=list(voters)
+        )
+        return ControlRecordType.LEADER_CHANGE, message, version
+
+    def snapshot_controls(self) -> list[tuple[ControlRecordType, Message, int]]:
+        """The control records that a snapshot must carry on; none with static voters."""
+        if self.voters is None:
+            return []
+        version = KRaftVersionRecord(kraft_version=self.kraft_version)
+        return [(ControlRecordType.KRAFT_VERSION, version, 0), (ControlRecordType.KRAFT_VOTERS, self.voters, 0)]
+
+    def write_state(self, disk: Disk, directory: str, epoch: int) -> None:
+        """Keep on disk that this node leads in ``epoch``; a controller never goes back behind it."""
+        replace_file(disk, posixpath.join(directory, QUORUM_STATE), self.encode_state(epoch))
+
+    def encode_state(self, epoch: int) -> bytes:
+        """The ``quorum-state`` file, in the version that the quorum's kraft.version asks for."""
+        state: dict[str, object] = {"leaderId": self.node_id, "leaderEpoch": epoch, "votedId": -1}
+        if self.voters is None:
+            state = {"clusterId": "", **state, "appliedOffset": 0, "currentVoters": [{"voterId": self.node_id}]}
+            state["data_version"] = 0
+        else:
+            state["votedDirectoryId"] = uuid_to_str(ZERO_UUID)
+            state["data_version"] = 1
+        return json.dumps(state, separators=(",", ":")).encode()
+
+    def _check(self, voters: set[int]) -> None:
+        if voters != {self.node_id}:
+            names = ", ".join(map(str, sorted(voters)))
+            raise ForeignQuorumError(
+                f"The metadata log belongs to a controller quorum of the nodes {names}, and this is node {self.node_id}. "
+                "The controller inside this broker can only go on with a quorum of itself alone."
+            )
+
+
+def read_epoch(disk: Disk, directory: str) -> int:
+    """The leader epoch that ``quorum-state`` knows of; 0 where there is none, or an unreadable one."""
+    path = posixpath.join(directory, QUORUM_STATE)
+    if not disk.exists(path):
+        return 0
+    try:
+        return max(int(json.loads(disk.read(path))["leaderEpoch"]), 0)
+    except (ValueError, KeyError, TypeError):
+        return 0
+
+
+def _leader_change(value: bytes) -> LeaderChangeMessage:
+    if len(value) < 2:
+        raise WireError("a leader change record without a version")
+    version = int.from_bytes(value[:2], "big")
+    return LeaderChangeMessage.decode(value, 0, min(version, LeaderChangeMessage.VERSIONS[1]))[0]
