@@ -136,7 +136,7 @@ def optional(each: Field) -> bool:
 
 def absent_struct(each: Field) -> bool:
     """Whether a tagged struct is represented by None when it is absent, which costs less than a struct of defaults."""
-    return isinstance(each.type, Nested) and bool(each.tagged)
+    return isinstance(each.type, Nested) and bool(each.tagged) and not each.nullable
 
 
 def domains(message: MessageSchema, struct: StructSchema) -> list[tuple[bool, Versions]]:

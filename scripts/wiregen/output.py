@@ -19,7 +19,7 @@ def files(messages: list[MessageSchema], release: str) -> Files:
     """Every generated file, unformatted."""
     groups: dict[str, list[MessageSchema]] = {}
     for message in messages:
-        path = _path(message)
+        path = module_path(message)
         if message.valid and message.kind != "header":
             groups.setdefault(path, []).append(message)
     result = {path: module_text(Module(group), release) for path, group in sorted(groups.items())}
@@ -28,7 +28,7 @@ def files(messages: list[MessageSchema], release: str) -> Files:
     return result
 
 
-def _path(message: MessageSchema) -> str:
+def module_path(message: MessageSchema) -> str:
     if message.kind in ("request", "response"):
         return f"messages/{snake(api_name(message))}.py"
     if message.kind.startswith("coordinator"):

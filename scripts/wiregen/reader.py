@@ -135,6 +135,8 @@ class Reader:
     def _length(self, each: Field, *, nullable: bool = False) -> None:
         """Finish reading a length that does not fit its first byte, and refuse what cannot be."""
         begin = prefix(each, flexible=self.flexible)
+        if isinstance(each.type, Nested):
+            return
         if begin == "u8":
             reader = "read_string_length" if each.type == Scalar("string") else "read_length"
             with self.code.block("if n > 127:" if nullable else "if not 0 < n < 128:"):

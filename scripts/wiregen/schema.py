@@ -196,8 +196,11 @@ def _type(text: str) -> Type:
 
 
 def _default(kind: Type, raw: Any) -> Any:
-    """The default as the schemas mean it: what is not given is zero, empty, or a struct of defaults; never null."""
-    text = "null" if raw is None else str(raw)
+    """The default as the schemas mean it: what is not given is zero, empty, or a struct of defaults; never null.
+
+    Null is the text "null"; a JSON null counts as not given, as in Kafka's generator.
+    """
+    text = "" if raw is None else str(raw)
     if isinstance(kind, Array):
         return None if text == "null" else []
     if isinstance(kind, Nested):

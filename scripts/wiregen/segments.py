@@ -59,7 +59,8 @@ def type_name(each: Field) -> str:
 def prefix(each: Field, *, flexible: bool) -> str | None:
     """The type of what stands before a variable-size value: its length, or for a nullable struct whether it is there."""
     if isinstance(each.type, Nested):
-        return "int8" if each.nullable else None
+        present = "u8" if each.tagged else "int8"  # Kafka writes 0 or 1 in a tagged field, -1 or 1 elsewhere
+        return present if each.nullable else None
     if flexible:
         return "u8"
     return "int32" if isinstance(each.type, Array) or each.type.name != "string" else "int16"

@@ -116,6 +116,9 @@ class Writer:
         begin = prefix(tail, flexible=self.flexible) if tail else None
         if begin == "u8":
             assert tail
+            if isinstance(tail.type, Nested):
+                self.code.line(f"{self.out}.append(n)")
+                return
             long = self.module.use("string_length" if tail.type == Scalar("string") else "uvarint")
             if types:
                 fused = f"{self.module.pack([*types, 'u8'])}({', '.join([*values, 'n'])})"

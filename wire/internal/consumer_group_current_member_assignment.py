@@ -140,12 +140,12 @@ class TopicPartitions(WireStruct):
         self,
         topic_id: bytes = ZERO_UUID,
         partitions: list[int] = UNSET,
-        assignment_epochs: list[int] | None = None,  # tag 0
+        assignment_epochs: list[int] | None = UNSET,  # tag 0
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.topic_id = topic_id
         self.partitions = [] if partitions is UNSET else partitions
-        self.assignment_epochs = assignment_epochs
+        self.assignment_epochs = [] if assignment_epochs is UNSET else assignment_epochs
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
@@ -243,13 +243,13 @@ def _write_topic_partitions(out: bytearray, item: TopicPartitions) -> None:
     if item.partitions:
         write_numbers(out, item.partitions, "i")
     out.append(0)
-    if item.assignment_epochs is not None or item.unknown_tagged_fields:
+    if item.assignment_epochs != [] or item.unknown_tagged_fields:
         _write_topic_partitions_tags(out, item)
 
 
 def _write_topic_partitions_tags(out: bytearray, item: TopicPartitions) -> None:
     known: dict[int, bytes] = {}
-    if item.assignment_epochs is not None:
+    if item.assignment_epochs != []:
         value = bytearray()
         if item.assignment_epochs is None:
             n = 0

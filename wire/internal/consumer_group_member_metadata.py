@@ -30,10 +30,8 @@ from wire.primitives import (
 _pack_i16 = Struct(">h").pack
 _pack_i32 = Struct(">i").pack
 _pack_i32_u8 = Struct(">iB").pack
-_pack_i8 = Struct(">b").pack
 _unpack_i16 = Struct(">h").unpack_from
 _unpack_i32_u8 = Struct(">iB").unpack_from
-_unpack_i8 = Struct(">b").unpack_from
 
 
 class ConsumerGroupMemberMetadataKey(Message):
@@ -105,7 +103,7 @@ class ConsumerGroupMemberMetadataValue(Message):
         subscribed_topic_regex: str | None = "",
         rebalance_timeout_ms: int = -1,
         server_assignor: str | None = "",
-        classic_member_metadata: ClassicMemberMetadata | None = None,  # tag 0
+        classic_member_metadata: ClassicMemberMetadata | None = UNSET,  # tag 0
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.instance_id = instance_id
@@ -116,7 +114,9 @@ class ConsumerGroupMemberMetadataValue(Message):
         self.subscribed_topic_regex = subscribed_topic_regex
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.server_assignor = server_assignor
-        self.classic_member_metadata = classic_member_metadata
+        self.classic_member_metadata = (
+            ClassicMemberMetadata() if classic_member_metadata is UNSET else classic_member_metadata
+        )
         self.unknown_tagged_fields = unknown_tagged_fields
 
     def encode(self, out: bytearray, version: int) -> None:
@@ -270,19 +270,19 @@ def _write_consumer_group_member_metadata_value(out: bytearray, item: ConsumerGr
     )
     out += server_assignor
     out.append(0)
-    if item.classic_member_metadata is not None or item.unknown_tagged_fields:
+    if item.classic_member_metadata != ClassicMemberMetadata() or item.unknown_tagged_fields:
         _write_consumer_group_member_metadata_value_tags(out, item)
 
 
 def _write_consumer_group_member_metadata_value_tags(out: bytearray, item: ConsumerGroupMemberMetadataValue) -> None:
     known: dict[int, bytes] = {}
-    if item.classic_member_metadata is not None:
+    if item.classic_member_metadata != ClassicMemberMetadata():
         value = bytearray()
         if item.classic_member_metadata is None:
-            n = -1
+            n = 0
         else:
             n = 1
-        value += _pack_i8(n)
+        value.append(n)
         if item.classic_member_metadata is not None:
             _write_classic_member_metadata(value, item.classic_member_metadata)
         known[0] = bytes(value)
@@ -378,9 +378,9 @@ def _read_consumer_group_member_metadata_value_tags(
     for _ in range(count):
         tag, pos, end = read_tag(buf, pos)
         if tag == 0:
-            (n,) = _unpack_i8(buf, pos)
+            n = buf[pos]
             pos += 1
-            if n < 0:
+            if n == 0:
                 item.classic_member_metadata = None
             else:
                 item.classic_member_metadata, pos = _read_classic_member_metadata(buf, pos)

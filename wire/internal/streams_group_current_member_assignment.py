@@ -154,12 +154,12 @@ class TaskIds(WireStruct):
         self,
         subtopology_id: str = "",
         partitions: list[int] = UNSET,
-        assignment_epochs: list[int] | None = None,  # tag 0
+        assignment_epochs: list[int] | None = UNSET,  # tag 0
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.subtopology_id = subtopology_id
         self.partitions = [] if partitions is UNSET else partitions
-        self.assignment_epochs = assignment_epochs
+        self.assignment_epochs = [] if assignment_epochs is UNSET else assignment_epochs
         self.unknown_tagged_fields = unknown_tagged_fields
 
 
@@ -339,13 +339,13 @@ def _write_task_ids(out: bytearray, item: TaskIds) -> None:
     if item.partitions:
         write_numbers(out, item.partitions, "i")
     out.append(0)
-    if item.assignment_epochs is not None or item.unknown_tagged_fields:
+    if item.assignment_epochs != [] or item.unknown_tagged_fields:
         _write_task_ids_tags(out, item)
 
 
 def _write_task_ids_tags(out: bytearray, item: TaskIds) -> None:
     known: dict[int, bytes] = {}
-    if item.assignment_epochs is not None:
+    if item.assignment_epochs != []:
         value = bytearray()
         if item.assignment_epochs is None:
             n = 0

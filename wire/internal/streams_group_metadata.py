@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from wire.message import NEVER_FLEXIBLE, Message, WireStruct
+from wire.message import NEVER_FLEXIBLE, UNSET, Message, WireStruct
 from wire.primitives import (
     MALFORMED,
     UNENCODABLE,
@@ -90,13 +90,13 @@ class StreamsGroupMetadataValue(Message):
         epoch: int = 0,
         metadata_hash: int = 0,
         validated_topology_epoch: int = -1,  # tag 0
-        last_assignment_configs: list[LastAssignmentConfig] | None = None,  # tag 1
+        last_assignment_configs: list[LastAssignmentConfig] | None = UNSET,  # tag 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.epoch = epoch
         self.metadata_hash = metadata_hash
         self.validated_topology_epoch = validated_topology_epoch
-        self.last_assignment_configs = last_assignment_configs
+        self.last_assignment_configs = [] if last_assignment_configs is UNSET else last_assignment_configs
         self.unknown_tagged_fields = unknown_tagged_fields
 
     def encode(self, out: bytearray, version: int) -> None:
@@ -158,7 +158,7 @@ def _read_streams_group_metadata_key(buf: bytes, pos: int) -> tuple[StreamsGroup
 
 def _write_streams_group_metadata_value(out: bytearray, item: StreamsGroupMetadataValue) -> None:
     out += _pack_i32_i64_zero(item.epoch, item.metadata_hash)
-    if item.validated_topology_epoch != -1 or item.last_assignment_configs is not None or item.unknown_tagged_fields:
+    if item.validated_topology_epoch != -1 or item.last_assignment_configs != [] or item.unknown_tagged_fields:
         _write_streams_group_metadata_value_tags(out, item)
 
 
@@ -168,7 +168,7 @@ def _write_streams_group_metadata_value_tags(out: bytearray, item: StreamsGroupM
         value = bytearray()
         value += _pack_i32(item.validated_topology_epoch)
         known[0] = bytes(value)
-    if item.last_assignment_configs is not None:
+    if item.last_assignment_configs != []:
         value = bytearray()
         if item.last_assignment_configs is None:
             n = 0
