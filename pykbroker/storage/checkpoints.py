@@ -1,0 +1,128 @@
+"""The small files beside the records, in Kafka's own formats.
+
+Offset checkpoints and the leader epoch checkpoint are text: a version line, a count line, a line per entry
+(``CheckpointFile`` of Kafka). meta.properties and partition.metadata are lists of names and values.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+
+from pykbroker.storage.disk import Disk, replace_file
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+META_PROPERTIES = "meta.properties"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+TopicPartition = tuple[str, int]
+
+
+class CorruptCheckpointError(ValueError):
+    """A file that is not what its name promises, for instance after a power loss."""
+
+
+def _encode(lines: Iterable[str]) -> bytes:
+    entries = list(lines)
+    return "".join(f"{line}\n" for line in ("0", str(len(entries)), *entries)).encode()
+
+
+def _decode(data: bytes) -> list[list[str]]:
+    """The entries, split in words. Raises CorruptCheckpointError."""
+    try:
+        lines = data.decode().splitlines()
+        if not lines:
+            return []
+        version, count = int(lines[0]), int(lines[1]) if len(lines) > 1 else 0
+    except ValueError as error:
+        raise CorruptCheckpointError(f"not a checkpoint: {error}") from None
+    entries = [line.split(" ") for line in lines[2:]]
+    if version != 0 or count != len(entries):
+        raise CorruptCheckpointError(f"version {version}, {count} entries promised, {len(entries)} found")
+    return entries
+
+
+def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """An offset checkpoint: ``topic partition offset`` per line."""
+    return _encode(f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
+
+
+def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
+    """Read an offset checkpoint. Raises CorruptCheckpointError."""
+    try:
+        return {(topic, int(partition)): int(offset) for topic, partition, offset in _decode(data)}
+    except ValueError as error:
+        raise CorruptCheckpointError(str(error)) from None
+
+
+def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
+    """Read an offset checkpoint file; an absent one is empty. Raises CorruptCheckpointError."""
+    return decode_offsets(disk.read(path)) if disk.exists(path) else {}
+
+
+def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Replace an offset checkpoint file."""
+    replace_file(disk, path, encode_offsets(offsets))
+
+
+def encode_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
+    """A leader epoch checkpoint: ``epoch start_offset`` per line."""
+    return _encode(f"{epoch} {start}" for epoch, start in epochs)
+
+
+def decode_epochs(data: bytes) -> list[tuple[int, int]]:
+    """Read a leader epoch checkpoint. Raises CorruptCheckpointError."""
+    try:
+        return [(int(epoch), int(start)) for epoch, start in _decode(data)]
+    except ValueError as error:
+        raise CorruptCheckpointError(str(error)) from None
+
+
+def _uuid_text(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
+def encode_partition_metadata(topic_id: bytes) -> bytes:
+    """partition.metadata: which topic the directory belongs to, beyond its name."""
+    return f"version: 0\ntopic_id: {_uuid_text(topic_id)}".encode()
+
+
+def decode_partition_metadata(data: bytes) -> bytes:
+    """The topic id (16 bytes) of a partition.metadata file. Raises CorruptCheckpointError."""
+    for line in data.decode(errors="replace").splitlines():
+        name, _, value = line.partition(": ")
+        if name == "topic_id":
+            try:
+                topic_id = base64.urlsafe_b64decode(value + "==")
+            except ValueError as error:
+                raise CorruptCheckpointError(f"topic id {value!r}: {error}") from None
+            if len(topic_id) == 16:
+                return topic_id
+    raise CorruptCheckpointError("no topic id")
+
+
+def encode_properties(properties: Mapping[str, str]) -> bytes:
+    """meta.properties, as java.util.Properties reads it."""
+    return "".join(f"{name}={value}\n" for name, value in sorted(properties.items())).encode()
+
+
+def decode_properties(data: bytes) -> dict[str, str]:
+    """Names and values of a properties file; comments and blank lines are passed over."""
+    properties: dict[str, str] = {}
+    for line in data.decode(errors="replace").splitlines():
+        text = line.strip()
+        if text and text[0] not in "#!":
+            name, _, value = text.partition("=")
+            properties[name.strip()] = value.strip()
+    return properties
+
+
+def encode_clean_shutdown(broker_epoch: int) -> bytes:
+    """The marker of a clean stop (KIP-966: with the broker's epoch)."""
+    return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()

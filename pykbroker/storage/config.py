@@ -1,0 +1,113 @@
+"""The settings of one log, as numbers the store works with.
+
+Names, defaults and meaning are those of Kafka's topic settings (Apache Kafka 4.3.1, ``LogConfig``). Validation of what
+users write is the business of the broker's configuration; here values are taken as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+
+_NEVER = 2**63 - 1
+
+
+@dataclass(slots=True, frozen=True)
+class LogConfig:
+    """What a log does with what it holds. Sizes in bytes, times in milliseconds."""
+
+    segment_bytes: int = 1024**3
+    segment_ms: int = 7 * 24 * 3600 * 1000
+    segment_jitter_ms: int = 0
+    segment_index_bytes: int = 10 * 1024**2
+    index_interval_bytes: int = 4096
+    flush_messages: int = _NEVER
+    flush_ms: int = _NEVER
+    retention_bytes: int = -1
+    retention_ms: int = 7 * 24 * 3600 * 1000
+    max_message_bytes: int = 1024**2 + 12
+    delete: bool = True
+    compact: bool = False
+    delete_retention_ms: int = 24 * 3600 * 1000
+    file_delete_delay_ms: int = 60_000
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = _NEVER
+    min_cleanable_dirty_ratio: float = 0.5
+    log_append_time: bool = False
+    timestamp_before_max_ms: int = _NEVER
+    timestamp_after_max_ms: int = 3600 * 1000
+    compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
+    preallocate: bool = False
+    #: Nothing here asks to look into a batch that a producer sent: computed.
+    opaque_batches: bool = field(init=False, default=True)
+
+    def __post_init__(self) -> None:
+        opaque = (
+            self.compression_type == "producer"
+            and not self.compact
+            and not self.log_append_time
+            and self.timestamp_before_max_ms == _NEVER
+        )
+        object.__setattr__(self, "opaque_batches", opaque)
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, object]) -> LogConfig:
+        """From a topic's effective settings under Kafka's names; what is absent keeps its default.
+
+        Values may be typed or text. Raises ValueError where a text is no number.
+        """
+        values: dict[str, object] = {}
+        for name, (attribute, convert) in _SETTINGS.items():
+            value = settings.get(name)
+            if value is not None:
+                values[attribute] = convert(value)
+        policies = settings.get("cleanup.policy")
+        if policies is not None:
+            chosen = _names(policies)
+            values["delete"] = "delete" in chosen
+            values["compact"] = "compact" in chosen
+        return cls(**values)  # type: ignore[arg-type]  # each converter yields its field's type
+
+
+def _number(value: object) -> int:
+    return int(value)  # type: ignore[call-overload, no-any-return]  # int or its text
+
+
+def _flag(value: object) -> bool:
+    return value if isinstance(value, bool) else str(value).strip().lower() == "true"
+
+
+def _names(value: object) -> set[str]:
+    items = value if isinstance(value, list | tuple | set | frozenset) else str(value).split(",")
+    return {str(item).strip() for item in items}
+
+
+def _is_log_append_time(value: object) -> bool:
+    return str(value) == "LogAppendTime"
+
+
+def _ratio(value: object) -> float:
+    return float(value)  # type: ignore[arg-type]  # float or its text
+
+
+_OTHERS: dict[str, tuple[str, Callable[[object], object]]] = {
+    "message.timestamp.type": ("log_append_time", _is_log_append_time),
+    "message.timestamp.before.max.ms": ("timestamp_before_max_ms", _number),
+    "message.timestamp.after.max.ms": ("timestamp_after_max_ms", _number),
+    "min.cleanable.dirty.ratio": ("min_cleanable_dirty_ratio", _ratio),
+    "compression.type": ("compression_type", str),
+    "preallocate": ("preallocate", _flag),
+}
+
+#: Kafka's name -> our field and how to read a value. Most names differ by their dots alone.
+_SETTINGS: dict[str, tuple[str, Callable[[object], object]]] = {
+    **{
+        item.name.replace("_", "."): (item.name, _number)
+        for item in fields(LogConfig)
+        if item.type == "int" and not item.name.startswith("timestamp_")
+    },
+    **_OTHERS,
+}

@@ -1,0 +1,90 @@
+"""The data directory as one thing that can fail: after a disk error it is offline until the process starts again.
+
+A failed sync or write leaves unknown what the disk holds; trying again and going on would acknowledge what may be lost
+("fsyncgate"). So the first such error takes the directory offline, for reads too, as in Apache Kafka. A full disk is no
+such error: the append is taken back and refused, and reads and later appends go on.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from random import Random
+
+from pykbroker.clock import Clock
+from pykbroker.storage.disk import Disk
+from wire.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
+
+#: The files of a segment.
+SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
+
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+
+
+class LogDirectory:
+    """Where logs live: a path on a disk, and whether it may still be used."""
+
+    __slots__ = ("_doomed", "_full", "clock", "disk", "offline", "path", "random")
+
+    def __init__(self, path: str, disk: Disk, clock: Clock, random: Random) -> None:
+        self.disk = disk
+        self.clock = clock
+        self.random = random
+        self.path = path
+        self.offline = False
+        self._full = False
+        #: (due time in milliseconds, path without suffix) of renamed segments and directories that are to be removed.
+        self._doomed: list[tuple[int, str]] = []
+
+    def refusal(self) -> KafkaError:
+        """The error for whatever is asked of an offline directory."""
+        return KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR, f"The log directory {self.path} is offline after a disk error."
+        )
+
+    def check(self) -> None:
+        """Raises KAFKA_STORAGE_ERROR when offline."""
+        if self.offline:
+            raise self.refusal()
+
+    def failed(self, error: OSError, doing: str) -> KafkaError:
+        """Take the directory offline because of ``error``; the error to answer with."""
+        if not self.offline:
+            self.offline = True
+            log.error("Log directory %s goes offline: %s failed: %s", self.path, doing, error)
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
+
+    def refused(self, error: OSError, doing: str) -> KafkaError:
+        """``doing`` failed and was taken back completely; the error to answer with. Only a full disk may go on."""
+        if error.errno not in _FULL:
+            return self.failed(error, doing)
+        if not self._full:
+            self._full = True
+            log.error("Log directory %s takes no more data: %s failed: %s. Reads go on.", self.path, doing, error)
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
+
+    def succeeded(self) -> None:
+        """A write got through: the next full disk is worth a line in the log again."""
+        self._full = False
+
+    def remove_later(self, path: str, delay_ms: int) -> None:
+        """Have ``path`` removed by ``remove_due`` when ``delay_ms`` have passed: a directory, or the ``.deleted`` files
+        of the segment with that stem.
+        """
+        self._doomed.append((self.clock.now_ms() + delay_ms, path))
+
+    def remove_due(self, now_ms: int) -> None:
+        """Remove what was left to be removed until now. Raises KAFKA_STORAGE_ERROR."""
+        due = [path for when, path in self._doomed if when <= now_ms]
+        self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
+        try:
+            for path in due:
+                if path.endswith("-delete"):
+                    self.disk.remove_tree(path)
+                else:
+                    for suffix in SEGMENT_SUFFIXES:
+                        self.disk.remove(f"{path}{suffix}.deleted")
+        except OSError as error:
+            raise self.failed(error, "removing deleted files") from error

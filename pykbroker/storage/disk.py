@@ -1,0 +1,318 @@
+# ruff: noqa: PTH103, PTH105, PTH108, PTH110, PTH116, PTH120, PTH123, PTH208 - names are strings: pathlib doubles the cost
+"""Files, as an object that is handed in. The only place of the broker that touches a file system.
+
+Positional reads and writes only: nothing depends on a file's cursor, so a read in a worker thread and an append in the
+loop do not disturb each other. A :class:`File` is a name first and an open descriptor only while it is used: the disk
+keeps a bounded number of descriptors open and closes those that were not touched for longest, so that thousands of
+segments cost no more than a few hundred descriptors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from threading import get_ident
+from typing import Protocol
+
+from wire.primitives import Buffer
+
+_NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
+
+
+class File(Protocol):
+    """One file, by positions. Operations raise OSError."""
+
+    path: str
+
+    def size(self) -> int:
+        """Length in bytes."""
+        ...
+
+    def pread(self, size: int, position: int) -> bytes:
+        """Up to ``size`` bytes from ``position``; fewer only at the end of the file. May wait for the disk."""
+        ...
+
+    def pread_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        """As ``pread``, but None where the bytes are not all in memory and reading would wait for the disk."""
+        ...
+
+    def pwrite(self, data: Buffer, position: int) -> None:
+        """Write all of ``data`` at ``position``, or raise; after an error any part may have been written."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut (or extend with zeros) to ``size`` bytes."""
+        ...
+
+    def sync(self) -> None:
+        """Return when the file's bytes and length are on the disk."""
+        ...
+
+    def close(self) -> None:
+        """Give back the descriptor. A later operation opens the file again."""
+        ...
+
+
+class Disk(Protocol):
+    """A file system. Paths are strings; operations raise OSError."""
+
+    def open(self, path: str) -> File:
+        """The file named ``path``, for reading and writing; it must exist (``create``) by the time it is used."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def list(self, path: str) -> list[str]:
+        """Names in a directory, in no order."""
+        ...
+
+    def size(self, path: str) -> int: ...
+
+    def modified_ms(self, path: str) -> int:
+        """When the file was last written, in milliseconds since the epoch."""
+        ...
+
+    def create(self, path: str) -> None:
+        """Make an empty file; an existing one is emptied."""
+        ...
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents; an existing one is left as it is."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The whole of a small file."""
+        ...
+
+    def write(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        """Replace a small file as a whole; with ``sync`` it is on the disk afterwards."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Move a file or directory, replacing a file of the new name at once."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Delete a file; one that is absent is no error."""
+        ...
+
+    def remove_tree(self, path: str) -> None:
+        """Delete a directory with all it holds."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """Return when the directory's names are on the disk: creations, renames and removals."""
+        ...
+
+    def free_bytes(self, path: str) -> tuple[int, int]:
+        """(total, usable) bytes of the volume that holds ``path``."""
+        ...
+
+
+def replace_file(disk: Disk, path: str, data: bytes) -> None:
+    """Put ``data`` in the place of ``path`` so that a crash leaves the old or the new content, never a mixture."""
+    temporary = path + ".tmp"
+    disk.write(temporary, data)
+    disk.rename(temporary, path)
+    disk.sync_directory(os.path.dirname(path))
+
+
+class RealFile:
+    """A file of the operating system, with a descriptor that comes and goes."""
+
+    __slots__ = ("_disk", "_fd", "_pins", "path", "used")
+
+    def __init__(self, disk: RealDisk, path: str) -> None:
+        self._disk = disk
+        self._fd = -1
+        self._pins = 0
+        self.path = path
+        self.used = True
+
+    def _descriptor(self) -> int:
+        """The open descriptor; it stays open until this thread, the owner of the disk, opens or closes another file."""
+        self.used = True
+        fd = self._fd
+        return fd if fd >= 0 else self._disk.opened(self)
+
+    @contextlib.contextmanager
+    def _borrowed(self) -> Iterator[int]:
+        """The open descriptor for a worker thread; it stays open meanwhile."""
+        with self._disk.lock:
+            fd = self._descriptor()
+            self._pins += 1
+        try:
+            yield fd
+        finally:
+            with self._disk.lock:
+                self._pins -= 1
+
+    def size(self) -> int:
+        with self._borrowed() as fd:
+            return os.fstat(fd).st_size
+
+    def pread(self, size: int, position: int) -> bytes:
+        if get_ident() == self._disk.owner:
+            return os.pread(self._descriptor(), size, position)
+        with self._borrowed() as fd:
+            return os.pread(fd, size, position)
+
+    def pread_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        if not self._disk.nowait or get_ident() != self._disk.owner:
+            return self.pread(size, position)
+        buffer = bytearray(size)
+        try:
+            count = os.preadv(self._descriptor(), (buffer,), position, _NOWAIT)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+            # Such file systems (tmpfs, some network ones) cannot tell; most of them are memory.
+            self._disk.nowait = False
+            return self.pread(size, position)
+        return buffer if count == size else None
+
+    def pwrite(self, data: Buffer, position: int) -> None:
+        if get_ident() == self._disk.owner:
+            _write_all(self._descriptor(), data, position)
+        else:
+            with self._borrowed() as fd:
+                _write_all(fd, data, position)
+
+    def truncate(self, size: int) -> None:
+        with self._borrowed() as fd:
+            os.ftruncate(fd, size)
+
+    def sync(self) -> None:
+        if self._disk.durable:
+            with self._borrowed() as fd:
+                os.fsync(fd)
+
+    def close(self) -> None:
+        with self._disk.lock:
+            if self._fd >= 0 and self._pins == 0:
+                os.close(self._fd)
+                self._fd = -1
+                self._disk.handles.pop(self, None)
+
+    @property
+    def evictable(self) -> bool:
+        return self._pins == 0
+
+    def attach(self, fd: int) -> None:
+        """Take over a descriptor that the disk opened."""
+        self._fd = fd
+
+
+def _write_all(fd: int, data: Buffer, position: int) -> None:
+    size = len(data)
+    written = os.pwrite(fd, data, position)
+    while written < size:
+        count = os.pwrite(fd, memoryview(data)[written:], position + written)
+        if count == 0:
+            raise OSError(errno.EIO, "the file system took no more bytes")
+        written += count
+
+
+class RealDisk:
+    """The operating system's files.
+
+    ``max_open`` bounds the descriptors held open. Those beyond it are closed by one thread only, the ``owner`` (the one
+    that made the disk, or called ``own`` since): it may use a descriptor without a lock, as nobody else closes it.
+    With ``durable=False`` nothing is synced: for data that may die with the process.
+    """
+
+    def __init__(self, *, max_open: int = 1024, durable: bool = True) -> None:
+        self.durable = durable
+        self.nowait = _NOWAIT != 0
+        self.lock = threading.RLock()
+        self.handles: dict[RealFile, None] = {}
+        self.owner = get_ident()
+        self._max_open = max_open
+
+    def own(self) -> None:
+        """Make the calling thread the owner: the thread of the loop that owns the logs."""
+        self.owner = get_ident()
+
+    def open(self, path: str) -> File:
+        return RealFile(self, path)
+
+    def opened(self, file: RealFile) -> int:
+        """Open the descriptor of ``file``; the owner closes others that were not used since it last looked."""
+        with self.lock:
+            fd = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
+            file.attach(fd)
+            if len(self.handles) >= self._max_open and get_ident() == self.owner:
+                self._evict()
+            self.handles[file] = None
+        return fd
+
+    def _evict(self) -> None:
+        """Second chance: whoever was used since the last round stays for another."""
+        for _ in range(2 * len(self.handles)):
+            if len(self.handles) < self._max_open:
+                return
+            file = next(iter(self.handles))
+            if file.used or not file.evictable:
+                file.used = False
+                del self.handles[file]
+                self.handles[file] = None
+            else:
+                file.close()
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def list(self, path: str) -> list[str]:
+        return os.listdir(path)
+
+    def size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def create(self, path: str) -> None:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def read(self, path: str) -> bytes:
+        with open(path, "rb") as file:
+            return file.read()
+
+    def write(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        with open(path, "wb") as file:
+            file.write(data)
+            if sync and self.durable:
+                file.flush()
+                os.fsync(file.fileno())
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(old, new)
+
+    def remove(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def remove_tree(self, path: str) -> None:
+        shutil.rmtree(path)
+
+    def sync_directory(self, path: str) -> None:
+        if not self.durable:
+            return
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def free_bytes(self, path: str) -> tuple[int, int]:
+        volume = os.statvfs(path)
+        return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize

@@ -1,0 +1,264 @@
+"""All logs of one data directory: opening, deleting, checkpoints, the rounds of housekeeping, clean stop.
+
+The directory is Kafka's: a subdirectory ``<topic>-<partition>`` per log, checkpoints and meta.properties beside them.
+Logs are opened when they are first asked for. After a kill, ``load`` recovers all of them before anything is served.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from pathlib import Path
+from random import Random
+
+from pykbroker.clock import Clock
+from pykbroker.storage import checkpoints, recovery
+from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
+from pykbroker.storage.config import LogConfig
+from pykbroker.storage.directory import LogDirectory
+from pykbroker.storage.disk import Disk, replace_file
+from pykbroker.storage.log import Log
+
+logger = logging.getLogger(__name__)
+
+METADATA_LOG = "__cluster_metadata"
+_ZERO_ID = bytes(16)
+
+
+class LogManager:
+    """Owner of the logs of a data directory. Runs in one thread, but for the ``run`` of plans."""
+
+    def __init__(
+        self,
+        directory: Path,
+        disk: Disk,
+        clock: Clock,
+        *,
+        node_id: int,
+        cluster_id: str,
+        random: Random,
+        broker_epoch: int = -1,
+    ) -> None:
+        self.home = LogDirectory(str(directory), disk, clock, random)
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.broker_epoch = broker_epoch
+        #: The logs opened so far.
+        self.logs: dict[TopicPartition, Log] = {}
+        #: directory.id of meta.properties: 22 characters.
+        self.directory_id = ""
+        #: Whether the last stop was a clean one: set by ``load``.
+        self.clean = True
+        self._recovery_points: dict[TopicPartition, int] = {}
+        self._log_starts: dict[TopicPartition, int] = {}
+        self._high_watermarks: dict[TopicPartition, int] = {}
+        self._written: tuple[object, ...] = ()
+
+    # -- starting and stopping ----------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Read or write meta.properties, read the checkpoints, recover all logs if the last stop was not clean.
+
+        Raises OSError where the directory cannot be used, ValueError where it belongs to another node or cluster.
+        """
+        disk, path = self.home.disk, self.home.path
+        disk.make_directory(path)
+        names = set(disk.list(path))
+        self._load_meta_properties(checkpoints.META_PROPERTIES in names)
+        self._recovery_points = self._read(checkpoints.RECOVERY_POINTS)
+        self._log_starts = self._read(checkpoints.LOG_STARTS)
+        self._high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
+        self.clean = checkpoints.CLEAN_SHUTDOWN in names
+        if self.clean:
+            disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
+            disk.sync_directory(path)
+        self._remove_left_overs(names)
+        if not self.clean:
+            self._recover_all(names)
+
+    def _load_meta_properties(self, exists: bool) -> None:
+        disk, path = self.home.disk, f"{self.home.path}/{checkpoints.META_PROPERTIES}"
+        found = checkpoints.decode_properties(disk.read(path)) if exists else {}
+        self._check_owner(found)
+        self.directory_id = found.get("directory.id") or _random_uuid_text(self.home.random)
+        properties = {
+            **found,
+            "version": "1",
+            "node.id": str(self.node_id),
+            "cluster.id": self.cluster_id,
+            "directory.id": self.directory_id,
+        }
+        if properties != found:
+            replace_file(disk, path, checkpoints.encode_properties(properties))
+
+    def _check_owner(self, found: dict[str, str]) -> None:
+        for name, mine in (("node.id", str(self.node_id)), ("cluster.id", self.cluster_id)):
+            theirs = found.get(name, mine)
+            if theirs != mine:
+                raise ValueError(
+                    f"the data directory {self.home.path} belongs to {name} {theirs}, not {mine}: "
+                    f"use another directory, or set {name} to {theirs}"
+                )
+
+    def _read(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            return checkpoints.read_offsets(self.home.disk, f"{self.home.path}/{name}")
+        except CorruptCheckpointError as error:
+            logger.warning("%s/%s is damaged (%s): logs are read in full instead", self.home.path, name, error)
+            return {}
+
+    def _remove_left_overs(self, names: set[str]) -> None:
+        for name in names:
+            if name.endswith("-delete"):
+                self.home.disk.remove_tree(f"{self.home.path}/{name}")
+
+    def _recover_all(self, names: set[str]) -> None:
+        """Open every log and close its files again; its state is kept for ``open``."""
+        started = self.home.clock.monotonic()
+        for name in sorted(names):
+            found = _topic_partition(name)
+            if found is not None and self.home.disk.exists(f"{self.home.path}/{name}/{checkpoints.PARTITION_METADATA}"):
+                self.logs[found] = self._load_log(found, _ZERO_ID, LogConfig(), clean=False)
+        if self.logs:
+            seconds = self.home.clock.monotonic() - started
+            logger.info("Recovered %d logs after an unclean stop in %.1f s", len(self.logs), seconds)
+
+    def shutdown(self) -> None:
+        """Flush and close every log, write the checkpoints, and last the marker of a clean stop."""
+        for log in self.logs.values():
+            log.close()
+        self.checkpoint_round()
+        if not self.home.offline:
+            path = f"{self.home.path}/{checkpoints.CLEAN_SHUTDOWN}"
+            self.home.disk.write(path, checkpoints.encode_clean_shutdown(self.broker_epoch))
+            self.home.disk.sync_directory(self.home.path)
+
+    # -- logs ---------------------------------------------------------------------------------------------------------
+
+    def open(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> Log:
+        """The log of a partition; made if it is not there. Raises KAFKA_STORAGE_ERROR.
+
+        A directory of the same name that belonged to another topic id is put aside and removed: the topic was deleted
+        and made again.
+        """
+        self.home.check()
+        key = (topic, partition)
+        log = self.logs.get(key)
+        if log is not None and log.topic_id in (topic_id, _ZERO_ID):
+            log.topic_id = topic_id
+            log.update_config(config)
+            return log
+        try:
+            if log is not None:
+                self.delete(log)
+            name = f"{topic}-{partition}"
+            path = f"{self.home.path}/{name}"
+            if self.home.disk.exists(path) and not self._belongs(path, topic_id):
+                self._put_aside(path, config.file_delete_delay_ms)
+            log = self._load_log(key, topic_id, config, clean=self.clean)
+        except OSError as error:
+            raise self.home.failed(error, f"opening {topic}-{partition}") from error
+        self.logs[key] = log
+        return log
+
+    def _belongs(self, path: str, topic_id: bytes) -> bool:
+        """Whether the directory is that topic's; one without a readable id counts as such."""
+        try:
+            found = checkpoints.decode_partition_metadata(
+                self.home.disk.read(f"{path}/{checkpoints.PARTITION_METADATA}")
+            )
+        except (FileNotFoundError, CorruptCheckpointError):
+            return True
+        return found == topic_id
+
+    def _load_log(self, key: TopicPartition, topic_id: bytes, config: LogConfig, *, clean: bool) -> Log:
+        disk = self.home.disk
+        log = Log(self.home, key[0], key[1], topic_id=topic_id, config=config)
+        metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
+        disk.make_directory(log.path)
+        if topic_id == _ZERO_ID:
+            log.topic_id = self._stored_topic_id(metadata)
+        elif not disk.exists(metadata):
+            disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
+        recovery.load(
+            log,
+            clean=clean,
+            recovery_point=self._recovery_points.get(key, 0),
+            log_start_offset=self._log_starts.get(key, 0),
+        )
+        log.flushed_ms = self.home.clock.now_ms()
+        return log
+
+    def _stored_topic_id(self, path: str) -> bytes:
+        try:
+            return checkpoints.decode_partition_metadata(self.home.disk.read(path))
+        except CorruptCheckpointError:
+            self.home.disk.remove(path)
+            return _ZERO_ID
+
+    def delete(self, log: Log) -> None:
+        """Take a log out of use at once; its files are removed after file.delete.delay.ms."""
+        self.logs.pop((log.topic, log.partition), None)
+        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks):
+            offsets.pop((log.topic, log.partition), None)
+        for segment in log.segments:
+            segment.close()
+        try:
+            self._put_aside(log.path, log.config.file_delete_delay_ms)
+        except OSError as error:
+            raise self.home.failed(error, f"deleting {log.name}") from error
+
+    def _put_aside(self, path: str, delay_ms: int) -> None:
+        """Rename a log's directory to ``<name>.<32 hex digits>-delete``, as Kafka does."""
+        doomed = f"{path}.{self.home.random.getrandbits(128):032x}-delete"
+        self.home.disk.rename(path, doomed)
+        self.home.remove_later(doomed, delay_ms)
+
+    # -- housekeeping -------------------------------------------------------------------------------------------------
+
+    def flush_round(self, now_ms: int) -> None:
+        """Flush the logs whose flush.ms has passed, and those that have begun a new segment."""
+        for log in list(self.logs.values()):
+            if now_ms - log.flushed_ms >= log.config.flush_ms or log.unsynced:
+                log.flush()
+                log.flushed_ms = now_ms
+
+    def checkpoint_round(self) -> None:
+        """Write the offset checkpoints that have changed since they were last written."""
+        for key, log in self.logs.items():
+            if log.topic != METADATA_LOG:
+                self._recovery_points[key] = log.recovery_point
+                self._high_watermarks[key] = log.log_end_offset
+                if log.log_start_offset > log.segments[0].base_offset:
+                    self._log_starts[key] = log.log_start_offset
+                else:
+                    self._log_starts.pop(key, None)
+        now = (dict(self._recovery_points), dict(self._high_watermarks), dict(self._log_starts))
+        names = (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS, checkpoints.LOG_STARTS)
+        before = self._written or ({}, {}, {})
+        if self.home.offline:
+            return
+        try:
+            for name, offsets, old in zip(names, now, before, strict=True):
+                if offsets != old or not self._written:
+                    checkpoints.write_offsets(self.home.disk, f"{self.home.path}/{name}", offsets)
+        except OSError as error:
+            raise self.home.failed(error, "writing checkpoints") from error
+        self._written = now
+
+
+def _topic_partition(name: str) -> TopicPartition | None:
+    """Topic and partition in a directory's name; None for one that is no log's."""
+    topic, dash, partition = name.rpartition("-")
+    return (topic, int(partition)) if dash and topic and partition.isdigit() else None
+
+
+def _random_uuid_text(random: Random) -> str:
+    """A random id in Kafka's form: 16 bytes in base64 for URLs; never one that begins with a dash, as Kafka's."""
+    while True:
+        raw = bytearray(random.getrandbits(128).to_bytes(16, "big"))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        text = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+        if not text.startswith("-"):
+            return text

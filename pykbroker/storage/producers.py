@@ -1,0 +1,279 @@
+"""What a log remembers of idempotent and transactional producers (KIP-98, KIP-360, KIP-890).
+
+Of each producer: its epoch, its last five batches (a repeat of one is answered with its old offset), the open
+transaction. The rules and error codes are those of Kafka's ProducerAppendInfo. ``.snapshot`` files keep the state at an
+offset: version 1 (int16), CRC-32C of what follows (uint32), entries.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from struct import Struct
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from pykbroker.storage.aborted import AbortedTxn
+from wire.errors import ErrorCode, KafkaError
+
+NO_EPOCH = -1
+NO_SEQUENCE = -1
+_MAX_SEQUENCE = 2**31 - 1
+_REMEMBERED = 5
+
+_SNAPSHOT_HEAD = Struct(">hI")
+_COUNT = Struct(">i")
+_SNAPSHOT_ENTRY = Struct(">qhiqiqiq")
+_SNAPSHOT_VERSION = 1
+
+
+class CorruptSnapshotError(ValueError):
+    """A snapshot file that cannot be trusted."""
+
+
+class BatchMemory(NamedTuple):
+    """One batch that a producer wrote."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class ProducerEntry:
+    """State of one producer id."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "epoch",
+        "last_sequence",
+        "last_timestamp",
+        "producer_id",
+        "txn_first_offset",
+    )
+
+    def __init__(self, producer_id: int, epoch: int = NO_EPOCH) -> None:
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.last_sequence = NO_SEQUENCE
+        self.last_timestamp = -1
+        self.coordinator_epoch = -1
+        #: First offset of the open transaction, or -1.
+        self.txn_first_offset = -1
+        self.batches: deque[BatchMemory] = deque(maxlen=_REMEMBERED)
+
+    def remember(self, epoch: int, batch: BatchMemory) -> None:
+        """Note a batch that was written."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.batches.clear()
+        self.batches.append(batch)
+        self.last_sequence = batch.last_sequence
+        self.last_timestamp = batch.timestamp
+
+
+def next_sequence(sequence: int, count: int) -> int:
+    """``count`` after ``sequence``; sequences wrap from 2^31-1 to 0."""
+    return (sequence + count) & _MAX_SEQUENCE
+
+
+class Producers:
+    """State of all producers of a log up to ``end_offset``."""
+
+    __slots__ = ("end_offset", "entries", "open_txns")
+
+    def __init__(self) -> None:
+        self.entries: dict[int, ProducerEntry] = {}
+        #: First offset -> producer id of open transactions, in the order of offsets.
+        self.open_txns: dict[int, int] = {}
+        self.end_offset = 0
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest open transaction begins."""
+        return next(iter(self.open_txns), None)
+
+    # -- before the write ---------------------------------------------------------------------------------------------
+
+    def check_batch(
+        self,
+        producer_id: int,
+        epoch: int,
+        base_sequence: int,
+        last_sequence: int,
+        *,
+        transactional: bool,
+        check_sequence: bool,
+    ) -> BatchMemory | None:
+        """Whether a batch may follow. The remembered batch that it repeats, or None for a new one.
+
+        Raises INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE. A producer id without state may
+        begin with any sequence: its records may have been deleted by retention.
+        """
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            return None
+        expected = next_sequence(entry.last_sequence, 1)
+        if check_sequence and epoch == entry.epoch and base_sequence != expected:
+            for batch in entry.batches:
+                if batch.first_sequence == base_sequence and batch.last_sequence == last_sequence:
+                    return batch
+        self._check_epoch(entry, epoch)
+        if check_sequence:
+            _check_sequence(entry, epoch, base_sequence, expected)
+        if entry.txn_first_offset >= 0 and not transactional:
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"Producer {producer_id} has an open transaction; the batch is not transactional.",
+            )
+        return None
+
+    def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, transaction_version: int = 0) -> None:
+        """Whether an end-of-transaction marker may be written.
+
+        Raises INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED. From transaction version 2 the marker's epoch must
+        be above the producer's, but for the repeat of one that was written already (KIP-890, KAFKA-19999).
+        """
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            return
+        repeat = epoch == entry.epoch and entry.txn_first_offset < 0
+        if transaction_version >= 2 and epoch == entry.epoch and not repeat:
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Marker of producer {producer_id} has epoch {epoch}, which is not above the last seen epoch.",
+            )
+        self._check_epoch(entry, epoch)
+        if entry.coordinator_epoch > coordinator_epoch:
+            raise KafkaError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"Coordinator epoch {coordinator_epoch} of producer {producer_id} is older than {entry.coordinator_epoch}.",
+            )
+
+    def _check_epoch(self, entry: ProducerEntry, epoch: int) -> None:
+        if epoch < entry.epoch:
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Epoch of producer {entry.producer_id} is {epoch}, which is smaller than the last seen epoch {entry.epoch}.",
+            )
+
+    # -- after the write ----------------------------------------------------------------------------------------------
+
+    def apply_batch(self, producer_id: int, epoch: int, batch: BatchMemory, *, transactional: bool) -> None:
+        """Note a data batch that was written (or is read again by recovery)."""
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            entry = self.entries[producer_id] = ProducerEntry(producer_id)
+        entry.remember(epoch, batch)
+        if transactional and entry.txn_first_offset < 0:
+            entry.txn_first_offset = batch.first_offset
+            self.open_txns[batch.first_offset] = producer_id
+
+    def apply_marker(
+        self, producer_id: int, epoch: int, coordinator_epoch: int, *, abort: bool, offset: int, timestamp: int
+    ) -> AbortedTxn | None:
+        """Note an end-of-transaction marker; what belongs into the transaction index if it aborted one."""
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
+        if epoch != entry.epoch:
+            entry.epoch = epoch
+            entry.batches.clear()
+            entry.last_sequence = NO_SEQUENCE
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = timestamp
+        first, entry.txn_first_offset = entry.txn_first_offset, -1
+        if first < 0:
+            return None
+        self.open_txns.pop(first, None)
+        if not abort:
+            return None
+        stable = self.first_unstable_offset
+        return AbortedTxn(producer_id, first, offset, offset + 1 if stable is None else stable)
+
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers without an open transaction that wrote nothing for ``expiration_ms``."""
+        expired = [
+            producer_id
+            for producer_id, entry in self.entries.items()
+            if entry.txn_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self.entries[producer_id]
+
+    def clear(self, end_offset: int) -> None:
+        """Forget all; the state is that of an empty log which ends at ``end_offset``."""
+        self.entries.clear()
+        self.open_txns.clear()
+        self.end_offset = end_offset
+
+    # -- snapshots ----------------------------------------------------------------------------------------------------
+
+    def encode(self) -> bytes:
+        """The content of a .snapshot file. Of the remembered batches it holds the last one only."""
+        body = bytearray(_COUNT.pack(len(self.entries)))
+        for entry in self.entries.values():
+            last = entry.batches[-1] if entry.batches else None
+            body += _SNAPSHOT_ENTRY.pack(
+                entry.producer_id,
+                entry.epoch,
+                last.last_sequence if last else NO_SEQUENCE,
+                last.last_offset if last else -1,
+                last.last_offset - last.first_offset if last else 0,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.txn_first_offset,
+            )
+        return _SNAPSHOT_HEAD.pack(_SNAPSHOT_VERSION, crc32c(body)) + body
+
+    def decode(self, data: bytes, end_offset: int) -> None:
+        """Take over the state of a snapshot at ``end_offset``. Raises CorruptSnapshotError."""
+        try:
+            version, crc = _SNAPSHOT_HEAD.unpack_from(data)
+            (count,) = _COUNT.unpack_from(data, _SNAPSHOT_HEAD.size)
+        except struct.error as error:
+            raise CorruptSnapshotError(str(error)) from None
+        start = _SNAPSHOT_HEAD.size
+        if version != _SNAPSHOT_VERSION or crc != crc32c(memoryview(data)[start:]):
+            raise CorruptSnapshotError(f"version {version}, or the checksum does not match")
+        if count * _SNAPSHOT_ENTRY.size != len(data) - start - _COUNT.size:
+            raise CorruptSnapshotError(f"{count} entries do not fill the file")
+        self.clear(end_offset)
+        for number in range(count):
+            fields = _SNAPSHOT_ENTRY.unpack_from(data, start + _COUNT.size + number * _SNAPSHOT_ENTRY.size)
+            self._restore(fields)
+        self.open_txns = dict(sorted(self.open_txns.items()))
+
+    def _restore(self, fields: tuple[int, ...]) -> None:
+        producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, first = fields
+        entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
+        entry.last_timestamp = timestamp
+        entry.coordinator_epoch = coordinator_epoch
+        if last_offset >= 0:
+            first_sequence = next_sequence(last_sequence, -offset_delta) if last_sequence >= 0 else NO_SEQUENCE
+            entry.last_sequence = last_sequence
+            entry.batches.append(
+                BatchMemory(first_sequence, last_sequence, last_offset - offset_delta, last_offset, timestamp)
+            )
+        if first >= 0:
+            entry.txn_first_offset = first
+            self.open_txns[first] = producer_id
+
+
+def _check_sequence(entry: ProducerEntry, epoch: int, base_sequence: int, expected: int) -> None:
+    """The sequence that must come next. Raises OUT_OF_ORDER_SEQUENCE_NUMBER."""
+    if epoch != entry.epoch:
+        if base_sequence != 0 and entry.epoch != NO_EPOCH:
+            raise KafkaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Producer {entry.producer_id} begins epoch {epoch} with sequence {base_sequence}; it must begin with 0.",
+            )
+    elif base_sequence != expected and entry.epoch != NO_EPOCH:
+        raise KafkaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"Out of order sequence number for producer {entry.producer_id}: {base_sequence} (incoming seq. number), "
+            f"{entry.last_sequence} (current end sequence number)",
+        )

@@ -1,0 +1,188 @@
+"""Opening a log's directory: after a clean stop from its checkpoints, after a kill by reading from the recovery point.
+
+What lies before the recovery point was synced and is trusted. Behind it every batch is read: length, checksum, offsets
+that rise. At the first that is wrong the log is cut, and indexes, transaction index, epochs and producers' state are made
+from what was read. Left-overs of operations that a crash cut short are completed or removed, as Kafka's LogLoader does.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from pykbroker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpointError, decode_epochs
+from pykbroker.storage.directory import SEGMENT_SUFFIXES
+from pykbroker.storage.epochs import LeaderEpochs
+from pykbroker.storage.segment import Segment
+from pykbroker.storage.trimming import discard, load_snapshot, restore_producers, snapshot_path
+
+if TYPE_CHECKING:
+    from pykbroker.storage.log import Log
+
+logger = logging.getLogger(__name__)
+
+_DIGITS = 20
+
+
+def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int) -> None:
+    """Fill ``log`` from its directory, which must exist. Raises OSError.
+
+    ``recovery_point`` and ``log_start_offset`` are what the checkpoints say, 0 where they say nothing.
+    """
+    names = _tidy(log, log.home.disk.list(log.path))
+    _load_segments(log, names)
+    _load_epochs(log, names)
+    log.log_start_offset = max(log_start_offset, log.segments[0].base_offset)
+    log.recovery_point = recovery_point
+    if clean:
+        clean = _load_end(log)
+    if not clean:
+        _recover(log)
+    if log.log_end_offset < log.log_start_offset:
+        _begin_at_log_start(log)
+    log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
+    log.epochs.truncate_end(log.log_end_offset)
+    log.epochs.truncate_start(log.log_start_offset)
+    _remove_stray_snapshots(log)
+    if clean:
+        restore_producers(log)
+
+
+def _offset_of(name: str) -> int | None:
+    """The offset in a file name of 20 digits and a suffix."""
+    stem, dot, _ = name.partition(".")
+    return int(stem) if dot and len(stem) == _DIGITS and stem.isdigit() else None
+
+
+def _tidy(log: Log, names: list[str]) -> set[str]:
+    """Remove what deletions and unfinished writes left; the names that remain."""
+    disk = log.home.disk
+    kept = set(names)
+    for name in names:
+        if name.endswith((".deleted", ".cleaned", ".tmp")):
+            disk.remove(f"{log.path}/{name}")
+            kept.discard(name)
+    for name in names:
+        stem, _, suffix = name.partition(".")
+        if f".{suffix}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept:
+            disk.remove(f"{log.path}/{name}")
+            kept.discard(name)
+    return kept
+
+
+def _load_segments(log: Log, names: set[str]) -> None:
+    disk = log.home.disk
+    bases = sorted(int(name[:_DIGITS]) for name in names if name.endswith(".log") and _offset_of(name) is not None)
+    segments = [
+        Segment(disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=log.home.clock.now_ms())
+        for base in bases
+    ]
+    log.segments = segments or [Segment.create(disk, log.path, 0, log.home.clock.now_ms())]
+    log.snapshots = sorted(
+        offset for name in names if name.endswith(".snapshot") and (offset := _offset_of(name)) is not None
+    )
+
+
+def _load_epochs(log: Log, names: set[str]) -> None:
+    if LEADER_EPOCHS in names:
+        try:
+            log.epochs = LeaderEpochs(decode_epochs(log.home.disk.read(f"{log.path}/{LEADER_EPOCHS}")))
+            return
+        except CorruptCheckpointError as error:
+            logger.warning("%s of %s is damaged (%s) and made anew from the batches", LEADER_EPOCHS, log.name, error)
+            log.recovery_point = 0
+
+
+def _load_end(log: Log) -> bool:
+    """Find the log end offset after a clean stop; False where the last segment does not end with a whole batch."""
+    active = log.active
+    last = active.offset_index.last
+    position, end = (last[1], active.base_offset) if last else (0, active.base_offset)
+    for at, header, _ in active.batches(position):
+        if at == 0:
+            active.first_timestamp = header.max_timestamp
+        position, end = at + header.size, header.last_offset + 1
+    log.log_end_offset = end
+    if active.first_timestamp < 0 and active.size:
+        active.first_timestamp = next((header.max_timestamp for _, header, _ in active.batches()), -1)
+    active.largest_timestamp()
+    return position == active.size
+
+
+def _recover(log: Log) -> None:
+    """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense."""
+    number = log.segment_number(max(log.recovery_point, log.log_start_offset))
+    segments = log.segments
+    expected = segments[number].base_offset
+    log.log_end_offset = expected
+    log.epochs.truncate_end(expected)
+    _restore_before(log, number)
+    for index in range(number, len(segments)):
+        segment = segments[index]
+        size = segment.size
+        expected = max(expected, segment.base_offset)
+        log.log_end_offset, end = _recover_segment(log, segment, expected)
+        if end < size:
+            logger.warning("%s: cut %d bytes after offset %d", segment.log.path, size - end, log.log_end_offset)
+            log.segments = segments[: index + 1]
+            for lost in segments[index + 1 :]:
+                logger.warning("%s: removed, it lies behind the cut", lost.log.path)
+                discard(log, lost)
+            break
+        expected = log.log_end_offset
+    for segment in log.segments[:-1]:
+        segment.retire()
+    log.producers.end_offset = log.log_end_offset
+
+
+def _restore_before(log: Log, number: int) -> None:
+    """Producers' state at the beginning of segment ``number``."""
+    base = log.segments[number].base_offset
+    log.producers.clear(log.log_start_offset)
+    load_snapshot(log, base)
+    start = log.producers.end_offset
+    if start < base:
+        for segment in log.segments[log.segment_number(start) : number]:
+            for _, header, data in segment.batches():
+                if header.base_offset >= start:
+                    log.replay_batch(header, data, None)
+
+
+def _recover_segment(log: Log, segment: Segment, expected: int) -> tuple[int, int]:
+    """Check the batches, index them again; (offset after the last good one, its end in the file)."""
+    segment.begin_rebuild()
+    segment.aborted.reset()
+    end = 0
+    for position, header, data in segment.batches(checked=True):
+        if header.base_offset < expected or header.last_offset_delta < 0:
+            break
+        segment.index_batch(position, header, log.config.index_interval_bytes)
+        if header.last_offset >= log.log_start_offset:
+            log.replay_batch(header, data, segment)
+        expected, end = header.last_offset + 1, position + header.size
+    if end < segment.size:
+        segment.take_back(end)
+    segment.finish()
+    return expected, end
+
+
+def _begin_at_log_start(log: Log) -> None:
+    """The log ends before its recorded start: files were lost. An empty segment at the start takes their place."""
+    logger.warning("%s ends at %d, before its start %d", log.name, log.log_end_offset, log.log_start_offset)
+    for segment in log.segments:
+        discard(log, segment)
+    log.segments = [Segment.create(log.home.disk, log.path, log.log_start_offset, log.home.clock.now_ms())]
+    log.log_end_offset = log.log_start_offset
+    log.epochs.clear()
+    log.producers.clear(log.log_start_offset)
+
+
+def _remove_stray_snapshots(log: Log) -> None:
+    """Snapshots are of use at the beginning of a segment and at the end of the log."""
+    bases = {segment.base_offset for segment in log.segments}
+    end = log.log_end_offset
+    newest = max((offset for offset in log.snapshots if offset <= end), default=-1)
+    for offset in list(log.snapshots):
+        if offset > end or (offset not in bases and offset != newest):
+            log.home.disk.remove(snapshot_path(log, offset))
+            log.snapshots.remove(offset)

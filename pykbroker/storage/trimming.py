@@ -1,0 +1,198 @@
+"""Operations that change which segments a log consists of: rolling, dropping old ones, truncating, closing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pykbroker.storage.producers import CorruptSnapshotError
+from pykbroker.storage.segment import Segment, segment_name
+from wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.storage.log import Log
+
+logger = logging.getLogger(__name__)
+
+DELETED = ".deleted"
+
+
+def roll(log: Log, now_ms: int) -> Segment:
+    """Begin a new segment at the log end offset; nothing happens while the active one is empty."""
+    active = log.active
+    if active.base_offset == log.log_end_offset:
+        return active
+    try:
+        active.finish()
+        write_snapshot(log)
+        segment = Segment.create(log.home.disk, log.path, log.log_end_offset, now_ms)
+    except OSError as error:
+        raise log.home.refused(error, f"rolling {log.name}") from error
+    _set_jitter(log, segment)
+    active.retire()
+    log.segments = [*log.segments, segment]
+    log.unsynced.append(segment.stem + ".log")
+    return segment
+
+
+def _set_jitter(log: Log, segment: Segment) -> None:
+    most = min(log.config.segment_jitter_ms, log.config.segment_ms)
+    segment.jitter_ms = log.home.random.randrange(most) if most > 0 else 0
+
+
+def write_snapshot(log: Log) -> None:
+    """Write the producers' state at the log end offset, unless that is there. Raises OSError."""
+    offset = log.log_end_offset
+    if log.snapshots and log.snapshots[-1] == offset:
+        return
+    path = snapshot_path(log, offset)
+    log.home.disk.write(path, log.producers.encode(), sync=False)
+    log.snapshots.append(offset)
+    log.unsynced.append(path)
+
+
+def snapshot_path(log: Log, offset: int) -> str:
+    """Name of the .snapshot file of the producers' state at ``offset``."""
+    return f"{log.path}/{segment_name(offset)}.snapshot"
+
+
+def delete_records_before(log: Log, offset: int) -> int:
+    """Move the log start offset, then drop the segments that lie wholly before it."""
+    log.home.check()
+    if offset > log.log_end_offset:
+        raise KafkaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"Cannot increment the log start offset of {log.name} to {offset}: the log ends at {log.log_end_offset}.",
+        )
+    if offset > log.log_start_offset:
+        log.log_start_offset = offset
+        log.epochs.truncate_start(offset)
+        drop_segments(log, count_before(log, offset))
+    return log.log_start_offset
+
+
+def count_before(log: Log, offset: int) -> int:
+    """How many segments end at or before ``offset``; never the active one."""
+    count = 0
+    for following in log.segments[1:]:
+        if following.base_offset > offset:
+            break
+        count += 1
+    return count
+
+
+def drop_segments(log: Log, count: int) -> list[Segment]:
+    """Take the ``count`` oldest segments out of the log and rename their files; the manager removes them later."""
+    dropped = log.segments[:count]
+    if not dropped:
+        return dropped
+    log.segments = log.segments[count:]
+    first = log.segments[0].base_offset
+    if first > log.log_start_offset:
+        log.log_start_offset = first
+        log.epochs.truncate_start(first)
+    log.recovery_point = max(log.recovery_point, first)
+    for segment in dropped:
+        discard(log, segment)
+    _drop_snapshots(log, lambda offset: offset < first)
+    return dropped
+
+
+def discard(log: Log, segment: Segment) -> None:
+    """Rename the files of a segment that is no longer part of the log and have them removed after a while."""
+    try:
+        segment.rename(DELETED)
+    except OSError as error:
+        raise log.home.failed(error, f"removing a segment of {log.name}") from error
+    log.home.remove_later(segment.stem, log.config.file_delete_delay_ms)
+    segment.close()
+
+
+def _drop_snapshots(log: Log, unwanted: Callable[[int], bool]) -> None:
+    kept: list[int] = []
+    for offset in log.snapshots:
+        if unwanted(offset):
+            try:
+                log.home.disk.remove(snapshot_path(log, offset))
+            except OSError as error:
+                raise log.home.failed(error, f"removing a producer snapshot of {log.name}") from error
+        else:
+            kept.append(offset)
+    log.snapshots = kept
+
+
+def truncate_to(log: Log, offset: int) -> None:
+    """Drop the end of the log, then bring epochs and producers back to what they were at ``offset``."""
+    log.home.check()
+    if offset >= log.log_end_offset:
+        return
+    try:
+        if offset < log.segments[0].base_offset:
+            _start_over(log, offset)
+        else:
+            kept = [segment for segment in log.segments if segment.base_offset <= offset]
+            dropped = log.segments[len(kept) :]
+            kept[-1].truncate(offset)
+            log.segments = kept
+            for segment in dropped:
+                discard(log, segment)
+        log.log_end_offset = offset
+        log.log_start_offset = min(log.log_start_offset, offset)
+        log.recovery_point = min(log.recovery_point, offset)
+        log.epochs.truncate_end(offset)
+        _drop_snapshots(log, lambda snapshot: snapshot > offset)
+        restore_producers(log)
+    except OSError as error:
+        raise log.home.failed(error, f"truncating {log.name}") from error
+
+
+def _start_over(log: Log, offset: int) -> None:
+    """Drop everything; the log is empty and begins at ``offset``."""
+    dropped, log.segments = log.segments, []
+    for segment in dropped:
+        discard(log, segment)
+    log.segments = [Segment.create(log.home.disk, log.path, offset, log.home.clock.now_ms())]
+    log.log_start_offset = offset
+
+
+def restore_producers(log: Log) -> None:
+    """Producers' state at the log end offset: from the newest sound snapshot, then from the batches behind it."""
+    log.producers.clear(log.log_start_offset)
+    load_snapshot(log, log.log_end_offset)
+    if log.producers.end_offset < log.log_end_offset:
+        for header, data in log.batches(log.producers.end_offset):
+            log.replay_batch(header, data, None)
+    log.producers.end_offset = log.log_end_offset
+
+
+def load_snapshot(log: Log, limit: int) -> None:
+    """Take over the newest snapshot not above ``limit``; damaged ones are removed."""
+    while usable := [offset for offset in log.snapshots if log.log_start_offset < offset <= limit]:
+        path = snapshot_path(log, usable[-1])
+        try:
+            log.producers.decode(log.home.disk.read(path), usable[-1])
+            return
+        except CorruptSnapshotError as error:
+            logger.warning("Producer snapshot %s is damaged (%s) and removed", path, error)
+            log.home.disk.remove(path)
+            log.snapshots.remove(usable[-1])
+
+
+def close(log: Log) -> None:
+    """Leave what a clean start trusts: complete indexes, a snapshot at the end, all of it on the disk."""
+    if log.home.offline:
+        return
+    active = log.active
+    try:
+        if log.unflushed:
+            active.finish()
+            if log.log_end_offset > max(log.snapshots[-1:], default=log.log_start_offset):
+                write_snapshot(log)
+            for file in active.files():
+                file.sync()
+    except OSError as error:
+        raise log.home.failed(error, f"closing {log.name}") from error
+    log.flush()
+    for segment in log.segments:
+        segment.close()
