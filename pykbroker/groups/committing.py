@@ -1,0 +1,176 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete of one group, and the expiry of its offsets.
+
+Who may commit (generation and member id as the request states them):
+
+    generation -1, group empty         anyone: an administrator, or a consumer that assigns its partitions itself
+    a member of this generation        yes, unless its assignment is still being computed: REBALANCE_IN_PROGRESS
+    no member id, group not empty      UNKNOWN_MEMBER_ID
+"""
+
+from __future__ import annotations
+
+from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.consumer_protocol import PROTOCOL_TYPE
+from pykbroker.groups.offsets import CommittedOffset, TopicOffsets
+from pykbroker.groups.outcome import Record
+from pykbroker.groups.records import offset_record, offset_tombstone
+from pykbroker.groups.settings import GroupSettings
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from wire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+
+_GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: older clients are told ILLEGAL_GENERATION of a group that does not exist
+
+
+def check_commit(group: ClassicGroup | None, request: OffsetCommitRequest, version: int) -> None:
+    """Raise KafkaError unless this commit is allowed; one by a member also counts as a sign of life."""
+    generation = request.generation_id_or_member_epoch
+    if group is None:
+        if generation >= 0:
+            code = ErrorCode.GROUP_ID_NOT_FOUND if version >= _GROUP_NOT_FOUND_SINCE else ErrorCode.ILLEGAL_GENERATION
+            raise KafkaError(code)
+        return
+    if generation < 0 and group.is_empty:
+        return
+    if generation < 0 and request.member_id == "" and request.group_instance_id is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    member = group.members.validate(request.member_id, request.group_instance_id)
+    if generation != group.generation:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    if group.state is State.COMPLETING_REBALANCE:
+        raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+    group.touch(member)
+
+
+def commit(
+    request: OffsetCommitRequest, settings: GroupSettings, now_ms: int
+) -> tuple[list[Record], OffsetCommitResponse]:
+    """The records of an allowed commit, and its answer."""
+    records: list[Record] = []
+    response = OffsetCommitResponse()
+    expires_ms = -1 if request.retention_time_ms == -1 else now_ms + request.retention_time_ms
+    for topic in request.topics:
+        answers: list[OffsetCommitResponsePartition] = []
+        for partition in topic.partitions:
+            metadata = partition.committed_metadata or ""
+            code = ErrorCode.NONE
+            # Counted as Kafka's Java does: characters beyond the basic plane are two.
+            if len(metadata.encode("utf-16-le")) > 2 * settings.offset_metadata_max_bytes:
+                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                committed = CommittedOffset(
+                    partition.committed_offset,
+                    partition.committed_leader_epoch,
+                    metadata,
+                    now_ms,
+                    expires_ms,
+                    topic.topic_id,
+                )
+                records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
+            answers.append(OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
+        response.topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers))
+    return records, response
+
+
+def fetch(request: OffsetFetchRequestGroup, offsets: TopicOffsets) -> OffsetFetchResponseGroup:
+    """The offsets asked for, or all when no topics are named; where there is none, offset -1 and no error."""
+    response = OffsetFetchResponseGroup(group_id=request.group_id)
+    if request.topics is None:
+        for topic, partitions in offsets.items():
+            found = [_fetched(index, committed) for index, committed in partitions.items()]
+            response.topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
+        return response
+    for asked in request.topics:
+        partitions = offsets.get(asked.name, {})
+        found = []
+        for index in asked.partition_indexes:
+            committed = partitions.get(index)
+            if committed is not None and not committed.is_for(asked.topic_id):
+                committed = None
+            found.append(_fetched(index, committed))
+        response.topics.append(OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=found))
+    return response
+
+
+def _fetched(index: int, committed: CommittedOffset | None) -> OffsetFetchResponsePartitions:
+    if committed is None:
+        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="")
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )
+
+
+def delete(
+    group: ClassicGroup, request: OffsetDeleteRequest, offsets: TopicOffsets
+) -> tuple[list[Record], OffsetDeleteResponse]:
+    """The records and the answer of an OffsetDelete. Raises KafkaError NON_EMPTY_GROUP when the group has members who
+    are not consumers, so that nobody can say which topics they read.
+    """
+    if not group.is_empty and group.protocol_type != PROTOCOL_TYPE:
+        raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+    records: list[Record] = []
+    response = OffsetDeleteResponse()
+    for topic in request.topics:
+        code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.subscribes(topic.name) else ErrorCode.NONE
+        committed = offsets.get(topic.name, {})
+        answers = []
+        for partition in topic.partitions:
+            index = partition.partition_index
+            answers.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
+            if code is ErrorCode.NONE and index in committed:
+                records.append(offset_tombstone(request.group_id, topic.name, index))
+        response.topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=answers))
+    return records, response
+
+
+def delete_all(group_id: str, offsets: TopicOffsets) -> list[Record]:
+    """Tombstones for every offset of a group."""
+    return [offset_tombstone(group_id, topic, index) for topic, partitions in offsets.items() for index in partitions]
+
+
+def expire(group: ClassicGroup, offsets: TopicOffsets, retention_ms: int, now_ms: int) -> tuple[list[Record], bool]:
+    """Tombstones for the offsets that nobody wants any more, and whether that leaves the group without any (KIP-211).
+
+    An offset ages from when the group became empty; in a stable group of consumers, and in one that has no members
+    ever, from its commit. What the members of a group still read does not age.
+    """
+    if not offsets:
+        return [], True
+    empty_since = group.protocol_type is not None and group.is_empty
+    stable = (
+        group.protocol_type == PROTOCOL_TYPE and group.subscribed_topics is not None and group.state is State.STABLE
+    )
+    if not (empty_since or stable or group.protocol_type is None):
+        return [], False
+    records: list[Record] = []
+    all_expired = True
+    for topic, partitions in offsets.items():
+        wanted = group.subscribes(topic)
+        for index, committed in partitions.items():
+            since_ms = committed.commit_timestamp_ms
+            if empty_since and group.state_timestamp_ms >= 0:
+                since_ms = group.state_timestamp_ms
+            if not wanted and committed.expired(now_ms, since_ms, retention_ms):
+                records.append(offset_tombstone(group.group_id, topic, index))
+            else:
+                all_expired = False
+    return records, all_expired

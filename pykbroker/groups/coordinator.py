@@ -1,0 +1,299 @@
+"""The group coordinator's shell: it finds the shard of a group, appends, replays, answers, and keeps the time.
+
+There is one for all brokers of the process, with one shard per partition of ``__consumer_offsets``. A shard is loaded
+from its partition when it is first needed. Only the broker that leads the partition may use it; the others answer
+NOT_COORDINATOR, so that clients behave as they would with brokers on several machines.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pykbroker.context import RequestContext
+from pykbroker.groups.joining import Joining
+from pykbroker.groups.loading import stored_records
+from pykbroker.groups.outcome import Outcome
+from pykbroker.groups.placement import partition_for
+from pykbroker.groups.records import encode
+from pykbroker.groups.settings import GroupSettings
+from pykbroker.groups.shard import GroupShard
+from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.cluster import Cluster
+    from pykbroker.groups.classic_group import ClassicGroup
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
+    from pykbroker.partition import Partition
+    from pykbroker.timers import Timer
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: What a client is told when a record cannot be appended for this reason (CoordinatorOperationExceptionHelper).
+_SHOWN_AS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+class _Loaded:
+    """A shard with its partition and the timers of its groups."""
+
+    __slots__ = ("alarms", "partition", "shard")
+
+    def __init__(self, partition: Partition, shard: GroupShard) -> None:
+        self.partition = partition
+        self.shard = shard
+        #: Group id to the moment it is to be woken at, and the timer that will.
+        self.alarms: dict[str, tuple[float, Timer]] = {}
+
+
+class GroupCoordinator:
+    """See the module. Methods raise KafkaError with NOT_COORDINATOR when the broker does not lead the group."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._settings = GroupSettings.from_config(cluster.config)
+        self._loaded: dict[int, _Loaded] = {}
+        cluster.metadata.subscribe(self._follow)
+        self._plan_expiry()
+
+    # Where groups live
+
+    def partition_of(self, group_id: str) -> int:
+        """The partition of ``__consumer_offsets`` that a group lives in."""
+        topic = self._cluster.metadata.image.topic(CONSUMER_OFFSETS)
+        count = self._settings.offsets_partitions if topic is None else len(topic.partitions)
+        return partition_for(group_id, count)
+
+    def _shard_of(self, broker: Broker, group_id: str) -> _Loaded:
+        return self._shard_at(broker, self.partition_of(group_id))
+
+    def _shard_at(self, broker: Broker, index: int) -> _Loaded:
+        partition = self._cluster.partition(CONSUMER_OFFSETS, index)
+        if partition is None or partition.leader != broker.node_id:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        loaded = self._loaded.get(index)
+        return self._load(partition) if loaded is None else loaded
+
+    def _load(self, partition: Partition) -> _Loaded:
+        shard = GroupShard(self._cluster.clock, self._settings)
+        for record in stored_records(partition):
+            shard.replay(record)
+        loaded = self._loaded[partition.index] = _Loaded(partition, shard)
+        for group in list(shard.groups.values()):
+            self._run(loaded, group.group_id, group.loaded())
+        log.info("Loaded %d groups of %s-%d", len(shard.groups), partition.topic, partition.index)
+        return loaded
+
+    def _led_by(self, broker: Broker) -> Iterable[_Loaded]:
+        """Every shard of the broker; those that never were needed are loaded if anything is in them."""
+        topic = self._cluster.metadata.image.topic(CONSUMER_OFFSETS)
+        for index in range(0 if topic is None else len(topic.partitions)):
+            partition = self._cluster.partition(CONSUMER_OFFSETS, index)
+            if partition is not None and partition.leader == broker.node_id:
+                yield self._shard_at(broker, index)
+
+    def _follow(self, _image: MetadataImage, delta: MetadataDelta) -> None:
+        """A deleted topic takes its committed offsets along; ``__consumer_offsets`` itself takes everything."""
+        for topic in delta.deleted_topics:
+            if topic.name == CONSUMER_OFFSETS:
+                self._unload_all()
+            else:
+                self._cluster.wake_queue.add(partial(self._forget_topic, topic.name, topic.id))
+
+    def _unload_all(self) -> None:
+        while self._loaded:
+            _, loaded = self._loaded.popitem()
+            for group in list(loaded.shard.groups.values()):
+                for waiting, response in group.unload().replies:
+                    waiting.complete(response)
+            for _, timer in loaded.alarms.values():
+                timer.cancel()
+
+    def _forget_topic(self, topic: str, topic_id: bytes) -> None:
+        for loaded in list(self._loaded.values()):
+            self._run(loaded, None, loaded.shard.forget_topic(topic, topic_id))
+
+    # Requests
+
+    def join(self, broker: Broker, context: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
+        """JoinGroup. Raises KafkaError with INVALID_GROUP_ID or INVALID_SESSION_TIMEOUT too."""
+        _check_group_id(request.group_id)
+        settings = self._settings
+        if not settings.min_session_timeout_ms <= request.session_timeout_ms <= settings.max_session_timeout_ms:
+            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        loaded = self._shard_of(broker, request.group_id)
+        reply: Deferred[JoinGroupResponse] = Deferred()
+        joining = Joining(context, request, reply, self._cluster.random)
+        self._run(loaded, request.group_id, loaded.shard.join(joining))
+        return reply
+
+    def sync(self, broker: Broker, request: SyncGroupRequest) -> Deferred[SyncGroupResponse]:
+        """SyncGroup. Raises KafkaError with INVALID_GROUP_ID too."""
+        _check_group_id(request.group_id)
+        return self._ask(broker, request.group_id, lambda shard, reply: shard.sync(request, reply))
+
+    def heartbeat(self, broker: Broker, request: HeartbeatRequest) -> HeartbeatResponse:
+        """Heartbeat. Raises KafkaError for every refusal but REBALANCE_IN_PROGRESS."""
+        _check_group_id(request.group_id)
+        loaded = self._shard_of(broker, request.group_id)
+        response = loaded.shard.heartbeat(request)
+        self._arm(loaded, request.group_id)
+        return response
+
+    def leave(self, broker: Broker, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
+        """LeaveGroup in its batched form. Raises KafkaError with INVALID_GROUP_ID too."""
+        _check_group_id(request.group_id)
+        return self._ask(broker, request.group_id, lambda shard, reply: shard.leave(request, reply))
+
+    def commit(
+        self, broker: Broker, context: RequestContext, request: OffsetCommitRequest
+    ) -> Deferred[OffsetCommitResponse]:
+        """OffsetCommit of topics that exist, under their names. The empty group id is allowed, as Kafka allows it."""
+        return self._ask(broker, request.group_id, lambda shard, reply: shard.commit(context, request, reply))
+
+    def fetch(self, broker: Broker, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+        """OffsetFetch of one group, topics under their names."""
+        return self._shard_of(broker, request.group_id).shard.fetch(request)
+
+    def delete_offsets(self, broker: Broker, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
+        """OffsetDelete. Raises KafkaError with INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP too."""
+        _check_group_id(request.group_id)
+        return self._ask(broker, request.group_id, lambda shard, reply: shard.delete_offsets(request, reply))
+
+    def delete_group(self, broker: Broker, group_id: str) -> Deferred[ErrorCode]:
+        """DeleteGroups, one group: how it went."""
+        return self._ask(broker, group_id, lambda shard, reply: shard.delete_group(group_id, reply))
+
+    def group(self, broker: Broker, group_id: str) -> ClassicGroup | None:
+        """A group, to be described."""
+        return self._shard_of(broker, group_id).shard.groups.get(group_id)
+
+    def groups(self, broker: Broker) -> Iterable[ClassicGroup]:
+        """All groups that the broker coordinates."""
+        for loaded in self._led_by(broker):
+            yield from loaded.shard.groups.values()
+
+    def _ask(self, broker: Broker, group_id: str, step: Callable[[GroupShard, Deferred[T]], Outcome]) -> Deferred[T]:
+        loaded = self._shard_of(broker, group_id)
+        reply: Deferred[T] = Deferred()
+        self._run(loaded, group_id, step(loaded.shard, reply))
+        return reply
+
+    # Outcomes
+
+    def _run(self, loaded: _Loaded, group_id: str | None, outcome: Outcome) -> None:
+        """Carry out an Outcome and what follows from it; ``group_id`` is the group whose deadlines it may have moved.
+
+        The replies go out last of all, when the state has settled: whoever gets one may ask something new at once.
+        """
+        replies: list[tuple[Deferred[Any], Any]] = []
+        appended = False
+        step: Outcome | None = outcome
+        while step is not None:
+            failure = self._append(loaded, step)
+            appended |= failure is None and bool(step.records)
+            if failure is None or step.otherwise is not None:
+                replies += step.replies
+            else:
+                replies += ((waiting, KafkaError(failure)) for waiting, _ in step.replies)
+            step = _follow_up(step, failure)
+        if group_id is not None:
+            self._arm(loaded, group_id)
+        if appended and loaded.partition.log.needs_flush_before_ack:
+            self._cluster.group_commit(loaded.partition).then(partial(_send_synced, replies))
+        else:
+            _send(replies)
+
+    def _append(self, loaded: _Loaded, outcome: Outcome) -> ErrorCode | None:
+        """Append and replay. Returns the code that clients are to see when it fails."""
+        if not outcome.records:
+            return None
+        try:
+            encoded = [encode(record) for record in outcome.records]
+            loaded.partition.append_internal(encoded, self._cluster.clock.now_ms())
+        except KafkaError as error:
+            log.warning("Group records could not be appended to %r: %s", loaded.partition, error)
+            return _SHOWN_AS.get(error.code, error.code)
+        for record in outcome.records:
+            loaded.shard.replay(record)
+        return None
+
+    # Time
+
+    def _arm(self, loaded: _Loaded, group_id: str) -> None:
+        """See to it that a group is woken no later than it wants to be."""
+        group = loaded.shard.groups.get(group_id)
+        wake_at = math.inf if group is None else group.wake_at
+        alarm = loaded.alarms.get(group_id)
+        if alarm is not None:
+            if wake_at == alarm[0]:
+                return
+            loaded.alarms.pop(group_id)[1].cancel()
+        if wake_at < math.inf:
+            delay_ms = max(wake_at - self._cluster.clock.monotonic(), 0) * 1000
+            timer = self._cluster.timers.after(delay_ms, partial(self._wake, loaded, group_id))
+            loaded.alarms[group_id] = (wake_at, timer)
+
+    def _wake(self, loaded: _Loaded, group_id: str) -> None:
+        loaded.alarms.pop(group_id, None)
+        self._run(loaded, group_id, loaded.shard.tick(group_id))
+
+    def _plan_expiry(self) -> None:
+        self._cluster.timers.after(self._settings.offsets_retention_check_interval_ms, self._expire)
+
+    def _expire(self) -> None:
+        self._plan_expiry()
+        for loaded in list(self._loaded.values()):
+            self._run(loaded, None, loaded.shard.expire())
+
+
+def _check_group_id(group_id: str) -> None:
+    if not group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+
+
+def _follow_up(outcome: Outcome, failure: ErrorCode | None) -> Outcome | None:
+    if failure is not None:
+        return None if outcome.otherwise is None else outcome.otherwise(failure)
+    return None if outcome.then is None else outcome.then()
+
+
+def _send(replies: list[tuple[Deferred[Any], Any]]) -> None:
+    for waiting, response in replies:
+        if isinstance(response, KafkaError):
+            waiting.fail(response)
+        else:
+            waiting.complete(response)
+
+
+def _send_synced(replies: list[tuple[Deferred[Any], Any]], synced: Deferred[None]) -> None:
+    """Send what waited for the disk, or, if that failed, tell everyone to look for the coordinator again."""
+    try:
+        synced.value  # noqa: B018 - raises what the disk said
+    except KafkaError:
+        replies = [(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies]
+    _send(replies)

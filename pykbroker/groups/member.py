@@ -1,0 +1,51 @@
+"""One member of a classic group, as the coordinator knows it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from pykbroker.waits import Deferred
+from wire.messages.join_group import JoinGroupResponse
+from wire.messages.sync_group import SyncGroupResponse
+
+#: (name, metadata) of the assignment protocols that a member offers, the one it likes best first.
+Protocols = list[tuple[str, bytes]]
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """Identity, timeouts in milliseconds, what it offers, what it got, and where it waits."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    #: As Kafka writes it: a slash before the address.
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocols: Protocols
+    assignment: bytes = b""
+    #: True until the first generation that it is part of: it cannot heartbeat before it knows its id.
+    is_new: bool = False
+    #: The JoinGroup or SyncGroup that waits for the group to get on.
+    joining: Deferred[JoinGroupResponse] | None = field(default=None, repr=False)
+    syncing: Deferred[SyncGroupResponse] | None = field(default=None, repr=False)
+    #: Monotonic seconds at which its session ends unless it is heard of.
+    deadline: float = math.inf
+
+    @property
+    def waits_patiently(self) -> bool:
+        """Whether its session cannot end now: it has a request in our hands, and knows its id to ask again."""
+        return not self.is_new and (self.joining is not None or self.syncing is not None)
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """What it said under the protocol of this name. Raises KeyError when it does not offer it."""
+        for name, metadata in self.protocols:
+            if name == protocol:
+                return metadata
+        raise KeyError(protocol)
+
+    def vote(self, candidates: set[str]) -> str:
+        """The candidate it likes best. The candidates are those that every member offers, so there is one."""
+        return next(name for name, _ in self.protocols if name in candidates)

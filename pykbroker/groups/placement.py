@@ -1,0 +1,16 @@
+"""Which partition of ``__consumer_offsets`` a group lives in."""
+
+from __future__ import annotations
+
+
+def partition_for(group_id: str, partitions: int) -> int:
+    """The absolute value (Utils.abs) of Java's String.hashCode of the id, modulo the number of partitions."""
+    units = group_id.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for i in range(0, len(units), 2):
+        code = (31 * code + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF
+    if code >= 0x80000000:
+        code = 0x100000000 - code  # the absolute value; of the smallest int, Utils.abs makes zero
+        if code == 0x80000000:
+            code = 0
+    return code % partitions

@@ -1,0 +1,182 @@
+"""One partition of ``__consumer_offsets``: the groups that live in it, and their committed offsets.
+
+Requests that concern one group come here. What they do to persisted state is said in records; ``replay`` is the only
+place where that state changes, whether the record was appended just now or is read back after a restart.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pykbroker.clock import Clock
+from pykbroker.context import RequestContext
+from pykbroker.groups import committing
+from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.joining import Joining, join
+from pykbroker.groups.leaving import leave
+from pykbroker.groups.offsets import CommittedOffset, Offsets
+from pykbroker.groups.outcome import Outcome, Record
+from pykbroker.groups.records import group_record, group_tombstone, offset_tombstone
+from pykbroker.groups.settings import GroupSettings
+from pykbroker.groups.syncing import sync
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode, KafkaError
+from wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue
+from wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
+from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from wire.messages.join_group import JoinGroupResponse
+from wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+class GroupShard:
+    """See the module. Methods that take a ``reply`` answer through the Outcome; the others return their answer."""
+
+    def __init__(self, clock: Clock, settings: GroupSettings) -> None:
+        self.groups: dict[str, ClassicGroup] = {}
+        self._offsets = Offsets()
+        self._clock = clock
+        self._settings = settings
+
+    # Membership
+
+    def join(self, joining: Joining) -> Outcome:
+        """JoinGroup. A group that is new gets its record first, so that the id given out is known after a restart."""
+        request = joining.request
+        group = self.groups.get(request.group_id)
+        if group is not None:
+            return join(group, joining)
+        if request.member_id != "":
+            return joining.refused(ErrorCode.UNKNOWN_MEMBER_ID, Outcome())
+        record = group_record(
+            request.group_id,
+            generation=0,
+            protocol_type=None,
+            protocol=None,
+            leader=None,
+            timestamp_ms=self._clock.now_ms(),
+        )
+        return Outcome([record], then=partial(self.join, joining), otherwise=partial(_refuse_new, joining))
+
+    def sync(self, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
+        """SyncGroup."""
+        group = self.groups.get(request.group_id)
+        if group is None or group.is_empty:
+            return Outcome(replies=[(reply, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))])
+        return sync(group, request, reply)
+
+    def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
+        """Heartbeat. Raises KafkaError with UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        member = group.members.validate(request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        group.touch(member)
+        if group.state is State.PREPARING_REBALANCE:
+            return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+        return HeartbeatResponse()
+
+    def leave(self, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse]) -> Outcome:
+        """LeaveGroup in its batched form."""
+        return leave(self.groups.get(request.group_id), request, reply)
+
+    def tick(self, group_id: str) -> Outcome:
+        """Do what has become due in a group."""
+        group = self.groups.get(group_id)
+        return Outcome() if group is None else group.tick()
+
+    # Offsets
+
+    def commit(
+        self, context: RequestContext, request: OffsetCommitRequest, reply: Deferred[OffsetCommitResponse]
+    ) -> Outcome:
+        """OffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
+        committing.check_commit(self.groups.get(request.group_id), request, context.api_version)
+        records, response = committing.commit(request, self._settings, self._clock.now_ms())
+        return Outcome(records, [(reply, response)])
+
+    def fetch(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+        """OffsetFetch of one group; one that does not exist has no offsets, which is no error."""
+        return committing.fetch(request, self._offsets.of_group(request.group_id))
+
+    def delete_offsets(self, request: OffsetDeleteRequest, reply: Deferred[OffsetDeleteResponse]) -> Outcome:
+        """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""
+        group = self._existing(request.group_id)
+        records, response = committing.delete(group, request, self._offsets.of_group(request.group_id))
+        return Outcome(records, [(reply, response)])
+
+    def delete_group(self, group_id: str, reply: Deferred[ErrorCode]) -> Outcome:
+        """DeleteGroups, one group: with its offsets, and only when it has no members."""
+        group = self.groups.get(group_id)
+        if group is None:
+            return Outcome(replies=[(reply, ErrorCode.GROUP_ID_NOT_FOUND)])
+        if not group.is_empty:
+            return Outcome(replies=[(reply, ErrorCode.NON_EMPTY_GROUP)])
+        tombstones = committing.delete_all(group_id, self._offsets.of_group(group_id))
+        return Outcome([*tombstones, group_tombstone(group_id)], [(reply, ErrorCode.NONE)])
+
+    def expire(self) -> Outcome:
+        """Remove offsets that nobody wants any more, and empty groups that have none left."""
+        outcome = Outcome()
+        now_ms = self._clock.now_ms()
+        for group_id, group in self.groups.items():
+            offsets = self._offsets.of_group(group_id)
+            records, none_left = committing.expire(group, offsets, self._settings.offsets_retention_ms, now_ms)
+            outcome.records += records
+            if none_left and group.is_empty:
+                outcome.records.append(group_tombstone(group_id))
+        return outcome
+
+    def forget_topic(self, topic: str, topic_id: bytes) -> Outcome:
+        """Remove what was committed for a topic that is deleted, unless it was committed for another of that name."""
+        return Outcome(
+            [
+                offset_tombstone(group_id, topic, index)
+                for group_id, partitions in self._offsets.of_topic(topic)
+                for index, committed in partitions.items()
+                if committed.is_for(topic_id)
+            ]
+        )
+
+    def _existing(self, group_id: str) -> ClassicGroup:
+        group = self.groups.get(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return group
+
+    # The log
+
+    def replay(self, record: Record) -> None:
+        """Take a record that is in the log into the state. Types of groups not served here are skipped."""
+        if isinstance(record.key, OffsetCommitKey):
+            self._replay_offset(record.key, record.value)
+        elif isinstance(record.key, GroupMetadataKey):
+            self._replay_group(record.key.group, record.value)
+
+    def _replay_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+        if value is None:
+            self._offsets.remove(key.group, key.topic, key.partition)
+            return
+        if key.group not in self.groups:  # a simple group: it exists by its offsets alone
+            self.groups[key.group] = ClassicGroup(key.group, self._clock, self._settings)
+        self._offsets.put(key.group, key.topic, key.partition, CommittedOffset.from_record(value))
+
+    def _replay_group(self, group_id: str, value: GroupMetadataValue | None) -> None:
+        group = self.groups.get(group_id)
+        if value is None:
+            if group is not None:
+                del self.groups[group_id]
+                group.die()
+            return
+        if group is None:
+            group = self.groups[group_id] = ClassicGroup(group_id, self._clock, self._settings)
+        group.restore(value)
+
+
+def _refuse_new(joining: Joining, error: ErrorCode) -> Outcome:
+    return Outcome(replies=[(joining.reply, JoinGroupResponse(error_code=error))])

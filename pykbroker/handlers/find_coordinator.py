@@ -1,0 +1,65 @@
+"""FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group.
+
+Many keys at once from version 4 (KIP-699). The answer names the broker under the listener that the question came in
+on. The topic that holds the groups is created by the first question, and is there when it is answered.
+
+Left out: transaction and share coordinators, which are not served; their keys are answered COORDINATOR_NOT_AVAILABLE.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.names import CONSUMER_OFFSETS
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.metadata.image import Endpoint
+    from wire.messages.find_coordinator import FindCoordinatorRequest
+
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_MANY_KEYS_SINCE = 4
+_SHARE_SINCE = 6
+
+
+def handle(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    if ctx.api_version >= _MANY_KEYS_SINCE:
+        return FindCoordinatorResponse(
+            coordinators=[_coordinator(broker, ctx, request.key_type, key) for key in request.coordinator_keys]
+        )
+    found = _coordinator(broker, ctx, request.key_type, request.key)
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=found.error_message if found.error_code else ErrorCode.NONE.name,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+def _coordinator(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> Coordinator:
+    try:
+        node_id, endpoint = _find(broker, ctx, key_type, key)
+    except KafkaError as error:
+        return Coordinator(key=key, error_code=error.code, error_message=error.message, node_id=-1, port=-1)
+    return Coordinator(key=key, node_id=node_id, host=endpoint.host, port=endpoint.port)
+
+
+def _find(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> tuple[int, Endpoint]:
+    """Node id and endpoint of the coordinator. Raises KafkaError."""
+    if key_type not in (_GROUP, _TRANSACTION, _SHARE) or (key_type == _SHARE and ctx.api_version < _SHARE_SINCE):
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    if key_type != _GROUP:
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    cluster = broker.cluster
+    image = cluster.metadata.image
+    if image.topic(CONSUMER_OFFSETS) is None:
+        cluster.metadata.auto_create([CONSUMER_OFFSETS])
+    partition = image.partition(CONSUMER_OFFSETS, cluster.groups.partition_of(key))
+    endpoint = None if partition is None else image.endpoint(partition.leader, ctx.listener)
+    if partition is None or endpoint is None:
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return partition.leader, endpoint

@@ -1,0 +1,24 @@
+"""Heartbeat (key 12), versions 0 to 4: a member is alive, and learns whether it must join again.
+
+Static members from version 3 (KIP-345).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import KafkaError
+from wire.messages.heartbeat import HeartbeatResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.heartbeat import HeartbeatRequest
+
+
+def handle(broker: Broker, ctx: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+    return broker.cluster.groups.heartbeat(broker, request)
+
+
+def failed(request: HeartbeatRequest, version: int, error: KafkaError) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=error.code)

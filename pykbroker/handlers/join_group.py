@@ -1,0 +1,28 @@
+"""JoinGroup (key 11), versions 0 to 9: become a member of the group's next generation (KIP-62, KIP-134).
+
+From version 4 a member without an id is given one and asked to come back with it (KIP-394); static members from version
+5 (KIP-345); the protocol type is named from version 7 (KIP-559), the client's reason from version 8 (KIP-800), and
+from version 9 a static leader that returns to a stable group is told to skip its assignment (KIP-814). The answer waits
+until the group has gathered. The rules are in ``groups/joining.py`` and ``groups/classic_group.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import KafkaError
+from wire.messages.join_group import JoinGroupResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.waits import Deferred
+    from wire.messages.join_group import JoinGroupRequest
+
+
+def handle(broker: Broker, ctx: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
+    return broker.cluster.groups.join(broker, ctx, request)
+
+
+def failed(request: JoinGroupRequest, version: int, error: KafkaError) -> JoinGroupResponse:
+    return JoinGroupResponse(error_code=error.code, member_id=request.member_id)

@@ -1,0 +1,37 @@
+"""ListGroups (key 16), versions 0 to 5: the groups that this broker coordinates.
+
+A filter by state and the state in the answer from version 4 (KIP-518), the same for the type from version 5 (KIP-848).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import KafkaError
+from wire.messages.list_groups import ListedGroup, ListGroupsResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.list_groups import ListGroupsRequest
+
+
+def handle(broker: Broker, ctx: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+    states = {state.strip().lower() for state in request.states_filter}
+    types = {kind.strip().lower() for kind in request.types_filter}
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state.value,
+                group_type=group.type_name,
+            )
+            for group in broker.cluster.groups.groups(broker)
+            if (not states or group.state.value.lower() in states) and (not types or group.type_name in types)
+        ]
+    )
+
+
+def failed(request: ListGroupsRequest, version: int, error: KafkaError) -> ListGroupsResponse:
+    return ListGroupsResponse(error_code=error.code)

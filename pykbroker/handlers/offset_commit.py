@@ -1,0 +1,110 @@
+"""OffsetCommit (key 8), versions 2 to 10: remember how far a group has read.
+
+Versions 2 to 4 may say how long to keep the offset. The leader epoch from version 6 (KIP-320), static members from
+version 7 (KIP-345); from version 9 a group that does not exist is GROUP_ID_NOT_FOUND, not ILLEGAL_GENERATION; topic ids
+from version 10 (KIP-848). Partitions that do not exist are refused here; the rest goes to ``groups/committing.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.offset_commit import (
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
+
+_TOPIC_IDS_SINCE = 10
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+    refused = OffsetCommitResponse()
+    known: list[OffsetCommitRequestTopic] = []
+    for topic in request.topics:
+        missing: list[OffsetCommitResponsePartition] = []
+        there: list[OffsetCommitRequestPartition] = []
+        code = _name(broker, topic) if ctx.api_version >= _TOPIC_IDS_SINCE else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        for partition in topic.partitions:
+            index = partition.partition_index
+            if broker.cluster.partition(topic.name, index) is None:
+                missing.append(OffsetCommitResponsePartition(partition_index=index, error_code=code))
+            else:
+                there.append(partition)
+        if missing:
+            answer = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
+            refused.topics.append(answer)
+        if there:
+            known.append(OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id, partitions=there))
+    if not known:
+        return refused
+    request.topics = known
+    return _commit(broker, ctx, request, refused)
+
+
+def _name(broker: Broker, topic: OffsetCommitRequestTopic) -> ErrorCode:
+    """Fill in the name of a topic given by its id; returns what its partitions are told if they are not there."""
+    name = broker.cluster.topic_name(topic.topic_id)
+    topic.name = name or ""
+    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _commit(
+    broker: Broker, ctx: RequestContext, request: OffsetCommitRequest, refused: OffsetCommitResponse
+) -> Deferred[OffsetCommitResponse]:
+    """Commit what is left of the request, and answer it together with what was refused."""
+    response: Deferred[OffsetCommitResponse] = Deferred()
+
+    def answer(committed: Deferred[OffsetCommitResponse]) -> None:
+        try:
+            rest = committed.value
+        except KafkaError as error:
+            rest = failed(request, ctx.api_version, error)
+        response.complete(_merged(refused, rest))
+
+    try:
+        broker.cluster.groups.commit(broker, ctx, request).then(answer)
+    except KafkaError as error:
+        response.complete(_merged(refused, failed(request, ctx.api_version, error)))
+    return response
+
+
+def _merged(refused: OffsetCommitResponse, rest: OffsetCommitResponse) -> OffsetCommitResponse:
+    """Both answers in one; a topic that is in both has its refused partitions first, as in Kafka."""
+    if not refused.topics:
+        return rest
+    by_topic = {(topic.name, topic.topic_id): topic for topic in refused.topics}
+    for topic in rest.topics:
+        first = by_topic.get((topic.name, topic.topic_id))
+        if first is None:
+            refused.topics.append(topic)
+        else:
+            first.partitions += topic.partitions
+    return refused
+
+
+def failed(request: OffsetCommitRequest, version: int, error: KafkaError) -> OffsetCommitResponse:
+    """The same error for every partition of the request."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error.code)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

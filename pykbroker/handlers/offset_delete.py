@@ -1,0 +1,70 @@
+"""OffsetDelete (key 47), version 0: forget committed offsets of a group (KIP-496).
+
+Partitions that do not exist are refused here. A group of consumers keeps the offsets of topics that it reads:
+GROUP_SUBSCRIBED_TO_TOPIC. The rules are in ``groups/committing.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.offset_delete import (
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.offset_delete import OffsetDeleteRequest
+
+
+def handle(broker: Broker, ctx: RequestContext, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
+    refused: dict[str, OffsetDeleteResponseTopic] = {}
+    known: list[OffsetDeleteRequestTopic] = []
+    for topic in request.topics:
+        missing: list[OffsetDeleteResponsePartition] = []
+        there: list[OffsetDeleteRequestPartition] = []
+        for partition in topic.partitions:
+            index = partition.partition_index
+            if broker.cluster.partition(topic.name, index) is None:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                missing.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
+            else:
+                there.append(partition)
+        if missing:
+            refused[topic.name] = OffsetDeleteResponseTopic(name=topic.name, partitions=missing)
+        if there:
+            known.append(OffsetDeleteRequestTopic(name=topic.name, partitions=there))
+    request.topics = known
+    response: Deferred[OffsetDeleteResponse] = Deferred()
+    broker.cluster.groups.delete_offsets(broker, request).then(lambda rest: _finish(refused, rest, response))
+    return response
+
+
+def _finish(
+    refused: dict[str, OffsetDeleteResponseTopic],
+    rest: Deferred[OffsetDeleteResponse],
+    response: Deferred[OffsetDeleteResponse],
+) -> None:
+    """Answer with what was refused and what the coordinator said of the rest."""
+    try:
+        answer = rest.value
+    except KafkaError as error:
+        response.fail(error)
+        return
+    for topic in answer.topics:
+        if topic.name in refused:
+            refused[topic.name].partitions += topic.partitions
+        else:
+            refused[topic.name] = topic
+    response.complete(OffsetDeleteResponse(topics=list(refused.values())))
+
+
+def failed(request: OffsetDeleteRequest, version: int, error: KafkaError) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(error_code=error.code)

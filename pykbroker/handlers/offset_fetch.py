@@ -1,0 +1,110 @@
+"""OffsetFetch (key 9), versions 1 to 10: how far groups have read.
+
+All topics of a group from version 2 (no topics named), the leader epoch from version 5 (KIP-320), many groups from
+version 8 (KIP-709), the asking member from version 9 and topic ids from version 10 (KIP-848). A group or a partition
+without a committed offset gets offset -1 and no error. "Require stable" (version 7, KIP-447) holds of itself while
+offsets cannot be committed in transactions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.offset_fetch import OffsetFetchRequest
+
+_ERROR_OF_GROUP_SINCE = 2
+_MANY_GROUPS_SINCE = 8
+_TOPIC_IDS_SINCE = 10
+
+
+def handle(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    version = ctx.api_version
+    if version >= _MANY_GROUPS_SINCE:
+        return OffsetFetchResponse(groups=[_fetch(broker, asked, version) for asked in request.groups])
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    found = _fetch(broker, OffsetFetchRequestGroup(group_id=request.group_id, topics=topics), version)
+    return OffsetFetchResponse(error_code=found.error_code, topics=[_older(topic) for topic in found.topics])
+
+
+def _fetch(broker: Broker, asked: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
+    """The answer for one group."""
+    try:
+        if version >= _TOPIC_IDS_SINCE:
+            return _fetch_by_id(broker, asked)
+        return broker.cluster.groups.fetch(broker, asked)
+    except KafkaError as error:
+        if version >= _ERROR_OF_GROUP_SINCE:
+            return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
+        topics = [_unanswered(topic, error.code) for topic in asked.topics or ()]
+        return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+def _fetch_by_id(broker: Broker, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    image = broker.cluster.metadata.image
+    if asked.topics is None:
+        found = broker.cluster.groups.fetch(broker, asked)
+        found.topics = [topic for topic in found.topics if topic.name in image.topics]
+        for topic in found.topics:
+            topic.topic_id = image.topics[topic.name].id
+        return found
+    known: list[OffsetFetchRequestTopics] = []
+    unknown: list[OffsetFetchResponseTopics] = []
+    for topic in asked.topics:
+        name = broker.cluster.topic_name(topic.topic_id)
+        if name is None:
+            unknown.append(_unanswered(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+        else:
+            topic.name = name
+            known.append(topic)
+    asked.topics = known
+    found = broker.cluster.groups.fetch(broker, asked)
+    found.topics += unknown
+    return found
+
+
+def _unanswered(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="", error_code=code)
+            for index in topic.partition_indexes
+        ],
+    )
+
+
+def _older(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+    """The same answer in the form of versions up to 7."""
+    return OffsetFetchResponseTopic(
+        name=topic.name,
+        partitions=[
+            OffsetFetchResponsePartition(
+                partition_index=partition.partition_index,
+                committed_offset=partition.committed_offset,
+                committed_leader_epoch=partition.committed_leader_epoch,
+                metadata=partition.metadata,
+                error_code=partition.error_code,
+            )
+            for partition in topic.partitions
+        ],
+    )

@@ -1,0 +1,32 @@
+"""SyncGroup (key 14), versions 0 to 5: the leader brings the assignment, every member takes its own.
+
+Static members from version 3 (KIP-345). From version 5 the protocol's type and name must be stated, and are compared
+with the group's (KIP-559). The answer waits for the leader. The rules are in ``groups/syncing.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.sync_group import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.waits import Deferred
+    from wire.messages.sync_group import SyncGroupRequest
+
+_PROTOCOL_STATED_SINCE = 5
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
+    if ctx.api_version >= _PROTOCOL_STATED_SINCE and (request.protocol_type is None or request.protocol_name is None):
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    return broker.cluster.groups.sync(broker, request)
+
+
+def failed(request: SyncGroupRequest, version: int, error: KafkaError) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=error.code)
