@@ -1,0 +1,70 @@
+"""The broker of the demo: pykbroker as a process of its own, which can be killed and started again."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from scripts.jars import ROOT
+
+_READY = re.compile(rb"^pykbroker ready: .* on (\S+?):(\d+)", re.MULTILINE)
+
+
+class DemoBroker:
+    """One pykbroker on a free port of 127.0.0.1, its data and log in ``folder``. A restart keeps the port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = 0
+        self.kills = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self, limit_s: float = 20.0) -> float:
+        """Starts and waits for the ready line; returns the seconds it took. Raises RuntimeError with the log's end."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        log = self.folder / "broker.log"
+        earlier = log.stat().st_size if log.exists() else 0
+        command = [sys.executable, "-m", "pykbroker", "serve"]
+        command += ["--listen", self.bootstrap, "--data-dir", str(self.folder / "data")]
+        begun = time.monotonic()
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT)
+        while (ready := _READY.search(log.read_bytes()[earlier:])) is None:
+            if self._process.poll() is not None or time.monotonic() > begun + limit_s:
+                self.stop()
+                tail = log.read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"The broker did not start. The end of {log}:\n{tail}")
+            time.sleep(0.005)
+        self.port = int(ready[2])
+        return time.monotonic() - begun
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is flushed, nobody is told."""
+        assert self._process is not None, "the broker is not running"
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+        self.kills += 1
+
+    def stop(self) -> None:
+        """SIGTERM and wait; does nothing where it does not run."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(30)
+            self._process = None
+
+    def memory_mb(self) -> float:
+        """Resident memory in MB; 0 where it does not run or the system does not tell."""
+        try:
+            status = Path(f"/proc/{self._process.pid}/status").read_text() if self._process else ""
+        except OSError:
+            status = ""
+        found = re.search(r"^VmRSS:\s+(\d+)", status, re.MULTILINE)
+        return int(found[1]) * 1024 / 1e6 if found else 0.0

@@ -1,0 +1,76 @@
+"""What the year comes to: the comparison with the files, and the table at the end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+from rich.table import Table
+
+from scripts.demo_job.data import AIRPORTS, NEW_YORK, Hours, Totals, epoch_ms, rows
+
+
+def stored_hours(spark: SparkSession, path: str) -> Hours:
+    """The windows in the Parquet files. Raises ValueError where one is there twice."""
+    hours: Hours = {}
+    for row in spark.read.parquet(path).collect():
+        fields: dict[str, Any] = row.asDict()
+        hour = int(fields.pop("hour").timestamp() * 1000)
+        place = hour, fields.pop("origin")
+        if place in hours:
+            raise ValueError(f"{describe(place)} was written twice")
+        hours[place] = Totals(**fields)
+    return hours
+
+
+def differences(expected: Hours, found: Hours) -> list[str]:
+    """A line for every window that is missing, unknown or different; none when all is equal."""
+    lines = []
+    for place in sorted(expected.keys() | found.keys()):
+        want, have = expected.get(place), found.get(place)
+        if want != have:
+            lines.append(f"{describe(place)}: the files give {want}, the job gave {have}")
+    return lines
+
+
+def describe(place: tuple[int, str]) -> str:
+    return f"{place[1]} {datetime.fromtimestamp(place[0] / 1000, UTC):%Y-%m-%d %H:%M}Z"
+
+
+def total(hours: Hours) -> Totals:
+    """The sum over all hours and origins."""
+    return sum(hours.values(), Totals())
+
+
+def summary(hours: Hours) -> Table:
+    """One row per airport and one for all; 80 columns are enough for it."""
+    table = Table(title="Departures from New York, as streamed", title_style="bold", header_style="dim")
+    table.add_column("airport", no_wrap=True)
+    for heading in ("flights", "cancelled", "mean\ndelay", "15 min\nlate", "worst hour", "plane\nknown"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for code, name in AIRPORTS.items():
+        here = {place: totals for place, totals in hours.items() if place[1] == code}
+        table.add_row(f"{code} {name}", *_cells(here), end_section=code == "LGA")
+    table.add_row("all", *_cells(hours), style="bold")
+    return table
+
+
+def _cells(hours: Hours) -> tuple[str, ...]:
+    year = total(hours)
+    busy = ((totals.mean_delay, hour) for (hour, _), totals in hours.items() if totals.departed >= 10)
+    worst, when_ms = max(busy)
+    when = datetime.fromtimestamp(when_ms / 1000, NEW_YORK)
+    return (
+        f"{year.flights:,}",
+        f"{(year.flights - year.departed) / year.flights:.1%}",
+        f"{year.mean_delay:.1f} min",
+        f"{year.late / year.departed:.1%}",
+        f"{when.day} {when:%b %H}h: {worst:.0f} min",
+        f"{year.known_planes / year.flights:.1%}",
+    )
+
+
+def weather() -> dict[tuple[int, str], dict[str, str | None]]:
+    """The hourly observations, by the hour (epoch ms) and the airport."""
+    return {(epoch_ms(row["time_hour"] or ""), row["origin"] or ""): row for row in rows("weather")}
