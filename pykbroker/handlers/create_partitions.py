@@ -51,5 +51,5 @@ def _result(name: str, error: KafkaError | None) -> CreatePartitionsTopicResult:
     return CreatePartitionsTopicResult(
         name=name,
         error_code=ErrorCode.NONE if error is None else error.code,
-        error_message=None if error is None else error.message,
+        error_message=None if error is None else error.given_message,
     )

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.config.topic_configs import effective_topic_configs
-from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.metadata.topics import NewTopic, TopicResult
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.create_topics import (
@@ -34,10 +33,6 @@ def handle(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) ->
         if topic.name in once:
             refused[topic.name] = _refusal(topic.name, "Duplicate topic name.")
         once[topic.name] = topic
-    if CLUSTER_METADATA in once and CLUSTER_METADATA not in refused:
-        refused[CLUSTER_METADATA] = _refusal(
-            CLUSTER_METADATA, f"Creation of internal topic {CLUSTER_METADATA} is prohibited."
-        )
     wanted = [_new_topic(topic) for name, topic in once.items() if name not in refused]
     results = broker.cluster.metadata.create_topics(wanted, validate_only=request.validate_only)
     describe = ctx.api_version >= 5

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.ids import ZERO_ID
-from pykbroker.metadata.names import is_internal, is_valid_topic_name, name_fault
+from pykbroker.metadata.names import is_internal, is_valid_topic_name
 from pykbroker.metadata.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.metadata import (
@@ -42,7 +42,7 @@ def handle(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> Met
         topics = _asked_for(broker, ctx, request)
     if request.include_topic_authorized_operations:
         for topic in topics:
-            if not topic.error_code:
+            if topic.name is not None:
                 topic.topic_authorized_operations = TOPIC_OPERATIONS
     return MetadataResponse(
         brokers=_brokers(image, ctx.listener),
@@ -89,11 +89,13 @@ def _asked_for(broker: Broker, ctx: RequestContext, request: MetadataRequest) ->
     image = broker.cluster.metadata.image
     if ids:  # then names in the same request count for nothing, as in Kafka
         return [_by_id(image, topic_id, ctx) for topic_id in ids]
-    names = dict.fromkeys(asked.name for asked in request.topics if asked.name is not None)
+    if any(asked.name is None for asked in request.topics):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+    names = dict.fromkeys(asked.name or "" for asked in request.topics)
     missing = [name for name in names if name not in image.topics]
     errors: dict[str, KafkaError | None] = {}
     if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
-        errors = broker.cluster.metadata.auto_create(name for name in missing if is_valid_topic_name(name))
+        errors = broker.cluster.metadata.auto_create(missing)
     return [_by_name(image, name, errors.get(name), ctx) for name in names]
 
 
@@ -108,10 +110,10 @@ def _by_name(image: MetadataImage, name: str, error: KafkaError | None, ctx: Req
     topic = image.topic(name)
     if topic is not None:
         return _topic(image, topic, ctx)
-    if name_fault(name) is not None:
-        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    if error is not None:
+        code = error.code
     else:
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error is None else error.code
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
     return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
 
 

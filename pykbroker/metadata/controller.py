@@ -19,7 +19,15 @@ from pykbroker.metadata.image import Endpoint, MetadataImage, PartitionImage, To
 from pykbroker.metadata.internal_topics import Settings, topic_to_create
 from pykbroker.metadata.leaders import leader_changes, preferred_leader_changes
 from pykbroker.metadata.replay import MetadataRecord, replay
-from pykbroker.metadata.topics import ConfigCheck, NewPartitions, NewTopic, TopicPlanner, TopicResult
+from pykbroker.metadata.topics import (
+    ConfigCheck,
+    NewPartitions,
+    NewTopic,
+    TopicPlanner,
+    TopicResult,
+    check_partition_total,
+    check_record_total,
+)
 from wire.errors import KafkaError
 from wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
 from wire.internal.config_record import ConfigRecord
@@ -147,7 +155,11 @@ class Controller:
     # Topics
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> list[TopicResult]:
-        """Create topics in one append; a result for each, in the order given. Names must differ."""
+        """Create topics in one append; a result for each, in the order given. Names must differ.
+
+        Raises KafkaError POLICY_VIOLATION when they are too many partitions for one request.
+        """
+        check_partition_total(topics, self._topic_defaults()[0])
         results = []
         records: list[MetadataRecord] = []
         for topic in topics:
@@ -158,14 +170,15 @@ class Controller:
             else:
                 records += planned
             results.append(result)
+        check_record_total(records)
         if not validate_only:
             self.commit(records)
         return results
 
     def auto_create(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
         """Create topics as first use does: with the broker's defaults, internal ones with their own settings."""
-        results = self.create_topics([topic_to_create(name, self._config) for name in names])
-        return {result.name: result.error for result in results}
+        wanted = [topic_to_create(name, self._config) for name in names]
+        return {result.name: result.error for result in self.create_topics(wanted)}
 
     def delete_topics(self, topic_ids: Sequence[bytes]) -> dict[bytes, KafkaError | None]:
         """Delete topics in one append; what failed for each id, or None."""
@@ -184,7 +197,10 @@ class Controller:
     def create_partitions(
         self, topics: Sequence[NewPartitions], *, validate_only: bool = False
     ) -> list[tuple[str, KafkaError | None]]:
-        """Add partitions to topics in one append; name and error of each, in the order given. Names must differ."""
+        """Add partitions to topics in one append; name and error of each, in the order given. Names must differ.
+
+        Raises KafkaError POLICY_VIOLATION when they are too many for one request.
+        """
         results: list[tuple[str, KafkaError | None]] = []
         records: list[MetadataRecord] = []
         for topic in topics:
@@ -194,6 +210,7 @@ class Controller:
                 results.append((topic.name, error))
             else:
                 results.append((topic.name, None))
+        check_record_total(records)
         if not validate_only:
             self.commit(records)
         return results

@@ -26,6 +26,7 @@ from pykbroker.metadata.snapshot import (
     remove_older,
     write_snapshot,
 )
+from pykbroker.metadata.topics import MAX_RECORDS_PER_BATCH
 from pykbroker.storage.validate import Origin
 from wire.errors import KafkaError
 
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from pykbroker.storage.log import Log
 
 logger = logging.getLogger(__name__)
-
-#: Kafka takes no more records than this in one decision (QuorumController.MAX_RECORDS_PER_USER_OP).
-MAX_RECORDS_PER_BATCH = 10_000
 
 #: A snapshot is due when the log since the last one is this long, and twice as long as that snapshot itself.
 SNAPSHOT_BYTES = 1024 * 1024

@@ -117,6 +117,6 @@ def place_partitions(
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"The target replication factor of {replication_factor} cannot be reached because only "
-            f"{racks.total} broker(s) are registered.",
+            f"{racks.total} broker(s) are registered or some brokers have all their log directories cordoned.",
         )
     return [racks.place(replication_factor) for _ in range(count)]

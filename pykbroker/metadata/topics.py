@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import TOPIC_RESOURCE, BrokerImage, MetadataImage, TopicImage
-from pykbroker.metadata.names import collision_key, validate_topic_name
+from pykbroker.metadata.names import CLUSTER_METADATA, collision_key, validate_topic_name
 from pykbroker.metadata.placement import place_partitions
 from pykbroker.metadata.replay import MetadataRecord
 from wire.errors import ErrorCode, KafkaError
@@ -20,6 +20,9 @@ from wire.internal.config_record import ConfigRecord
 from wire.internal.partition_record import PartitionRecord
 from wire.internal.remove_topic_record import RemoveTopicRecord
 from wire.internal.topic_record import TopicRecord
+
+#: As many partitions, and as many records, may one request bring (QuorumController.MAX_RECORDS_PER_USER_OP).
+MAX_RECORDS_PER_BATCH = 10_000
 
 #: Checks the settings of a new topic; raises KafkaError.
 ConfigCheck = Callable[[Mapping[str, str]], None]
@@ -56,6 +59,24 @@ class NewPartitions:
     assignments: Sequence[list[int]] | None = None
 
 
+def check_partition_total(topics: Iterable[NewTopic], default_partitions: int) -> None:
+    """Refuse a request for more partitions than one batch of the metadata log takes: KafkaError POLICY_VIOLATION."""
+    total = 0
+    for topic in topics:
+        if topic.assignments:
+            total += len(topic.assignments)
+        else:
+            total += default_partitions if topic.partitions == -1 else max(topic.partitions, 0)
+    if total > MAX_RECORDS_PER_BATCH:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+
+
+def check_record_total(records: Sequence[MetadataRecord]) -> None:
+    """Refuse a request that needs more records than one batch of the metadata log takes: KafkaError POLICY_VIOLATION."""
+    if len(records) > MAX_RECORDS_PER_BATCH:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+
+
 class TopicPlanner:
     """Plans against one image. ``defaults`` gives partitions and replication factor for -1."""
 
@@ -73,6 +94,8 @@ class TopicPlanner:
 
     def create(self, new: NewTopic) -> tuple[list[MetadataRecord], TopicResult]:
         """The records that create a topic, and what the answer says of it. Raises KafkaError."""
+        if new.name == CLUSTER_METADATA:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {CLUSTER_METADATA} is prohibited.")
         self._check_name(new.name)
         configs = _without_nulls(new.configs)
         self._check_configs(configs)
@@ -96,6 +119,8 @@ class TopicPlanner:
         first = len(topic.partitions)
         additional = wanted.count - first
         _check_increase(topic, wanted.count)
+        if additional > MAX_RECORDS_PER_BATCH:
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
         replication_factor = len(topic.partitions[0].replicas)
         if wanted.assignments is None:
             replicas: Sequence[list[int]] = place_partitions(
