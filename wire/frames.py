@@ -57,15 +57,19 @@ def _write_size(frame: bytearray, size: int) -> None:
 
 def records_size(records: Records) -> int:
     """The number of bytes of a ``records`` value."""
-    return sum(map(len, records)) if isinstance(records, list) else len(records)
+    return sum(map(len, records)) if type(records) is list else len(records)
 
 
-def write_records(out: bytearray, records: Records) -> None:
-    """Append records, or only remember where they belong if they are large and ``out`` is a FrameWriter."""
-    buffers = records if isinstance(records, list) else [records]
-    if isinstance(out, FrameWriter) and records_size(records) > CUT_SIZE:
+def write_records(out: bytearray, records: Records, size: int) -> None:
+    """Append records of ``size`` bytes, or only remember where they belong if they are large and ``out`` is a FrameWriter."""
+    if size > CUT_SIZE and isinstance(out, FrameWriter):
         position = len(out)
-        out.cuts.extend((position, buffer) for buffer in buffers if buffer)
-    else:
-        for buffer in buffers:
+        if isinstance(records, list):
+            out.cuts.extend((position, buffer) for buffer in records if buffer)
+        else:
+            out.cuts.append((position, records))
+    elif isinstance(records, list):
+        for buffer in records:
             out += buffer
+    else:
+        out += records

@@ -71,6 +71,10 @@ def uvarint(value: int) -> bytes:
     """An unsigned varint: seven bits a byte, least significant first. Raises WireError outside 0 to 2**32 - 1."""
     if value < 0 or value > 0xFFFFFFFF:
         raise WireError(f"{value} does not fit an unsigned varint")
+    if value < 0x80:
+        return bytes((value,))
+    if value < 0x4000:
+        return bytes((value & 127 | 128, value >> 7))
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)

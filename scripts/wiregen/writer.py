@@ -195,7 +195,8 @@ class Writer:
             elif isinstance(each.type, Array):
                 self._scalars(each.type.element.name, value)
             elif each.type.name == "records":
-                self.code.line(f"{self.module.use('write_records')}({self.out}, {value})")
+                size = "n - 1" if self.flexible else "n"
+                self.code.line(f"{self.module.use('write_records')}({self.out}, {value}, {size})")
             else:
                 self.code.line(f"{self.out} += {value}")
 

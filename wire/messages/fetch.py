@@ -1271,7 +1271,7 @@ def _write_partition_data(out: bytearray, item: PartitionData, version: int) -> 
             raise cannot_carry("preferred_read_replica")
         out += _pack_i32(n)
     if item.records is not None:
-        write_records(out, item.records)
+        write_records(out, item.records, n)
 
 
 def _write_partition_data_flexible(out: bytearray, item: PartitionData) -> None:
@@ -1304,7 +1304,7 @@ def _write_partition_data_flexible(out: bytearray, item: PartitionData) -> None:
         _pack_i32_u8(item.preferred_read_replica, n) if n < 128 else _pack_i32(item.preferred_read_replica) + uvarint(n)
     )
     if item.records is not None:
-        write_records(out, item.records)
+        write_records(out, item.records, n - 1)
     out.append(0)
     if (
         item.diverging_epoch is not None

@@ -639,7 +639,7 @@ def _write_fetch_snapshot_response_partition_snapshot(
         else _pack_i64_i64(item.size, item.position) + uvarint(n)
     )
     if item.unaligned_records is not None:
-        write_records(out, item.unaligned_records)
+        write_records(out, item.unaligned_records, n - 1)
     out.append(0)
     if item.current_leader is not None or item.unknown_tagged_fields:
         _write_fetch_snapshot_response_partition_snapshot_tags(out, item)

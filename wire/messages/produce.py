@@ -497,7 +497,7 @@ def _write_partition_produce_data(out: bytearray, item: PartitionProduceData) ->
         n = records_size(item.records)
     out += _pack_i32_i32(item.index, n)
     if item.records is not None:
-        write_records(out, item.records)
+        write_records(out, item.records, n)
 
 
 def _write_partition_produce_data_flexible(out: bytearray, item: PartitionProduceData) -> None:
@@ -507,7 +507,7 @@ def _write_partition_produce_data_flexible(out: bytearray, item: PartitionProduc
         n = records_size(item.records) + 1
     out += _pack_i32_u8(item.index, n) if n < 128 else _pack_i32(item.index) + uvarint(n)
     if item.records is not None:
-        write_records(out, item.records)
+        write_records(out, item.records, n - 1)
     out.append(0)
     if item.unknown_tagged_fields:
         write_tags(out, {}, item.unknown_tagged_fields)

@@ -778,7 +778,7 @@ def _write_partition_data(out: bytearray, item: PartitionData) -> None:
     else:
         out += uvarint(n)
     if item.records is not None:
-        write_records(out, item.records)
+        write_records(out, item.records, n - 1)
     n = len(item.acquired_records) + 1
     if n < 128:
         out.append(n)

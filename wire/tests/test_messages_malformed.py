@@ -1,0 +1,128 @@
+"""Bytes that are not what they say: always a WireError, at once, and never a large allocation."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from functools import cache
+
+import pytest
+
+from wire.apis import APIS
+from wire.errors import WireError
+from wire.headers import decode_request_header, decode_response_header
+from wire.messages.create_topics import CreateTopicsRequest
+from wire.messages.fetch import FetchRequest, FetchResponse
+from wire.messages.metadata import MetadataRequest
+from wire.messages.offset_commit import OffsetCommitRequest
+from wire.messages.produce import ProduceRequest
+from wire.tests.kafka_messages import all_versions, build, encoded, message_class
+
+HOSTILE = [b"\x00", b"\xff", b"\x80", b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\xff\xff", b"\x80\x00"]
+MAX_BYTES = 400
+
+
+@cache
+def samples() -> list[tuple[str, int, bytes]]:
+    """A message with content for every (message, version), each of a size that can be tried byte by byte."""
+    source = random.Random(7)
+    result = []
+    for name, version in all_versions():
+        tries = sorted((encoded(build(name, version, source), version) for _ in range(8)), key=len)
+        fitting = [data for data in tries if len(data) <= MAX_BYTES]
+        result.append((name, version, fitting[-1] if fitting else tries[0]))
+    return result
+
+
+def outcome(name: str, version: int, data: bytes) -> str:
+    """``read``, ``left over`` or ``refused``; any exception but WireError fails the test."""
+    try:
+        _, pos = message_class(name).decode(data, 0, version)
+    except WireError:
+        return "refused"
+    return "read" if pos == len(data) else "left over"
+
+
+def test_every_truncation_is_refused() -> None:
+    for name, version, data in samples():
+        assert outcome(name, version, data) == "read"
+        for size in range(len(data)):
+            assert outcome(name, version, data[:size]) == "refused", (name, version, size)
+
+
+def test_hostile_bytes_anywhere_are_read_or_refused() -> None:
+    for name, version, data in samples():
+        step = max(1, len(data) // 60)
+        for at in range(0, len(data), step):
+            for hostile in HOSTILE:
+                outcome(name, version, data[:at] + hostile + data[at + len(hostile) :])
+
+
+@pytest.mark.parametrize(
+    ("cls", "version"),
+    [
+        (ProduceRequest, 3),
+        (ProduceRequest, 9),
+        (ProduceRequest, 13),
+        (FetchRequest, 4),
+        (FetchRequest, 17),
+        (FetchResponse, 4),
+        (FetchResponse, 17),
+        (MetadataRequest, 1),
+        (MetadataRequest, 12),
+        (CreateTopicsRequest, 2),
+        (CreateTopicsRequest, 7),
+        (OffsetCommitRequest, 2),
+        (OffsetCommitRequest, 9),
+    ],
+)
+def test_hostile_lengths_allocate_nothing(cls: type, version: int) -> None:
+    data = encoded(build(cls.__name__, version, random.Random(11)), version)
+    tracemalloc.start()
+    try:
+        for at in range(len(data)):
+            for hostile in HOSTILE:
+                outcome(cls.__name__, version, data[:at] + hostile + data[at + len(hostile) :])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * len(data) + 2**20
+
+
+def test_random_bytes_are_read_or_refused() -> None:
+    source = random.Random(13)
+    for name, version in all_versions():
+        for size in (0, 1, 3, 17, 60, 200):
+            outcome(name, version, source.randbytes(size))
+            outcome(name, version, bytes(source.choices(range(4), k=size)))
+
+
+@pytest.mark.parametrize("name", ["ProduceRequest", "MetadataResponse", "TopicRecord", "OffsetCommitValue"])
+def test_unknown_versions_are_refused(name: str) -> None:
+    cls = message_class(name)
+    for version in (cls.VERSIONS[0] - 1, cls.VERSIONS[1] + 1, -1, 32767):
+        with pytest.raises(WireError, match=f"{name} has no version {version}"):
+            cls.decode(bytes(50), 0, version)
+        with pytest.raises(WireError, match=f"{name} has no version {version}"):
+            cls().encode(bytearray(), version)
+
+
+def test_strings_that_are_not_utf8_are_refused() -> None:
+    with pytest.raises(WireError, match="MetadataRequest version 1: .*utf-8"):
+        MetadataRequest.decode(b"\0\0\0\1\0\2\xff\xfe", 0, 1)
+
+
+def test_headers_cut_short_or_of_unknown_apis_are_refused() -> None:
+    for api in APIS.values():
+        header = api.key.to_bytes(2, "big") + api.max_version.to_bytes(2, "big") + b"\0\0\0\7\0\2me"
+        header += b"\1\5\3abc" if api.request_header_version(api.max_version) == 2 else b""
+        decoded, pos = decode_request_header(header, 0)
+        assert (decoded.client_id, pos) == ("me", len(header))
+        for size in range(len(header)):
+            with pytest.raises(WireError):
+                decode_request_header(header[:size], 0)
+    with pytest.raises(WireError, match="unknown API key 4711"):
+        decode_request_header((4711).to_bytes(2, "big") + bytes(20), 0)
+    for size in range(5):
+        with pytest.raises(WireError):
+            decode_response_header(bytes(size), 0, 3, 12)
