@@ -1,6 +1,7 @@
 """Making appended data survive a power loss: planned by the loop, carried out in any thread, noted by the loop.
 
-Appends go on while a plan runs; what they add is the next plan's. So one sync serves all that waits for it.
+Appends go on while a plan is made and runs; what they add meanwhile is the next plan's. So one sync serves all that
+waits for it. Each step reads shared state in an order that makes a concurrent append harmless: it may be synced too.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class FlushPlan:
             self._files += segment.files()
         self._files.append(segments[-1].log)
         self._names, log.unsynced = log.unsynced, []
-        self._epochs = log.epochs.entries() if log.epochs.changed else None
-        log.epochs.changed = False
+        changed, log.epochs.changed = log.epochs.changed, False
+        self._epochs = log.epochs.entries() if changed else None
 
     def run(self) -> None:
         """Sync; waits for the disk. Raises KAFKA_STORAGE_ERROR, and the directory is offline then: what a failed sync
@@ -54,6 +55,6 @@ class FlushPlan:
             raise log.home.failed(error, f"flushing {log.name}") from error
 
     def finish(self) -> None:
-        """Note that the data is on the disk. In the thread that owns the log."""
+        """Note that the data is on the disk."""
         log = self._log
         log.recovery_point = min(max(log.recovery_point, self.end_offset), log.log_end_offset)

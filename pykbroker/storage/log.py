@@ -1,6 +1,6 @@
 """The log of one partition: segments in order, and what is known of their content.
 
-All methods run in the thread that owns the logs, but for ``ReadPlan.read`` and ``FlushPlan.run``. Errors are KafkaError:
+All methods run in the thread that owns the logs, but for ``ReadPlan.read``, ``flush`` and ``FlushPlan``. Errors are KafkaError:
 what a client did wrong, or KAFKA_STORAGE_ERROR after a disk error.
 """
 
@@ -104,7 +104,7 @@ class Log:
         return self.log_end_offset if first is None else first
 
     @property
-    def flush_due(self) -> bool:
+    def needs_flush_before_ack(self) -> bool:
         """Whether flush.messages asks to flush now, before what was appended is acknowledged."""
         return self.log_end_offset - self.recovery_point >= self.config.flush_messages
 
@@ -317,6 +317,10 @@ class Log:
         """The first record with the largest timestamp of the log; None where no record has one (KIP-734)."""
         return lookup.offset_of_max_timestamp(self)
 
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch in which ``offset`` was (or would be) written; -1 where it is unknown."""
+        return self.epochs.epoch_at(offset)
+
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) for OffsetForLeaderEpoch; (-1, -1) where it is unknown."""
         return self.epochs.end_offset(epoch, self.log_end_offset)
@@ -345,7 +349,7 @@ class Log:
         return FlushPlan(self) if self.unflushed else None
 
     def flush(self) -> None:
-        """Sync all of the log now, in this thread. Raises KAFKA_STORAGE_ERROR."""
+        """Sync all of the log; appends may go on meanwhile, so any thread may do it. Raises KAFKA_STORAGE_ERROR."""
         plan = self.plan_flush()
         if plan is not None:
             plan.run()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import logging
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -18,6 +20,7 @@ from pykbroker.storage.config import LogConfig
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk, replace_file
 from pykbroker.storage.log import Log
+from pykbroker.storage.retention import apply_retention
 
 logger = logging.getLogger(__name__)
 
@@ -37,12 +40,14 @@ class LogManager:
         node_id: int,
         cluster_id: str,
         random: Random,
-        broker_epoch: int = -1,
+        producer_expiration_ms: int = 24 * 3600 * 1000,
     ) -> None:
         self.home = LogDirectory(str(directory), disk, clock, random)
         self.node_id = node_id
         self.cluster_id = cluster_id
-        self.broker_epoch = broker_epoch
+        self.producer_expiration_ms = producer_expiration_ms
+        #: Written into the marker of a clean stop (KIP-966).
+        self.broker_epoch = -1
         #: The logs opened so far.
         self.logs: dict[TopicPartition, Log] = {}
         #: directory.id of meta.properties: 22 characters.
@@ -52,7 +57,25 @@ class LogManager:
         self._recovery_points: dict[TopicPartition, int] = {}
         self._log_starts: dict[TopicPartition, int] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
-        self._written: tuple[object, ...] = ()
+        self._written: dict[str, dict[TopicPartition, int]] = {}
+        self._writing = threading.Lock()
+
+    @property
+    def directory(self) -> str:
+        """Path of the data directory."""
+        return self.home.path
+
+    @property
+    def offline(self) -> bool:
+        """Whether a disk error has taken the directory out of use."""
+        return self.home.offline
+
+    def space(self) -> tuple[int, int]:
+        """(total, usable) bytes of the volume; (-1, -1) where that cannot be told."""
+        try:
+            return self.home.disk.free_bytes(self.home.path)
+        except OSError:
+            return -1, -1
 
     # -- starting and stopping ----------------------------------------------------------------------------------------
 
@@ -216,15 +239,33 @@ class LogManager:
 
     # -- housekeeping -------------------------------------------------------------------------------------------------
 
-    def flush_round(self, now_ms: int) -> None:
-        """Flush the logs whose flush.ms has passed, and those that have begun a new segment."""
+    def retention_round(self, now_ms: int) -> None:
+        """Drop what the logs' settings no longer keep, forget idle producers, remove files whose delay is over."""
         for log in list(self.logs.values()):
-            if now_ms - log.flushed_ms >= log.config.flush_ms or log.unsynced:
-                log.flush()
+            apply_retention(log, now_ms)
+            log.producers.remove_expired(now_ms, self.producer_expiration_ms)
+        self.home.remove_due(now_ms)
+
+    def due_flushes(self, now_ms: int) -> list[Log]:
+        """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
+        due: list[Log] = []
+        for log in self.logs.values():
+            if log.unflushed and (log.unsynced or now_ms - log.flushed_ms >= log.config.flush_ms):
                 log.flushed_ms = now_ms
+                due.append(log)
+        return due
+
+    def flush_round(self, now_ms: int) -> None:
+        """Flush what is due, in this thread."""
+        for log in self.due_flushes(now_ms):
+            log.flush()
 
     def checkpoint_round(self) -> None:
-        """Write the offset checkpoints that have changed since they were last written."""
+        """Write the offset checkpoints that have changed since they were last written, in this thread."""
+        self.plan_checkpoints()()
+
+    def plan_checkpoints(self) -> Callable[[], None]:
+        """What writes the offset checkpoints as they are now; to be called once, in any thread."""
         for key, log in self.logs.items():
             if log.topic != METADATA_LOG:
                 self._recovery_points[key] = log.recovery_point
@@ -233,18 +274,22 @@ class LogManager:
                     self._log_starts[key] = log.log_start_offset
                 else:
                     self._log_starts.pop(key, None)
-        now = (dict(self._recovery_points), dict(self._high_watermarks), dict(self._log_starts))
-        names = (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS, checkpoints.LOG_STARTS)
-        before = self._written or ({}, {}, {})
-        if self.home.offline:
-            return
-        try:
-            for name, offsets, old in zip(names, now, before, strict=True):
-                if offsets != old or not self._written:
-                    checkpoints.write_offsets(self.home.disk, f"{self.home.path}/{name}", offsets)
-        except OSError as error:
-            raise self.home.failed(error, "writing checkpoints") from error
-        self._written = now
+        content = {
+            checkpoints.RECOVERY_POINTS: dict(self._recovery_points),
+            checkpoints.HIGH_WATERMARKS: dict(self._high_watermarks),
+            checkpoints.LOG_STARTS: dict(self._log_starts),
+        }
+        return lambda: self._write_checkpoints(content)
+
+    def _write_checkpoints(self, content: dict[str, dict[TopicPartition, int]]) -> None:
+        with self._writing:
+            try:
+                for name, offsets in content.items():
+                    if not self.home.offline and self._written.get(name) != offsets:
+                        checkpoints.write_offsets(self.home.disk, f"{self.home.path}/{name}", offsets)
+                        self._written[name] = offsets
+            except OSError as error:
+                raise self.home.failed(error, "writing checkpoints") from error
 
 
 def _topic_partition(name: str) -> TopicPartition | None:

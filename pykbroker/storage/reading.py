@@ -10,13 +10,13 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.index import Reader, WouldBlockError, read_blocking, read_cached
+from pykbroker.storage.segment import PLACE, Segment
 from wire.batch_header import HEADER_SIZE, LOG_OVERHEAD
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from pykbroker.storage.log import Log
-    from pykbroker.storage.segment import Segment
 
 _BASE_AND_LENGTH = Struct(">qi")
 _length_at = Struct(">8xi").unpack_from
@@ -33,6 +33,7 @@ class ReadPlan:
 
     __slots__ = (
         "_at_least_one",
+        "_data",
         "_end",
         "_log",
         "_max_bytes",
@@ -58,6 +59,20 @@ class ReadPlan:
         segment = self._segments[number]
         self._position = segment.recent_position(offset)
         self._end = segment.size
+        self._data: Buffer | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the read will bring: exact at the tail of the log, else at most so many."""
+        available = self._end - max(self._position, 0)
+        return min(available, self._max_bytes)
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last batch that was read; before the read, the upper offset."""
+        if self._data is None:
+            return self._upper
+        return last_offset(self._data) + 1 if self._data else self._offset
 
     def read_now(self) -> Buffer | None:
         """The batches if memory holds them; None where only ``read`` can tell. Raises KAFKA_STORAGE_ERROR."""
@@ -66,20 +81,23 @@ class ReadPlan:
         if self._to_end and position >= 0 and self._end - position <= self._max_bytes:
             try:
                 # Written moments ago, so in the page cache: not worth asking whether it is.
-                return segment.log.pread(self._end - position, position)
+                self._data = segment.log.pread(self._end - position, position)
             except OSError as error:
                 raise self._failed(error) from error
+            return self._data
         try:
-            return self._read(read_cached)
+            self._data = self._read(read_cached)
         except WouldBlockError:
             return None
+        return self._data
 
     def read(self) -> Buffer:
         """The batches; waits for the disk. Empty where nothing is below the upper offset.
 
         Raises KAFKA_STORAGE_ERROR, or OFFSET_OUT_OF_RANGE where retention removed the segment meanwhile.
         """
-        return self._read(read_blocking)
+        self._data = self._read(read_blocking)
+        return self._data
 
     def _read(self, read: Reader) -> Buffer:
         try:
@@ -135,3 +153,13 @@ def whole_batches(data: Buffer, upper_offset: int, start: int = 0) -> int:
             break
         position = following
     return position
+
+
+def last_offset(data: Buffer) -> int:
+    """The last offset in ``data``, which is one whole batch or more."""
+    last, position, size = -1, 0, len(data)
+    while position < size:
+        base, length, delta = PLACE.unpack_from(data, position)
+        last = base + delta
+        position += length + LOG_OVERHEAD
+    return last

@@ -21,8 +21,8 @@ from wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, bat
 from wire.errors import WireError
 from wire.primitives import Buffer
 
-#: Base offset, length, magic and last offset delta: what finding a batch needs.
-PLACE = Struct(">qi4xb6xi")
+#: Base offset, length and last offset delta: what finding a batch needs.
+PLACE = Struct(">qi11xi")
 
 #: Bytes read at once while looking for a batch, and while going through a whole segment.
 _LOOK_BYTES = 8 * 1024
@@ -259,7 +259,7 @@ class Segment:
             if at + PLACE.size > len(chunk):
                 start, at = position, 0
                 chunk = bytes(read(self.log, min(_LOOK_BYTES, end - position), position))
-            base, length, _magic, delta = PLACE.unpack_from(chunk, at)
+            base, length, delta = PLACE.unpack_from(chunk, at)
             if base + delta >= offset:
                 return position
             if length <= 0:
