@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from pykbroker.cluster import Cluster
     from pykbroker.metadata.image import Endpoint
 
+#: How long a fetch session must have been idle to make room for another (KIP-227; a constant in Kafka, too).
+_SESSION_EVICTION_MS = 120_000
+
 
 class Broker:
     """See the module. Everything shared with the process's other brokers is in ``cluster``."""
@@ -26,7 +29,7 @@ class Broker:
             cluster.clock,
             cluster.random,
             slots=config["max.incremental.fetch.session.cache.slots"],
-            eviction_ms=config["min.incremental.fetch.session.eviction.ms"],
+            eviction_ms=_SESSION_EVICTION_MS,
         )
         self._connections_made = 0
         self._producer_ids = range(0)

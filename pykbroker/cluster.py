@@ -8,25 +8,34 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pykbroker.broker import Broker
+from pykbroker.metadata.controller import BrokerRegistration
+from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from pykbroker.metadata.start import open_metadata
 from pykbroker.partition import Partition
+from pykbroker.storage import checkpoints
 from pykbroker.storage.config import LogConfig
+from pykbroker.storage.manager import LogManager
 from pykbroker.timers import Timers
 from pykbroker.waits import Deferred, WakeQueue
 from wire.errors import KafkaError
+from wire.primitives import uuid_from_str, uuid_to_str
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pykbroker.clock import Clock
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.groups.coordinator import GroupCoordinator
     from pykbroker.metadata.controller import Controller
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import Endpoint, MetadataImage
-    from pykbroker.storage.manager import LogManager
+    from pykbroker.storage.disk import Disk
+    from pykbroker.storage.log import Log
 
 log = logging.getLogger(__name__)
 
@@ -70,13 +79,60 @@ class Cluster:
         self._load(metadata.image)
         metadata.subscribe(self._follow)
 
+    @classmethod
+    def open(cls, config: BrokerConfig, directory: Path, disk: Disk, clock: Clock, rng: random.Random) -> Cluster:
+        """The cluster whose data lies in ``directory``; a new one where there is none.
+
+        Raises OSError, KafkaError, or one of metadata's and storage's errors that say what is wrong with the data.
+        """
+        logs = LogManager(
+            directory,
+            disk,
+            clock,
+            node_id=config.node_id,
+            cluster_id=_cluster_id(disk, directory) or uuid_to_str(random_id(rng)),
+            random=rng,
+        )
+        logs.load()
+
+        def check_topic_configs(configs: Mapping[str, str]) -> None:
+            from pykbroker.config.validation import check_topic_configs as check  # noqa: PLC0415 - start-up counts
+
+            check(config, configs)
+
+        metadata = open_metadata(
+            logs.open,
+            disk,
+            str(directory),
+            node_id=config.node_id,
+            cluster_id=logs.cluster_id,
+            clock=clock,
+            rng=rng,
+            config=config,
+            check_topic_configs=check_topic_configs,
+        )
+        return cls(config, logs, metadata, clock, rng)
+
+    def shutdown(self) -> None:
+        """Fence the brokers, close the logs, leave the marker of a clean stop."""
+        self.metadata.stop_brokers()
+        self.logs.shutdown()
+
     # ---- brokers -----------------------------------------------------------------------------------------------------
 
-    def add_broker(self, node_id: int, endpoints: list[Endpoint]) -> Broker:
-        """A broker of this process, registered in the metadata log so that clients find it."""
-        broker = self.brokers[node_id] = Broker(self, node_id, endpoints)
-        self.metadata.register_broker(node_id, endpoints, rack=broker.rack)
-        return broker
+    def start_brokers(self, members: dict[int, list[Endpoint]]) -> None:
+        """Make the brokers of this process, by node id, and register them so that clients find them."""
+        directory_id = uuid_from_str(self.logs.directory_id)
+        for node_id, endpoints in members.items():
+            self.brokers[node_id] = Broker(self, node_id, endpoints)
+        epochs = self.metadata.start_brokers(
+            [
+                BrokerRegistration(broker.node_id, broker.endpoints, [directory_id], broker.rack)
+                for broker in self.brokers.values()
+            ],
+            clean=self.logs.clean,
+        )
+        self.logs.broker_epoch = epochs[self.config.node_id]
 
     def nodes(self, listener: str) -> list[Node]:
         """The live brokers that have the listener, by id."""
@@ -120,7 +176,7 @@ class Cluster:
             return False
         return self.metadata.auto_create([topic]).get(topic) is None
 
-    def open_log(self, partition: Partition) -> Any:
+    def open_log(self, partition: Partition) -> Log:
         """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
         return self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
 
@@ -163,7 +219,7 @@ class Cluster:
             del self._partitions[topic, index]
         partition.mark_deleted()
         try:
-            self.logs.delete(topic, topic_id, index)
+            self.logs.delete(partition.log)
         except KafkaError:
             log.exception("The files of %s-%d could not be removed; they go at the next start", topic, index)
 
@@ -193,20 +249,34 @@ class Cluster:
 
     def _sync(self, partition: Partition) -> None:
         waiting = self._commits[partition]
+        plan = partition.log.plan_flush()
+        if plan is None:
+            del self._commits[partition]
+            waiting.complete(None)
+            return
         following: Deferred[None] = Deferred()
         self._commits[partition] = following
 
-        def synced(flushed: Deferred[None]) -> None:
+        def synced(run: Deferred[None]) -> None:
+            try:
+                _ = run.value
+                plan.finish()
+            except Exception as error:  # noqa: BLE001 - handed on to those who wait
+                waiting.fail(error)
+            else:
+                waiting.complete(None)
             if following.has_callbacks:
                 self._sync(partition)
             else:
                 del self._commits[partition]
-            try:
-                waiting.complete(flushed.value)
-            except BaseException as error:  # noqa: BLE001 - handed on to those who wait
-                waiting.fail(error)
 
-        self.offload(partition.log.flush).then(synced)
+        self.offload(plan.run).then(synced)
+
+
+def _cluster_id(disk: Disk, directory: Path) -> str | None:
+    """The cluster that a data directory belongs to; None for a new one."""
+    path = f"{directory}/{checkpoints.META_PROPERTIES}"
+    return checkpoints.decode_properties(disk.read(path)).get("cluster.id") if disk.exists(path) else None
 
 
 def run_inline(function: Callable[..., T], *args: Any) -> Deferred[T]:

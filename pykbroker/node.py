@@ -11,6 +11,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,15 +19,13 @@ from pykbroker.clock import SystemClock
 from pykbroker.cluster import Cluster
 from pykbroker.housekeeping import Housekeeping
 from pykbroker.metadata.image import Endpoint
-from pykbroker.metadata.start import open_metadata
 from pykbroker.server import Bind, Server
 from pykbroker.storage.disk import RealDisk
-from pykbroker.storage.manager import LogManager, open_directory
-from wire.errors import KafkaError
+from wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
-    from pykbroker.config.broker_config import BrokerConfig
+    from pykbroker.config.broker import BrokerConfig
     from pykbroker.config.listeners import Listener
 
 log = logging.getLogger(__name__)
@@ -36,3 +35,95 @@ _SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_S
 
 class StartFailed(Exception):
     """The broker cannot start; the text says why and what to do."""
+
+
+async def serve(
+    config: BrokerConfig, directory: Path, brokers: int, announce: Callable[[str], None], *, durable: bool = True
+) -> None:
+    """Run ``brokers`` brokers over the data in ``directory`` until SIGTERM or SIGINT.
+
+    ``announce`` gets one line when clients are accepted. Raises StartFailed.
+    """
+    for name in config.unknown:
+        log.warning("The setting %s is not known to Kafka 4.3 and is ignored", name)
+    server = Server(asyncio.get_running_loop())
+    ids = [config.node_id + index for index in range(brokers)]
+    members: dict[int, Broker] = {}
+    bound = await _open_sockets(server, config, ids, members)
+    cluster = _open_cluster(config, directory, durable=durable)
+    try:
+        cluster.start_brokers({node_id: _advertised(config, bound[node_id]) for node_id in ids})
+        members.update(cluster.brokers)
+        await server.start_serving(cluster)
+        Housekeeping(cluster).start()
+        server.stop_on_signals()
+        announce("pykbroker ready: " + ", ".join(f"broker {i} on {_address(config, bound[i])}" for i in ids))
+        await server.wait_stopped()
+    finally:
+        await server.close()
+        cluster.shutdown()
+
+
+async def _open_sockets(
+    server: Server, config: BrokerConfig, ids: list[int], members: dict[int, Broker]
+) -> dict[int, dict[str, int]]:
+    """Open every listener of every broker; returns the ports: node id -> listener name -> port.
+
+    The first broker has the ports of the settings; each further one the ports after it, or free ones for port 0.
+    """
+    ports: dict[int, dict[str, int]] = {}
+    for position, node_id in enumerate(ids):
+        ports[node_id] = {}
+        for listener in config.listeners:
+            if listener.security_protocol != "PLAINTEXT":
+                raise StartFailed(
+                    f"listener {listener.name} asks for {listener.security_protocol}, and only PLAINTEXT is served yet"
+                )
+            port = listener.port + position * len(config.listeners) if listener.port else 0
+            bind = Bind(listener.name, listener.host or "", port)
+            try:
+                ports[node_id][listener.name] = await server.listen(
+                    bind, partial(members.__getitem__, node_id), config["socket.request.max.bytes"]
+                )
+            except OSError as error:
+                raise StartFailed(
+                    f"cannot listen on {listener.host or '*'}:{port} ({error.strerror or error}). If another broker "
+                    "runs there, stop it or choose another port with --listen HOST:PORT (port 0 picks a free one)."
+                ) from error
+    return ports
+
+
+def _advertised(config: BrokerConfig, ports: dict[str, int]) -> list[Endpoint]:
+    """What clients are told: advertised.listeners, with the real port where a free one was picked or shifted."""
+    opened = {listener.name: listener for listener in config.listeners}
+    endpoints = []
+    for listener in config.advertised_listeners:
+        port = listener.port
+        if config["advertised.listeners"] is None or port == opened[listener.name].port:
+            port = ports[listener.name]
+        endpoints.append(
+            Endpoint(
+                listener.name, _reachable(listener), port, _SECURITY_PROTOCOL_IDS[listener.security_protocol]
+            )
+        )
+    return endpoints
+
+
+def _reachable(listener: Listener) -> str:
+    """A host for clients; a listener on every address is reached, from this machine, as localhost."""
+    if listener.host in (None, "", "0.0.0.0", "::"):  # noqa: S104 - not bound here
+        return "localhost"
+    return listener.host
+
+
+def _address(config: BrokerConfig, ports: dict[str, int]) -> str:
+    """Where the first listener is, for the ready line."""
+    first = config.listeners[0]
+    return f"{_reachable(first)}:{ports[first.name]}"
+
+
+def _open_cluster(config: BrokerConfig, directory: Path, *, durable: bool) -> Cluster:
+    try:
+        return Cluster.open(config, directory, RealDisk(durable=durable), SystemClock(), random.SystemRandom())
+    except (KafkaError, WireError, OSError, RuntimeError, ValueError) as error:
+        raise StartFailed(f"the data folder {directory} cannot be used: {error}") from error

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from pykbroker.storage.log import AppendOrigin
+from pykbroker.storage.validate import Origin
 from wire.errors import ErrorCode, KafkaError
+from wire.primitives import Buffer
 from wire.records import Record, encode_batch
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Partition:
     def last_stable_offset(self) -> int:
         return self.log.last_stable_offset
 
-    def append_produce(self, records: memoryview | bytes) -> AppendResult:
+    def append_produce(self, records: Buffer) -> AppendResult:
         """Append what a client sent; ``records`` may be changed in place and is not kept.
 
         Raises KafkaError, or its RecordsRejected with errors per record.
@@ -135,7 +136,7 @@ class Partition:
             records,
             leader_epoch=self.leader_epoch,
             now_ms=self._cluster.clock.now_ms(),
-            origin=AppendOrigin.CLIENT,
+            origin=Origin.CLIENT,
         )
         if self.watchers and log.log_end_offset != before:
             size = len(records)
@@ -156,7 +157,7 @@ class Partition:
             memoryview(bytearray(batch)),
             leader_epoch=self.leader_epoch,
             now_ms=timestamp_ms,
-            origin=AppendOrigin.COORDINATOR,
+            origin=Origin.COORDINATOR,
         )
         for watcher in list(self.watchers):
             watcher.appended(self, len(batch))

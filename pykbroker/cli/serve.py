@@ -13,8 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pykbroker.config.broker import BrokerConfig, ConfigError
-from pykbroker.config.listeners import parse_listener
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.setting import ConfigError
 
 DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
 DEFAULT_DATA_DIR = "pykbroker-data"
@@ -32,15 +32,15 @@ def main(argv: list[str]) -> int:
     )
     try:
         config = configuration(options)
-    except (ConfigError, OSError, ValueError) as error:
+    except (ConfigError, ValueError, OSError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
     with contextlib.ExitStack() as stack:
         if options.ephemeral:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-")))
         else:
-            directory = Path(config["log.dirs"][0])
-        return run(config, directory, options.brokers)
+            directory = Path(config.log_dirs[0])
+        return run(config, directory, options.brokers, durable=not options.ephemeral)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -95,46 +95,45 @@ def _count(text: str) -> int:
 def configuration(options: argparse.Namespace) -> BrokerConfig:
     """The broker's settings: the file, then --set, then the options that stand for settings.
 
-    Raises ConfigError naming the setting, or OSError for a file that cannot be read.
+    Raises ConfigError naming the setting, PropertiesError, or OSError for a file that cannot be read.
     """
-    overrides: dict[str, str] = {}
-    for pair in options.set:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"--set wants NAME=VALUE, and {pair!r} has no '='")
-        overrides[name.strip()] = value
-    if options.listen:
-        overrides["listeners"] = ",".join(_with_protocol(text) for text in options.listen)
-    if options.advertise:
-        if len(options.advertise) != max(1, len(options.listen)):
-            raise ConfigError(
-                f"--advertise was given {len(options.advertise)} times for {max(1, len(options.listen))} listener(s); "
-                "give it once for each --listen, in the same order"
-            )
-        listen = options.listen or [DEFAULT_LISTEN]
-        overrides["advertised.listeners"] = ",".join(
-            f"{parse_listener(_with_protocol(bound)).name}://{address}"
-            for bound, address in zip(listen, options.advertise, strict=True)
-        )
-    if options.data_dir:
-        overrides["log.dirs"] = options.data_dir
     given: dict[str, str] = {}
-    if options.config is not None:
+    if options.config:
         from pykbroker.config.properties import load
 
         given = load(options.config)
-    given.update(overrides)
+    for assignment in options.set:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"--set wants NAME=VALUE, as in log.retention.hours=24, not {assignment!r}")
+        given[name.strip()] = value.strip()
+    if options.listen:
+        given["listeners"] = ",".join(map(_with_protocol, options.listen))
     given.setdefault("listeners", DEFAULT_LISTEN)
-    if "log.dirs" not in given and "log.dir" not in given:
+    if options.advertise:
+        given["advertised.listeners"] = _advertised(given["listeners"], options.advertise)
+    if options.data_dir:
+        given["log.dirs"] = options.data_dir
+    elif not {"log.dirs", "log.dir"} & given.keys():
         given["log.dirs"] = DEFAULT_DATA_DIR
     return BrokerConfig(given)
+
+
+def _advertised(listeners: str, addresses: list[str]) -> str:
+    names = [listener.partition("://")[0] for listener in listeners.split(",")]
+    if len(addresses) != len(names):
+        raise ConfigError(
+            f"--advertise was given {len(addresses)} times for {len(names)} listener(s); "
+            "give it once for each, in the same order"
+        )
+    return ",".join(f"{name}://{address}" for name, address in zip(names, addresses, strict=True))
 
 
 def _with_protocol(text: str) -> str:
     return text if "://" in text else f"PLAINTEXT://{text}"
 
 
-def run(config: BrokerConfig, directory: Path, brokers: int) -> int:
+def run(config: BrokerConfig, directory: Path, brokers: int, *, durable: bool) -> int:
     """Serve until a signal comes; returns the exit status."""
     try:
         import uvloop
@@ -146,7 +145,7 @@ def run(config: BrokerConfig, directory: Path, brokers: int) -> int:
 
     with runner:
         try:
-            runner.run(serve(config, directory, brokers, announce=lambda text: print(text, flush=True)))
+            runner.run(serve(config, directory, brokers, lambda text: print(text, flush=True), durable=durable))
         except StartFailed as error:
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_FAILED

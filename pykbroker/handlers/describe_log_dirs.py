@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    logs = broker.cluster.logs
-    result = DescribeLogDirsResult(log_dir=str(logs.directory))
-    if logs.offline:
+    home = broker.cluster.logs.home
+    result = DescribeLogDirsResult(log_dir=home.path)
+    if home.offline:
         result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         return DescribeLogDirsResponse(results=[result])
-    result.total_bytes, result.usable_bytes = logs.space()
+    result.total_bytes, result.usable_bytes = home.disk.free_bytes(home.path)
     topics: dict[str, DescribeLogDirsTopic] = {}
     for partition in _wanted(broker, request):
         if broker.node_id not in partition.replicas:

@@ -48,7 +48,7 @@ def _answer(broker: Broker, topic: str, index: int) -> PartitionResponse:
                 last_sequence=producer.last_sequence,
                 last_timestamp=producer.last_timestamp,
                 coordinator_epoch=producer.coordinator_epoch,
-                current_txn_start_offset=producer.current_txn_start_offset,
+                current_txn_start_offset=producer.txn_first_offset,
             )
             for producer in producers
         ],

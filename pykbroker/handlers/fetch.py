@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pykbroker.context import RequestContext
     from pykbroker.fetch_sessions import FetchSession
     from pykbroker.partition import Partition
-    from pykbroker.storage.log import ReadPlan
+    from pykbroker.storage.reading import ReadPlan
     from wire.messages.fetch import FetchRequest
 
 _READ_COMMITTED = 1
@@ -218,19 +218,17 @@ class _Attempt:
             records=b"",
         )
         if plan is not None:
-            self.size += plan.size
-            self.left -= plan.size
             records = plan.read_now()
             if records is None:
                 self.cold.append((data, plan))
-            data.records = records
-            if fetch.committed:
-                data.aborted_transactions = [
-                    AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset)
-                    for txn in partition.log.aborted_transactions(item.fetch_offset, plan.end_offset)
-                ]
-        elif fetch.committed:
-            data.aborted_transactions = []
+                size = limit
+            else:
+                data.records = records
+                size = len(records)
+            self.size += size
+            self.left -= size
+        if fetch.committed:
+            data.aborted_transactions = [] if plan is None else _aborted(partition, item.fetch_offset, upper)
         self.found.append((item, data))
 
     def _diverged(self, item: FetchItem, partition: Partition) -> bool:
@@ -309,7 +307,7 @@ class _Attempt:
 
     def _to_send(self, session: FetchSession, item: FetchItem, data: PartitionData) -> bool:
         """Whether a session's answer names this partition, and what the session remembers of it."""
-        has_news = bool(data.records) or data.error_code != 0 or data.diverging_epoch.end_offset >= 0
+        has_news = bool(data.records) or data.error_code != 0 or data.diverging_epoch is not None
         changed = data.high_watermark != item.sent_high_watermark or data.log_start_offset != item.sent_log_start_offset
         item.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
         item.sent_log_start_offset = data.log_start_offset if data.error_code == 0 else -1
@@ -319,6 +317,13 @@ class _Attempt:
         elif item.partition is not None and item.fetch_offset == item.partition.log_end_offset:
             session.ready.pop(item.key, None)  # nothing there until an append or a change brings it back
         return has_news or changed or not self.fetch.incremental
+
+
+def _aborted(partition: Partition, start: int, upper: int) -> list[AbortedTransaction]:
+    return [
+        AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset)
+        for txn in partition.log.aborted_transactions(start, upper)
+    ]
 
 
 def _error_data(index: int, code: int) -> PartitionData:

@@ -88,8 +88,7 @@ def _find(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int]
         return -1, upper, partition.leader_epoch
     if wanted in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
-        epoch = log.epoch_at(start)
-        return -1, start, -1 if epoch is None else epoch
+        return -1, start, log.epochs.epoch_at(start)
     if wanted in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return -1, -1, -1
     found = log.offset_of_max_timestamp() if wanted == MAX_TIMESTAMP else log.offset_for_timestamp(wanted, upper)

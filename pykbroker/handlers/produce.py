@@ -88,7 +88,7 @@ def _append(
             answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
             return answer
-        if data.records is None:
+        if data.records is None or isinstance(data.records, list):
             raise KafkaError(ErrorCode.INVALID_RECORD, "a produce request must carry records")
         result = partition.append_produce(data.records)
     except RecordsRejected as error:
@@ -132,7 +132,7 @@ def _leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> 
         answer.current_leader.leader_id
         for topic in response.responses
         for answer in topic.partition_responses
-        if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if answer.current_leader is not None and answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     }
     if not wanted:
         return []

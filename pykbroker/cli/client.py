@@ -1,0 +1,201 @@
+"""A small synchronous Kafka client: finds brokers, leaders and coordinators, and tries again where that may help.
+
+It is for commands at a terminal, one request after the other. Programs want a real client library.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from pykbroker.cli.connection import Connection
+from pykbroker.cli.trouble import CliError, Unreachable, UsageError
+from pykbroker.clock import SystemClock
+from wire.errors import ErrorCode, KafkaError, error_code
+from wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+
+T = TypeVar("T")
+
+DEFAULT_PORT = 9092
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
+_COORDINATOR_KEYS_SINCE = 4
+_GROUP_COORDINATOR = 0
+
+
+def parse_bootstrap(text: str) -> list[tuple[str, int]]:
+    """``host:port,host:port`` as pairs; the port may be left out, IPv6 addresses stand in brackets."""
+    servers = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        host, separator, port = part.rpartition(":")
+        if not separator or port.endswith("]"):
+            host, port = part, str(DEFAULT_PORT)
+        host = host.removeprefix("[").removesuffix("]")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise UsageError(f"{part!r} is not HOST:PORT.")
+        servers.append((host, int(port)))
+    if not servers:
+        raise UsageError("--bootstrap names no broker; give it as HOST:PORT.")
+    return servers
+
+
+class Client:
+    """A cluster, known by some of its brokers. Connections are made when first needed and kept.
+
+    ``timeout_s`` limits each connection attempt and each response, and how long errors that may pass are retried.
+    """
+
+    def __init__(self, bootstrap: list[tuple[str, int]], *, timeout_s: float, client_id: str = "pykbroker-cli") -> None:
+        self.timeout_s = timeout_s
+        self.clock = SystemClock()
+        self._bootstrap = bootstrap
+        self._client_id = client_id
+        self._connections: dict[tuple[str, int], Connection] = {}
+        self._brokers: dict[int, tuple[str, int]] = {}
+        self._controller = -1
+        self._leaders: dict[tuple[str, int], int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    # Brokers
+
+    def any(self) -> Connection:
+        """A connection to a broker of the bootstrap list. Raises Unreachable when none of them answers."""
+        failures = []
+        for address in self._bootstrap:
+            try:
+                return self._connect(address)
+            except Unreachable as error:
+                failures.append(error.message)
+        advice = "Is the broker running? `pykbroker serve` starts one; --bootstrap names another."
+        raise Unreachable(" ".join([*failures, advice]))
+
+    def node(self, node_id: int) -> Connection:
+        """A connection to the broker with this id, of which metadata must have told."""
+        address = self._brokers.get(node_id)
+        if address is None:
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
+        return self._connect(address)
+
+    def controller(self) -> Connection:
+        """The broker that takes changes of topics; with KRaft any passes them on, before it only one did."""
+        if not self._brokers:
+            self.metadata([])
+        return self.node(self._controller) if self._controller in self._brokers else self.any()
+
+    def nodes(self) -> list[Connection]:
+        """A connection to every broker of the cluster."""
+        self.metadata([])
+        return [self.node(node_id) for node_id in sorted(self._brokers)]
+
+    def coordinator(self, group: str) -> Connection:
+        """The broker that coordinates ``group``."""
+        return self.retrying(lambda: self._find_coordinator(group))
+
+    # Metadata
+
+    def metadata(self, topics: Iterable[str] | None, *, create: bool = False) -> MetadataResponse:
+        """What the cluster says of itself and of ``topics`` (None: all). Errors of topics are left in the answer."""
+        names = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=names, allow_auto_topic_creation=create)
+        answer = self.any().call(request, MetadataResponse)
+        self._brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+        self._controller = answer.controller_id
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                self._leaders[topic.name or "", partition.partition_index] = partition.leader_id
+        return answer
+
+    def topic(self, name: str, *, create: bool = False) -> MetadataResponseTopic:
+        """The metadata of one topic, all of whose partitions have leaders; waits for that. Raises KafkaError."""
+
+        def ask() -> MetadataResponseTopic:
+            (topic,) = self.metadata([name], create=create).topics
+            raise_for(topic.error_code)
+            for partition in topic.partitions:
+                raise_for(partition.error_code)
+            return topic
+
+        # An unknown topic is retriable for Kafka, as it may appear; a person who mistyped its name need not wait
+        return self.retrying(ask, final=() if create else (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,))
+
+    def leader(self, topic: str, partition: int) -> Connection:
+        """The broker that leads a partition. Raises KafkaError when there is none, or no such partition."""
+        if (topic, partition) not in self._leaders:
+            self.topic(topic)
+        if (topic, partition) not in self._leaders:
+            raise CliError(f"Topic {topic} has no partition {partition}.")
+        return self.node(self._leaders[topic, partition])
+
+    def forget_leaders(self) -> None:
+        """Ask again for leaders when next needed: somebody said they moved."""
+        self._leaders.clear()
+
+    # Trying again
+
+    def retrying(self, action: Callable[[], T], *, final: Iterable[ErrorCode] = ()) -> T:
+        """``action``'s result; errors that may pass, except those in ``final``, are tried again until the time limit.
+
+        A connection that breaks may also come back, but a cluster that was never reached is not waited for.
+        """
+        pause = _FIRST_PAUSE_S
+        deadline = self.clock.monotonic() + self.timeout_s
+        while True:
+            try:
+                return action()
+            except KafkaError as error:
+                if not error.code.retriable or error.code in final or self.clock.monotonic() + pause > deadline:
+                    raise
+                if error.code.stale_metadata:
+                    self.forget_leaders()
+            except Unreachable:
+                if not self._brokers or self.clock.monotonic() + pause > deadline:
+                    raise
+                self.forget_leaders()
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+
+    # Below: parts
+
+    def _connect(self, address: tuple[str, int]) -> Connection:
+        connection = self._connections.get(address)
+        if connection is None or connection.broken:
+            connection = Connection(*address, timeout_s=self.timeout_s, client_id=self._client_id)
+            self._connections[address] = connection
+        return connection
+
+    def _find_coordinator(self, group: str) -> Connection:
+        connection = self.any()
+        request = FindCoordinatorRequest(key_type=_GROUP_COORDINATOR)
+        if connection.version(request.API_KEY) >= _COORDINATOR_KEYS_SINCE:
+            request.coordinator_keys = [group]
+            (answer,) = connection.call(request, FindCoordinatorResponse).coordinators
+            raise_for(answer.error_code, answer.error_message)
+            return self._connect((answer.host, answer.port))
+        request.key = group
+        old = connection.call(request, FindCoordinatorResponse)
+        raise_for(old.error_code, old.error_message)
+        return self._connect((old.host, old.port))
+
+
+def raise_for(code: int, message: str | None = None) -> None:
+    """Raise the KafkaError that ``code`` stands for; nothing for 0."""
+    if code:
+        raise KafkaError(error_code(code), message or None)

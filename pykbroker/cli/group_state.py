@@ -1,0 +1,111 @@
+"""What a coordinator says of a group, whichever protocol its members use: the classic one or KIP-848's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.connection import Connection
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.trouble import CliError
+from wire.errors import ErrorCode, KafkaError, WireError
+from wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
+from wire.internal.record_frames import decode_versioned
+from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+CLASSIC = "Classic"
+_CONSUMER = "Consumer"
+_CONSUMER_PROTOCOL = "consumer"
+
+
+@dataclass
+class Member:
+    """A member and the partitions it was given."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    assigned: list[Partition]
+
+
+@dataclass
+class Group:
+    """A group as its coordinator sees it. ``coordinator`` is host:port."""
+
+    name: str
+    kind: str
+    state: str
+    assignor: str
+    coordinator: str
+    members: list[Member] = field(default_factory=list)
+
+    def owners(self) -> dict[Partition, str]:
+        """Which member each assigned partition belongs to."""
+        return {partition: member.member_id for member in self.members for partition in member.assigned}
+
+
+def find_groups(connection: Connection) -> list[ListedGroup]:
+    """The groups that this broker coordinates. Raises KafkaError."""
+    answer = connection.call(ListGroupsRequest(), ListGroupsResponse)
+    raise_for(answer.error_code)
+    return answer.groups
+
+
+def read_group(client: Client, name: str) -> Group:
+    """The group ``name``. Raises KafkaError GROUP_ID_NOT_FOUND when there is none."""
+    connection = client.coordinator(name)
+    listed = next((group for group in find_groups(connection) if group.group_id == name), None)
+    if listed is None:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+    kind = (listed.group_type or CLASSIC).capitalize()
+    if kind == _CONSUMER:
+        return _read_consumer(connection, name)
+    if kind == CLASSIC:
+        return _read_classic(connection, name)
+    raise CliError(f"Group {name} is a {kind.lower()} group; only classic and consumer groups can be shown.")
+
+
+def _read_classic(connection: Connection, name: str) -> Group:
+    (found,) = connection.call(DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse).groups
+    raise_for(found.error_code, found.error_message)
+    consumers = found.protocol_type == _CONSUMER_PROTOCOL
+    members = [
+        Member(
+            m.member_id,
+            m.group_instance_id,
+            m.client_id,
+            m.client_host.removeprefix("/"),
+            _classic_assignment(m.member_assignment) if consumers else [],
+        )
+        for m in found.members
+    ]
+    return Group(name, CLASSIC, found.group_state, found.protocol_data, connection.address, members)
+
+
+def _classic_assignment(data: bytes) -> list[Partition]:
+    """Partitions in an assignment; none where the client wrote something of its own there."""
+    try:
+        assignment = decode_versioned(ConsumerProtocolAssignment, data)
+    except WireError:
+        return []
+    return sorted(Partition(t.topic, index) for t in assignment.assigned_partitions for index in t.partitions)
+
+
+def _read_consumer(connection: Connection, name: str) -> Group:
+    request = ConsumerGroupDescribeRequest(group_ids=[name])
+    (found,) = connection.call(request, ConsumerGroupDescribeResponse).groups
+    raise_for(found.error_code, found.error_message)
+    members = [
+        Member(
+            m.member_id,
+            m.instance_id,
+            m.client_id,
+            m.client_host.removeprefix("/"),
+            sorted(Partition(t.topic_name, index) for t in m.assignment.topic_partitions for index in t.partitions),
+        )
+        for m in found.members
+    ]
+    return Group(name, _CONSUMER, found.group_state, found.assignor_name, connection.address, members)

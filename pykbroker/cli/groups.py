@@ -1,0 +1,165 @@
+"""``pykbroker groups``: list, describe, reset and delete consumer groups."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.client import Client
+from pykbroker.cli.group_state import Group, find_groups, read_group
+from pykbroker.cli.offsets import LATEST, Partition, committed_offsets, list_offsets
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.output import Output
+from pykbroker.cli.reset import reset
+from pykbroker.cli.topics import confirm, report
+from pykbroker.cli.trouble import CliError, refusal
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+
+app = typer.Typer(help="List, describe, reset and delete consumer groups.", no_args_is_help=True)
+app.command("reset")(reset)
+
+Names = Annotated[list[str], typer.Argument(metavar="GROUP...", help="One group or several.")]
+
+
+@app.command("list")
+def list_groups(
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    state: Annotated[
+        list[str] | None, typer.Option("--state", help="Only groups in this state, as Stable or Empty.")
+    ] = None,
+) -> None:
+    """List groups with their state."""
+    out = Output(as_json=as_json)
+    wanted = {name.lower() for name in state or []}
+    with connect(bootstrap, timeout) as client:
+        found = [group for node in client.nodes() for group in client.retrying(lambda node=node: find_groups(node))]
+    rows = [
+        {"group": g.group_id, "type": g.group_type, "state": g.group_state, "protocol": g.protocol_type}
+        for g in sorted(found, key=lambda g: g.group_id)
+        if not wanted or g.group_state.lower() in wanted
+    ]
+    if as_json:
+        out.json(rows)
+    elif rows:
+        out.table({"group": "GROUP", "type": "TYPE", "state": "STATE", "protocol": "PROTOCOL"}, rows)
+    else:
+        out.remark("There are no such groups." if wanted else "There are no groups.")
+
+
+@app.command()
+def describe(
+    names: Names, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False
+) -> None:
+    """Show members, what each partition's offset is, and how far behind its end that is."""
+    out = Output(as_json=as_json)
+    with connect(bootstrap, timeout) as client:
+        described = [_describe(client, name) for name in names]
+    if as_json:
+        out.json(described)
+        return
+    for group in described:
+        _print_description(out, group)
+
+
+def _describe(client: Client, name: str) -> dict[str, Any]:
+    try:
+        group = client.retrying(lambda: read_group(client, name))
+        offsets = committed_offsets(client, name)
+    except KafkaError as error:
+        raise CliError(refusal(f"Group {name}", error)) from error
+    owners = group.owners()
+    everywhere = sorted(offsets.keys() | owners.keys())
+    ends = _ends(client, everywhere)
+    rows = []
+    for partition in everywhere:
+        committed, end = offsets.get(partition), ends.get(partition)
+        rows.append(
+            {
+                "topic": partition.topic,
+                "partition": partition.index,
+                "committed": committed,
+                "end": end,
+                "lag": end - committed if committed is not None and end is not None else None,
+                "member": owners.get(partition),
+            }
+        )
+    return _as_row(group) | {"offsets": rows}
+
+
+def _ends(client: Client, partitions: list[Partition]) -> dict[Partition, int]:
+    """End offsets; a topic deleted since it was committed has none."""
+    ends: dict[Partition, int] = {}
+    for topic in {partition.topic for partition in partitions}:
+        wanted = {partition: LATEST for partition in partitions if partition.topic == topic}
+        try:
+            known = {Partition(topic, p.partition_index) for p in client.topic(topic).partitions}
+            ends |= list_offsets(client, {p: timestamp for p, timestamp in wanted.items() if p in known})
+        except KafkaError as error:
+            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+    return ends
+
+
+def _as_row(group: Group) -> dict[str, Any]:
+    return {
+        "group": group.name,
+        "type": group.kind,
+        "state": group.state,
+        "assignor": group.assignor or None,
+        "coordinator": group.coordinator,
+        "members": [
+            {
+                "member": member.member_id,
+                "instance": member.instance_id,
+                "client": member.client_id,
+                "host": member.host,
+                "assigned": [str(partition) for partition in member.assigned],
+            }
+            for member in group.members
+        ],
+    }
+
+
+def _print_description(out: Output, group: dict[str, Any]) -> None:
+    offsets, members = group["offsets"], group["members"]
+    lag = sum(row["lag"] or 0 for row in offsets)
+    title = f"{group['group']}  {group['state']}, {len(members)} members, lag {lag}, coordinator {group['coordinator']}"
+    if offsets:
+        columns = {
+            "topic": "TOPIC",
+            "partition": "PARTITION",
+            "committed": "COMMITTED",
+            "end": "END",
+            "lag": "LAG",
+            "member": "MEMBER",
+        }
+        out.table(columns, offsets, title=title)
+    else:
+        out.line(f"{title}; it has committed nothing")
+    if members:
+        columns = {"member": "MEMBER", "client": "CLIENT", "host": "HOST", "assigned": "ASSIGNED"}
+        out.table(columns, members)
+    out.line("")
+
+
+@app.command()
+def delete(
+    names: Names,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete groups without members, and their offsets."""
+    out = Output(as_json=as_json)
+    confirm(out, f"Delete {', '.join(names)} with their committed offsets?", yes=yes)
+    results: list[tuple[str, int, str | None, str]] = []
+    with connect(bootstrap, timeout) as client:
+        for name in names:  # each has a coordinator of its own
+            answer = client.coordinator(name).call(DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse)
+            results += [(item.group_id, item.error_code, None, "deleted") for item in answer.results]
+    report(out, results, {ErrorCode.NONE}, what="Group")

@@ -1,0 +1,130 @@
+"""Offsets of partitions: where they begin and end, where a time is, and what a group committed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.connection import Connection
+from wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
+
+LATEST = -1
+EARLIEST = -2
+NOT_COMMITTED = -1
+
+_GROUPS_IN_OFFSET_FETCH_SINCE = 8
+_HIGHEST_WITH_TOPIC_NAMES = 9  # version 10 of OffsetFetch and OffsetCommit has topic ids in their place
+_READ_UNCOMMITTED = 0
+
+
+class Partition(NamedTuple):
+    """A partition of a topic; sorts by name, then number."""
+
+    topic: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+
+def list_offsets(client: Client, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+    """The offset for each partition's timestamp (LATEST, EARLIEST, or milliseconds); -1 where no record is that late.
+
+    Raises KafkaError when a leader refuses.
+    """
+    return client.retrying(lambda: _list_offsets(client, wanted)) if wanted else {}
+
+
+def _list_offsets(client: Client, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+    by_leader: dict[Connection, dict[str, list[ListOffsetsPartition]]] = defaultdict(lambda: defaultdict(list))
+    for (topic, index), timestamp in wanted.items():
+        asked = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
+        by_leader[client.leader(topic, index)][topic].append(asked)
+    found = {}
+    for connection, topics in by_leader.items():
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=_READ_UNCOMMITTED,
+            topics=[ListOffsetsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
+        )
+        for topic_answer in connection.call(request, ListOffsetsResponse).topics:
+            for answer in topic_answer.partitions:
+                raise_for(answer.error_code)
+                found[Partition(topic_answer.name, answer.partition_index)] = answer.offset
+    return found
+
+
+def committed_offsets(client: Client, group: str) -> dict[Partition, int]:
+    """What ``group`` has committed, of every topic; nothing for a group that does not exist. Raises KafkaError."""
+
+    def ask() -> dict[Partition, int]:
+        connection = client.coordinator(group)
+        request = OffsetFetchRequest()
+        if connection.version(request.API_KEY, _HIGHEST_WITH_TOPIC_NAMES) >= _GROUPS_IN_OFFSET_FETCH_SINCE:
+            request.groups = [OffsetFetchRequestGroup(group_id=group, topics=None)]
+        else:
+            request.group_id, request.topics = group, None
+        answer = connection.call(request, OffsetFetchResponse, _HIGHEST_WITH_TOPIC_NAMES)
+        raise_for(answer.error_code)
+        offsets = {}
+        for part in answer.groups or [answer]:
+            raise_for(part.error_code)
+            for topic in part.topics:
+                for partition in topic.partitions:
+                    raise_for(partition.error_code)
+                    if partition.committed_offset != NOT_COMMITTED:
+                        offsets[Partition(topic.name, partition.partition_index)] = partition.committed_offset
+        return offsets
+
+    return client.retrying(ask)
+
+
+def commit_offsets(
+    client: Client, group: str, offsets: Mapping[Partition, int], *, generation: int = -1, member: str = ""
+) -> None:
+    """Commit ``offsets`` for ``group``: as a member of it, or by hand when it has none. Raises KafkaError."""
+    if not offsets:
+        return
+    topics = [
+        OffsetCommitRequestTopic(
+            name=topic,
+            partitions=[
+                OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
+                for index, offset in partitions
+            ],
+        )
+        for topic, partitions in by_topic(offsets.items())
+    ]
+    request = OffsetCommitRequest(
+        group_id=group, generation_id_or_member_epoch=generation, member_id=member, topics=topics
+    )
+
+    def commit() -> None:
+        answer = client.coordinator(group).call(request, OffsetCommitResponse, _HIGHEST_WITH_TOPIC_NAMES)
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                raise_for(partition.error_code)
+
+    client.retrying(commit)
+
+
+def by_topic(items: Iterable[tuple[Partition, int]]) -> list[tuple[str, list[tuple[int, int]]]]:
+    """(partition, number) pairs grouped by topic: the topic, then (index, number) pairs."""
+    grouped: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for (topic, index), number in items:
+        grouped[topic].append((index, number))
+    return list(grouped.items())

@@ -1,0 +1,150 @@
+"""``pykbroker produce``: lines of standard input become records."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from pykbroker.cli.client import Client
+from pykbroker.cli.input_lines import line_groups
+from pykbroker.cli.json_records import record_from_json
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Timeout, connect, name_and_value
+from pykbroker.cli.output import Output
+from pykbroker.cli.partitioner import Partitioner
+from pykbroker.cli.producer import ALL, Producer
+from pykbroker.cli.times import parse_when
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from wire.errors import KafkaError
+from wire.records import Compression, Header, Record
+
+Codec = StrEnum("Codec", [codec.name.lower() for codec in Compression])  # type: ignore[misc]
+
+
+class Acks(StrEnum):
+    """Who must have written a record before it counts."""
+
+    NONE = "0"
+    LEADER = "1"
+    ALL = "all"
+
+
+_ACKS = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: ALL}
+
+
+def produce(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    key: Annotated[str | None, typer.Option("--key", help="The key of every record.")] = None,
+    key_separator: Annotated[
+        str | None,
+        typer.Option("--key-separator", "-K", metavar="TEXT", help="What stands between key and value on a line."),
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="A header of every record.")
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", "-p", min=0, help="Where to; else keys decide, as in Java's clients.")
+    ] = None,
+    compression: Annotated[Codec, typer.Option("--compression", "-z", help="How batches are packed.")] = Codec.none,
+    acks: Annotated[Acks, typer.Option("--acks", help="Whose word is waited for.")] = Acks.ALL,
+    timestamp: Annotated[
+        str | None, typer.Option("--timestamp", metavar="TIME", help="The time of every record; else now.")
+    ] = None,
+    empty_is_null: Annotated[
+        bool, typer.Option("--empty-is-null", help="An empty value is null: a tombstone in a compacted topic.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Lines are JSON objects, as consume --json prints.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell how many were written.")] = False,
+) -> None:
+    """Write each line of standard input as a record.
+
+    Lines are sent as they come: type them, or pipe a file in.
+    """
+    if as_json and (key is not None or key_separator is not None or header or empty_is_null):
+        raise UsageError("With --json, keys and headers stand in the lines themselves.")
+    if key is not None and key_separator is not None:
+        raise UsageError("Give --key or --key-separator, not both.")
+    if key_separator == "":
+        raise UsageError("--key-separator needs at least one character.")
+    out = Output(as_json=False)
+    with connect(bootstrap, timeout) as client:
+        reader = LineReader(
+            key=None if key is None else key.encode(),
+            separator=None if key_separator is None else key_separator.encode(),
+            headers=[(name, value.encode()) for name, value in map(name_and_value, header or [])],
+            timestamp=None if timestamp is None else parse_when(timestamp, client.clock.now_ms()),
+            empty_is_null=empty_is_null,
+            as_json=as_json,
+        )
+        count = 0
+        try:
+            count_partitions = len(client.topic(topic, create=True).partitions)
+            if partition is not None and partition >= count_partitions:
+                raise UsageError(f"Topic {topic} has partitions 0 to {count_partitions - 1}.")
+            producer = Producer(client, acks=_ACKS[acks], compression=Compression[compression.name.upper()])
+            partitioner = Partitioner(count_partitions)
+            for lines in line_groups(sys.stdin.fileno()):
+                records = [reader.record(line, client.clock.now_ms()) for line in lines]
+                count += _send(producer, partitioner, topic, partition, records)
+        except KafkaError as error:
+            raise CliError(f"{refusal(f'Topic {topic}', error)} {count} records were written before.") from error
+    if not quiet:
+        out.remark(f"{count} record{'' if count == 1 else 's'} written to {topic}.")
+
+
+def _send(
+    producer: Producer,
+    partitioner: Partitioner,
+    topic: str,
+    fixed: int | None,
+    records: list[tuple[Record, int | None]],
+) -> int:
+    by_partition: dict[int, list[Record]] = defaultdict(list)
+    for record, named in records:
+        chosen = fixed if fixed is not None else named
+        by_partition[partitioner.choose(record.key) if chosen is None else chosen].append(record)
+    for index, batch in by_partition.items():
+        producer.send(Partition(topic, index), batch)
+    partitioner.next_batch()
+    return len(records)
+
+
+class LineReader:
+    """Makes records of lines, as the options say."""
+
+    def __init__(
+        self,
+        *,
+        key: bytes | None,
+        separator: bytes | None,
+        headers: list[Header],
+        timestamp: int | None,
+        empty_is_null: bool,
+        as_json: bool,
+    ) -> None:
+        self._key = key
+        self._separator = separator
+        self._headers = headers
+        self._timestamp = timestamp
+        self._empty_is_null = empty_is_null
+        self._as_json = as_json
+
+    def record(self, line: bytes, now_ms: int) -> tuple[Record, int | None]:
+        """The record on this line, and the partition it names. Raises CliError when there is none."""
+        timestamp = now_ms if self._timestamp is None else self._timestamp
+        if self._as_json:
+            return record_from_json(line, now_ms=timestamp)
+        key, value = self._key, line
+        if self._separator is not None:
+            key, separator, value = line.partition(self._separator)
+            if not separator:
+                shown = line[:80].decode("utf-8", "replace")
+                raise CliError(f"This line has no {self._separator.decode()!r} between key and value: {shown}")
+        null = self._empty_is_null and not value
+        return Record(timestamp=timestamp, key=key, value=None if null else value, headers=self._headers), None

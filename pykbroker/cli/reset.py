@@ -1,0 +1,174 @@
+"""``pykbroker groups reset``: where a group's consumers will go on, set by hand. A dry run unless --execute is given.
+
+The forms are those of Kafka's own kafka-consumer-groups tool: a target outside a partition's offsets becomes the nearest
+one inside, and a time after the last record becomes the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from pykbroker.cli.client import Client
+from pykbroker.cli.group_state import read_group
+from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, commit_offsets, committed_offsets, list_offsets
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.output import Output
+from pykbroker.cli.times import parse_duration, parse_when
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from wire.errors import ErrorCode, KafkaError
+
+_WITHOUT_MEMBERS = {"Empty", "Dead"}
+_TARGET = "Where to (exactly one)"
+
+
+def reset(
+    group: Annotated[str, typer.Argument(metavar="GROUP")],
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option("--topic", "-t", metavar="TOPIC[:0,1,2]", help="A topic, or some of its partitions."),
+    ] = None,
+    all_topics: Annotated[bool, typer.Option("--all-topics", help="All topics the group has offsets of.")] = False,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="The beginning.", rich_help_panel=_TARGET)] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="The end.", rich_help_panel=_TARGET)] = False,
+    to_current: Annotated[
+        bool, typer.Option("--to-current", help="Where it is; the end where it is nowhere.", rich_help_panel=_TARGET)
+    ] = False,
+    to_offset: Annotated[
+        int | None, typer.Option("--to-offset", min=0, help="This offset.", rich_help_panel=_TARGET)
+    ] = None,
+    to_datetime: Annotated[
+        str | None,
+        typer.Option(
+            "--to-datetime", metavar="TIME", help="The first record since, as 2026-01-31T14:00Z.", rich_help_panel=_TARGET
+        ),
+    ] = None,
+    by_duration: Annotated[
+        str | None,
+        typer.Option(
+            "--by-duration", metavar="DURATION", help="The first record in the last 90m, PT2H, ...", rich_help_panel=_TARGET
+        ),
+    ] = None,
+    shift_by: Annotated[
+        int | None,
+        typer.Option("--shift-by", metavar="N", help="N records on; negative: back.", rich_help_panel=_TARGET),
+    ] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Do it; without this, only show it.")] = False,
+) -> None:
+    """Set the offsets at which a group goes on. Shows what it would do unless --execute is given."""
+    flags = {"earliest": to_earliest, "latest": to_latest, "current": to_current}
+    values = {"offset": to_offset, "datetime": to_datetime, "duration": by_duration, "shift": shift_by}
+    chosen = [name for name, on in flags.items() if on] + [name for name, value in values.items() if value is not None]
+    if len(chosen) != 1:
+        raise UsageError("Give exactly one of the --to-..., --by-duration and --shift-by options.")
+    if bool(topic) == all_topics:
+        raise UsageError("Say which topics: --topic TOPIC (or TOPIC:0,1) once or more, or --all-topics.")
+    out = Output(as_json=as_json)
+    with connect(bootstrap, timeout) as client:
+        try:
+            state = _state(client, group)
+            current = committed_offsets(client, group)
+            partitions = sorted(current) if all_topics else _named_partitions(client, topic or [])
+            plan = _Planner(client, current, partitions)
+            form, value = chosen[0], values.get(chosen[0])
+            target = plan.targets(form, value)
+            if execute:
+                _require_no_members(group, state)
+                commit_offsets(client, group, target)
+        except KafkaError as error:
+            raise CliError(refusal(f"Group {group}", error)) from error
+    rows = [
+        {"topic": p.topic, "partition": p.index, "before": current.get(p), "after": target[p]} for p in partitions
+    ]
+    _show(out, group, rows, executed=execute)
+    if not execute and state not in _WITHOUT_MEMBERS:
+        out.remark(f"Group {group} is {state}: its members must be stopped before --execute.")
+
+
+def _show(out: Output, group: str, rows: list[dict[str, object]], *, executed: bool) -> None:
+    if out.as_json:
+        out.json({"group": group, "executed": executed, "offsets": rows})
+        return
+    out.table({"topic": "TOPIC", "partition": "PARTITION", "before": "BEFORE", "after": "AFTER"}, rows)
+    if not executed:
+        out.remark("A dry run: nothing was changed. Add --execute to do it.")
+
+
+def _state(client: Client, group: str) -> str:
+    """The group's state; a group that does not exist yet can be given offsets too."""
+    try:
+        return client.retrying(lambda: read_group(client, group)).state
+    except KafkaError as error:
+        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
+            return "Dead"
+        raise
+
+
+def _require_no_members(group: str, state: str) -> None:
+    if state not in _WITHOUT_MEMBERS:
+        raise CliError(
+            f"Group {group} is {state}: offsets can be reset only while it has no members. Stop its consumers first."
+        )
+
+
+def _named_partitions(client: Client, topics: Iterable[str]) -> list[Partition]:
+    partitions: set[Partition] = set()
+    for text in topics:
+        name, separator, numbers = text.partition(":")
+        known = {Partition(name, p.partition_index) for p in client.topic(name).partitions}
+        if not separator:
+            partitions |= known
+            continue
+        try:
+            wanted = {Partition(name, int(number)) for number in numbers.split(",")}
+        except ValueError:
+            raise UsageError(f"{text!r} is not TOPIC or TOPIC:0,1,2.") from None
+        if missing := wanted - known:
+            raise UsageError(f"There is no partition {', '.join(map(str, sorted(missing)))}.")
+        partitions |= wanted
+    return sorted(partitions)
+
+
+class _Planner:
+    """Computes the new offset of each partition."""
+
+    def __init__(self, client: Client, current: dict[Partition, int], partitions: list[Partition]) -> None:
+        self._client = client
+        self._current = current
+        self._partitions = partitions
+        self._start = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
+        self._end = list_offsets(client, dict.fromkeys(partitions, LATEST))
+
+    def targets(self, form: str, value: int | str | None) -> dict[Partition, int]:
+        """Where each partition goes. Raises UsageError for a value that cannot be read."""
+        now_ms = self._client.clock.now_ms()
+        if form == "earliest":
+            return self._start
+        if form == "latest":
+            return self._end
+        if form == "datetime":
+            return self._at_time(parse_when(str(value), now_ms))
+        if form == "duration":
+            return self._at_time(now_ms - parse_duration(str(value)))
+        if form == "current":
+            return {p: self._inside(p, self._current.get(p, self._end[p])) for p in self._partitions}
+        if form == "shift":
+            return {p: self._inside(p, self._require_current(p) + int(value or 0)) for p in self._partitions}
+        return {p: self._inside(p, int(value or 0)) for p in self._partitions}
+
+    def _at_time(self, timestamp_ms: int) -> dict[Partition, int]:
+        found = list_offsets(self._client, dict.fromkeys(self._partitions, timestamp_ms))
+        return {p: found[p] if found[p] >= 0 else self._end[p] for p in self._partitions}
+
+    def _require_current(self, partition: Partition) -> int:
+        if partition not in self._current:
+            raise CliError(f"The group has no offset of {partition} to shift; use another form for it.")
+        return self._current[partition]
+
+    def _inside(self, partition: Partition, offset: int) -> int:
+        return min(max(offset, self._start[partition]), self._end[partition])

@@ -1,0 +1,313 @@
+"""``pykbroker topics``: list, create, describe, alter and delete topics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
+from pykbroker.cli.output import Output
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from wire.errors import ErrorCode, KafkaError, error_code
+from wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from wire.messages.metadata import MetadataResponseTopic
+from wire.primitives import uuid_to_str
+
+app = typer.Typer(help="List, create, describe, alter and delete topics.", no_args_is_help=True)
+
+_TOPIC = 2  # resource type of settings
+_SET, _DELETE = 0, 1
+_SET_ON_TOPIC = 1  # where a setting comes from: the topic itself
+_TOPICS_IN_DELETE_SINCE = 6
+_BROKERS_DEFAULT = -1
+
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC...", help="One topic or several.")]
+
+
+@app.command("list")
+def list_topics(
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Also Kafka's own, as __consumer_offsets.")] = False,
+) -> None:
+    """List topics with their partitions and replicas."""
+    out = Output(as_json=as_json)
+    with connect(bootstrap, timeout) as client:
+        found = client.metadata(None).topics
+    rows = [
+        {
+            "name": topic.name,
+            "partitions": len(topic.partitions),
+            "replicas": max((len(p.replica_nodes) for p in topic.partitions), default=0),
+            "internal": topic.is_internal,
+            "id": uuid_to_str(topic.topic_id),
+        }
+        for topic in sorted(found, key=lambda topic: topic.name or "")
+        if internal or not topic.is_internal
+    ]
+    if as_json:
+        out.json(rows)
+    elif rows:
+        out.table({"name": "TOPIC", "partitions": "PARTITIONS", "replicas": "REPLICAS"}, rows)
+    else:
+        out.remark("There are no topics. `pykbroker topics create NAME` makes one.")
+
+
+@app.command()
+def create(
+    names: Names,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", "-p", min=1, help="How many; the broker's default where not given.")
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option("--replicas", "-r", min=1, help="Copies; the broker's default where not given.")
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A setting, as retention.ms=60000.")
+    ] = None,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="A topic that exists is no error.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")] = False,
+) -> None:
+    """Create topics."""
+    settings = [CreatableTopicConfig(name=name, value=value) for name, value in map(name_and_value, config or [])]
+    request = CreateTopicsRequest(
+        topics=[
+            CreatableTopic(
+                name=name,
+                num_partitions=partitions or _BROKERS_DEFAULT,
+                replication_factor=replicas or _BROKERS_DEFAULT,
+                configs=settings,
+            )
+            for name in names
+        ],
+        timeout_ms=int(timeout * 1000),
+        validate_only=dry_run,
+    )
+    fine = {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS} if if_not_exists else {ErrorCode.NONE}
+    with connect(bootstrap, timeout) as client:
+        answers = client.controller().call(request, CreateTopicsResponse).topics
+    done = "would be created" if dry_run else "created"
+    report(
+        Output(as_json=as_json),
+        [(a.name, a.error_code, a.error_message, "exists already" if a.error_code else done) for a in answers],
+        fine,
+    )
+
+
+@app.command()
+def describe(
+    names: Names,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    all_config: Annotated[bool, typer.Option("--all-config", help="Every setting, with where it comes from.")] = False,
+) -> None:
+    """Show partitions, leaders, replicas, offsets and settings of topics."""
+    out = Output(as_json=as_json)
+    with connect(bootstrap, timeout) as client:
+        described = [_describe(client, name) for name in names]
+    if as_json:
+        out.json(described)
+        return
+    for topic in described:
+        _print_description(out, topic, all_config=all_config)
+
+
+def _describe(client: Client, name: str) -> dict[str, Any]:
+    try:
+        topic = client.topic(name)
+        everywhere = [Partition(name, p.partition_index) for p in topic.partitions]
+        start = list_offsets(client, dict.fromkeys(everywhere, EARLIEST))
+        end = list_offsets(client, dict.fromkeys(everywhere, LATEST))
+        settings = _settings(client, name)
+    except KafkaError as error:
+        raise CliError(refusal(f"Topic {name}", error)) from error
+    return {
+        "name": name,
+        "id": uuid_to_str(topic.topic_id),
+        "internal": topic.is_internal,
+        "partitions": _partitions(topic, start, end),
+        "config": settings,
+    }
+
+
+def _partitions(
+    topic: MetadataResponseTopic, start: dict[Partition, int], end: dict[Partition, int]
+) -> list[dict[str, Any]]:
+    rows = []
+    for part in sorted(topic.partitions, key=lambda part: part.partition_index):
+        key = Partition(topic.name or "", part.partition_index)
+        rows.append(
+            {
+                "partition": part.partition_index,
+                "leader": part.leader_id,
+                "leader_epoch": part.leader_epoch,
+                "replicas": part.replica_nodes,
+                "isr": part.isr_nodes,
+                "start": start.get(key),
+                "end": end.get(key),
+            }
+        )
+    return rows
+
+
+def _settings(client: Client, name: str) -> list[dict[str, Any]]:
+    resource = DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=None)
+    (answer,) = client.any().call(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse).results
+    raise_for(answer.error_code, answer.error_message)
+    return [
+        {"name": item.name, "value": item.value, "set_on_topic": item.config_source == _SET_ON_TOPIC}
+        for item in sorted(answer.configs, key=lambda item: item.name)
+    ]
+
+
+def _print_description(out: Output, topic: dict[str, Any], *, all_config: bool) -> None:
+    columns = {
+        "partition": "PARTITION",
+        "leader": "LEADER",
+        "replicas": "REPLICAS",
+        "isr": "ISR",
+        "start": "START",
+        "end": "END",
+    }
+    records = sum(part["end"] - part["start"] for part in topic["partitions"])
+    title = f"{topic['name']}  {len(topic['partitions'])} partitions, {records} offsets in use, id {topic['id']}"
+    out.table(columns, topic["partitions"], title=title)
+    shown = [item for item in topic["config"] if all_config or item["set_on_topic"]]
+    if shown:
+        columns = {"name": "SETTING", "value": "VALUE"} | ({"set_on_topic": "SET ON TOPIC"} if all_config else {})
+        out.table(columns, shown)
+    out.line("")
+
+
+@app.command()
+def alter(
+    names: Names,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", "-p", min=1, help="The new number of partitions; it can only grow.")
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="Set a setting.")
+    ] = None,
+    delete_config: Annotated[
+        list[str] | None,
+        typer.Option("--delete-config", "-d", metavar="NAME", help="Take a setting back to the broker's default."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")] = False,
+) -> None:
+    """Change settings, or add partitions."""
+    changes = [AlterableConfig(name=n, config_operation=_SET, value=v) for n, v in map(name_and_value, config or [])]
+    changes += [AlterableConfig(name=n, config_operation=_DELETE, value=None) for n in delete_config or []]
+    if not changes and partitions is None:
+        raise UsageError("Nothing to change: give --config, --delete-config or --partitions.")
+    results: list[tuple[str, int, str | None, str]] = []
+    prefix = "would have" if dry_run else "has"
+    with connect(bootstrap, timeout) as client:
+        if changes:
+            request = IncrementalAlterConfigsRequest(
+                resources=[
+                    AlterConfigsResource(resource_type=_TOPIC, resource_name=name, configs=changes) for name in names
+                ],
+                validate_only=dry_run,
+            )
+            answer = client.controller().call(request, IncrementalAlterConfigsResponse)
+            results += [
+                (a.resource_name, a.error_code, a.error_message, f"{prefix} new settings") for a in answer.responses
+            ]
+        if partitions is not None:
+            growth = CreatePartitionsRequest(
+                topics=[CreatePartitionsTopic(name=name, count=partitions, assignments=None) for name in names],
+                timeout_ms=int(timeout * 1000),
+                validate_only=dry_run,
+            )
+            grown = client.controller().call(growth, CreatePartitionsResponse)
+            results += [(a.name, a.error_code, a.error_message, f"{prefix} {partitions} partitions") for a in grown.results]
+    report(Output(as_json=as_json), results, {ErrorCode.NONE})
+
+
+@app.command()
+def delete(
+    names: Names,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="A topic that does not exist is no error.")] = False,
+) -> None:
+    """Delete topics and all their records."""
+    out = Output(as_json=as_json)
+    confirm(out, f"Delete {', '.join(names)} with all records?", yes=yes)
+    with connect(bootstrap, timeout) as client:
+        controller = client.controller()
+        request = DeleteTopicsRequest(timeout_ms=int(timeout * 1000))
+        if controller.version(request.API_KEY) >= _TOPICS_IN_DELETE_SINCE:
+            request.topics = [DeleteTopicState(name=name) for name in names]
+        else:
+            request.topic_names = names
+        answers = controller.call(request, DeleteTopicsResponse).responses
+    fine = {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} if if_exists else {ErrorCode.NONE}
+    results = [
+        (a.name or "", a.error_code, a.error_message, "does not exist" if a.error_code else "deleted") for a in answers
+    ]
+    report(out, results, fine)
+
+
+def confirm(out: Output, question: str, *, yes: bool) -> None:
+    """Ask before something is lost; without a terminal to ask on, insist on --yes."""
+    if yes:
+        return
+    if not out.is_terminal:
+        raise UsageError("This deletes data; add --yes to do it without being asked.")
+    typer.confirm(question, abort=True, err=True)
+
+
+def report(
+    out: Output, results: list[tuple[str, int, str | None, str]], fine: set[ErrorCode], *, what: str = "Topic"
+) -> None:
+    """Print what became of each (name, error code, error message, outcome). Raises CliError when one failed."""
+    refused = []
+    rows = []
+    for name, code, message, outcome in results:
+        error = KafkaError(error_code(code), message or None)
+        good = error.code in fine
+        rows.append({"name": name, "error": None if good else error.code.name, "message": None if good else error.message})
+        if not good:
+            refused.append(refusal(f"{what} {name}", error))
+        elif not out.as_json:
+            out.line(f"{name} {outcome}")
+    if out.as_json:
+        out.json(rows)
+    if refused:
+        raise CliError("\n".join(refused))

@@ -1,0 +1,57 @@
+"""What a command says when it cannot do what was asked: a sentence, what to do about it, and a stable exit status.
+
+Exit statuses: 0 done, 1 the broker refused or something was found wrong, 2 the command line is wrong, 3 no broker could
+be reached.
+"""
+
+from __future__ import annotations
+
+from wire.errors import ErrorCode, KafkaError
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_UNREACHABLE = 3
+
+
+class CliError(Exception):
+    """Ends the command: ``message`` goes to standard error, ``status`` to the shell."""
+
+    def __init__(self, message: str, status: int = EXIT_FAILED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+
+
+class UsageError(CliError):
+    """The options given make no sense, alone or together."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, EXIT_USAGE)
+
+
+class Unreachable(CliError):  # noqa: N818 - reads as what it is: the broker is unreachable
+    """A broker could not be connected to, or the connection broke."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, EXIT_UNREACHABLE)
+
+
+_ADVICE = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "`pykbroker topics list` shows which topics there are.",
+    ErrorCode.TOPIC_ALREADY_EXISTS: "Add --if-not-exists if that is fine.",
+    ErrorCode.INVALID_REPLICATION_FACTOR: "The replication factor can be at most the number of brokers.",
+    ErrorCode.NON_EMPTY_GROUP: "Stop its consumers first; `pykbroker groups describe` lists them.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "`pykbroker groups list` shows which groups there are.",
+    ErrorCode.UNKNOWN_MEMBER_ID: "The group has active members; stop them first.",
+    ErrorCode.MESSAGE_TOO_LARGE: "Raise the topic's max.message.bytes with `pykbroker topics alter`.",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "The user you connect as may not do this to the topic.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "The user you connect as may not do this to the group.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "The user you connect as may not do this to the cluster.",
+}
+
+
+def refusal(what: str, error: KafkaError) -> str:
+    """The sentence for a request about ``what`` (as "topic orders") that the broker refused."""
+    sentence = f"{what}: {error.message.rstrip('.')} ({error.code.name})."
+    advice = _ADVICE.get(error.code)
+    return f"{sentence} {advice}" if advice else sentence
