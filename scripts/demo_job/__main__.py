@@ -14,7 +14,7 @@ from rich.console import Console
 from scripts.demo_job import report
 from scripts.demo_job.board import DelayBoard
 from scripts.demo_job.broker import DemoBroker
-from scripts.demo_job.data import Hours, expected_hours, flights
+from scripts.demo_job.data import DemoError, Hours, expected_hours, flights
 from scripts.demo_job.live import LiveView
 from scripts.demo_job.plot import draw
 from scripts.demo_job.stream import DelayJob, start_session
@@ -26,10 +26,10 @@ AFTER_THE_YEAR_S = 120.0  # for Spark to finish what was published
 
 def main() -> int:
     options = _options()
-    console = Console()
+    console = Console(highlight=False)
     try:
         return run(options, console)
-    except (JarsUnavailable, FileNotFoundError, FileExistsError) as error:
+    except (DemoError, JarsUnavailable) as error:
         console.print(f"[red]{error}")
         return 1
     except KeyboardInterrupt:
@@ -137,7 +137,7 @@ def _follow(view: LiveView, *, kill: bool) -> None:
             ends = view.board.flight_ends()
             deadline = time.monotonic() + AFTER_THE_YEAR_S
         if deadline is not None and time.monotonic() > deadline:
-            raise TimeoutError(
+            raise DemoError(
                 f"Spark has not finished {AFTER_THE_YEAR_S:.0f} s after the last flight; its log is spark.log"
             )
 
@@ -166,10 +166,10 @@ def _conclude(console: Console, job: DelayJob, expected: Hours, results: dict[st
 
 
 def _empty(folder: Path) -> None:
-    """Empties the output folder. Raises FileExistsError where it holds something that no demo has put there."""
+    """Empties the output folder. Raises DemoError where it holds something that no demo has put there."""
     mark = folder / ".demo"
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
-        raise FileExistsError(f"{folder} is not empty and not from an earlier demo; name another with --out.")
+        raise DemoError(f"{folder} is not empty and not from an earlier demo; name another with --out.")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     mark.touch()

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from scripts.demo_job.data import DemoError
 from scripts.jars import ROOT
 
 _READY = re.compile(rb"^pykbroker ready: .* on (\S+?):(\d+)", re.MULTILINE)
@@ -27,7 +28,7 @@ class DemoBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self, limit_s: float = 20.0) -> float:
-        """Starts and waits for the ready line; returns the seconds it took. Raises RuntimeError with the log's end."""
+        """Starts and waits for the ready line; returns the seconds it took. Raises DemoError with the log's end."""
         self.folder.mkdir(parents=True, exist_ok=True)
         log = self.folder / "broker.log"
         earlier = log.stat().st_size if log.exists() else 0
@@ -40,7 +41,7 @@ class DemoBroker:
             if self._process.poll() is not None or time.monotonic() > begun + limit_s:
                 self.stop()
                 tail = log.read_text(errors="replace")[-2000:]
-                raise RuntimeError(f"The broker did not start. The end of {log}:\n{tail}")
+                raise DemoError(f"The broker did not start. The end of {log}:\n{tail}")
             time.sleep(0.005)
         self.port = int(ready[2])
         return time.monotonic() - begun

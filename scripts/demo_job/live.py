@@ -87,7 +87,7 @@ class LiveView:
         table.add_column("Spark writes to")
         for heading in ("batch", "flights read", "flights/s", "behind", "watermark", "open windows"):
             table.add_column(heading, justify="right")
-        for name, label in (("parquet", "Parquet, complete hours, once"), ("topic", "topic delays, every change")):
+        for name, label in (("parquet", "Parquet, each hour once"), ("topic", "topic, every change")):
             table.add_row(label, *self._query(name))
         return table
 

@@ -63,10 +63,11 @@ def _headline(figure: Figure, hours: Hours) -> None:
     everything = _sum(hours, lambda _: "all")["all"]
     figure.suptitle(
         f"Leaving New York in 2013: {everything.flights:,} flights, {everything.mean_delay:.1f} minutes late on average, "
-        f"{everything.flights - everything.departed:,} never left",
+        f"{everything.flights - everything.departed:,} never left\n",
         x=0.01,
         ha="left",
         fontsize=16,
+        linespacing=0.6,
         fontweight="bold",
     )
 
@@ -100,7 +101,12 @@ def _peaks(days: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def _annotate(axes: Axes, day: int, height: float, text: str, offset: int) -> None:
-    axes.annotate(text, (day, height), (4, offset), textcoords="offset points", fontsize=9, color=INK)
+    """Text beside a peak; on its left where the year ends."""
+    side = -1 if day > DAYS * 5 // 6 else 1
+    place = (4 * side, offset)
+    axes.annotate(
+        text, (day, height), place, textcoords="offset points", fontsize=9, ha="left" if side > 0 else "right"
+    )
 
 
 def _heat_map(axes: Axes, hours: Hours, origin: str) -> AxesImage:
@@ -152,10 +158,10 @@ def _weather(axes: Axes, hours: Hours) -> None:
     seen = weather()
     kinds: dict[str, Callable[[Place], str | None]] = {
         "rain": lambda place: _class(seen, place, "precip", ((0, "none"), (0.05, "light"), (9, "heavy"))),
-        "visibility": lambda place: _class(seen, place, "visib", ((2, "< 2 mi"), (6, "2-6 mi"), (99, "> 6 mi"))),
-        "wind": lambda place: _class(seen, place, "wind_speed", ((10, "< 10 mph"), (20, "10-20"), (999, "> 20 mph"))),
+        "visibility (miles)": lambda place: _class(seen, place, "visib", ((2, "< 2"), (6, "2-6"), (99, "> 6"))),
+        "wind (mph)": lambda place: _class(seen, place, "wind_speed", ((10, "< 10"), (20, "10-20"), (999, "> 20"))),
     }
-    order = ("none", "light", "heavy", "", "> 6 mi", "2-6 mi", "< 2 mi", "", "< 10 mph", "10-20", "> 20 mph")
+    order = ("none", "light", "heavy", "", "> 6", "2-6", "< 2", "", "< 10", "10-20", "> 20")
     found = {str(label): totals for kind in kinds.values() for label, totals in _sum(hours, kind).items() if label}
     for position, label in enumerate(order):
         if label in found:

@@ -6,20 +6,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from scripts.demo_job.data import AIRPORTS, NEW_YORK, Hours, Totals, epoch_ms, rows
+from scripts.demo_job.data import AIRPORTS, NEW_YORK, DemoError, Hours, Totals, epoch_ms, rows
 
 
 def stored_hours(spark: SparkSession, path: str) -> Hours:
-    """The windows in the Parquet files. Raises ValueError where one is there twice."""
+    """The windows in the Parquet files. Raises DemoError where one is there twice."""
     hours: Hours = {}
     for row in spark.read.parquet(path).collect():
         fields: dict[str, Any] = row.asDict()
         hour = int(fields.pop("hour").timestamp() * 1000)
         place = hour, fields.pop("origin")
         if place in hours:
-            raise ValueError(f"{describe(place)} was written twice")
+            raise DemoError(f"{describe(place)} was written twice to Parquet")
         hours[place] = Totals(**fields)
     return hours
 
@@ -45,9 +46,18 @@ def total(hours: Hours) -> Totals:
 
 def summary(hours: Hours) -> Table:
     """One row per airport and one for all; 80 columns are enough for it."""
-    table = Table(title="Departures from New York, as streamed", title_style="bold", header_style="dim")
+    table = Table(
+        title="Departures from New York, as streamed", title_style="bold", header_style="dim", box=SIMPLE_HEAD
+    )
     table.add_column("airport", no_wrap=True)
-    for heading in ("flights", "cancelled", "mean\ndelay", "15 min\nlate", "worst hour", "plane\nknown"):
+    for heading in (
+        "flights",
+        "can-\ncelled",
+        "minutes\nlate",
+        "15 min\nlate",
+        "worst hour,\nminutes late",
+        "plane\nknown",
+    ):
         table.add_column(heading, justify="right", no_wrap=True)
     for code, name in AIRPORTS.items():
         here = {place: totals for place, totals in hours.items() if place[1] == code}
@@ -64,9 +74,9 @@ def _cells(hours: Hours) -> tuple[str, ...]:
     return (
         f"{year.flights:,}",
         f"{(year.flights - year.departed) / year.flights:.1%}",
-        f"{year.mean_delay:.1f} min",
+        f"{year.mean_delay:.1f}",
         f"{year.late / year.departed:.1%}",
-        f"{when.day} {when:%b %H}h: {worst:.0f} min",
+        f"{when.day} {when:%b %H}h: {worst:.0f}",
         f"{year.known_planes / year.flights:.1%}",
     )
 

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from scripts.demo_job.data import DAY_MS, Flight, rows
+from scripts.demo_job.data import DAY_MS, DemoError, Flight, rows
 
 FLIGHTS, PLANES, DELAYS = "flights", "planes", "delays"
 FLIGHT_PARTITIONS = 4
@@ -25,12 +25,16 @@ _TOPICS = {
 
 
 def create_topics(bootstrap: str) -> None:
-    """Creates the three topics. Raises KafkaException where one exists already: the demo wants an empty broker."""
+    """Creates the three topics. Raises DemoError where one cannot be: the demo wants a broker without them."""
     wanted = [NewTopic(name, partitions, 1, config=config) for name, (partitions, config) in _TOPICS.items()]
     admin = AdminClient({"bootstrap.servers": bootstrap})  # its requests end with it
     created: dict[str, Future[None]] = admin.create_topics(wanted)
-    for future in created.values():
-        future.result(timeout=30)
+    for name, future in created.items():
+        try:
+            future.result(timeout=30)
+        except KafkaException as error:
+            reason = error.args[0].str()
+            raise DemoError(f"The topic {name} could not be created on {bootstrap}: {reason}") from None
 
 
 def publish_planes(bootstrap: str) -> int:
@@ -124,11 +128,11 @@ class _Delivery:
                 self._producer.poll(0.1)
 
     def settle(self) -> None:
-        """Waits until everything sent is acknowledged. Raises RuntimeError when something is given up."""
+        """Waits until everything sent is acknowledged. Raises DemoError when something is given up."""
         while self._producer.flush(1.0):
             pass
         if self._failure is not None:
-            raise RuntimeError(f"The broker did not take a record: {self._failure.str()}")
+            raise DemoError(f"The broker did not take a record: {self._failure.str()}")
 
     def _delivered(self, error: KafkaError | None, _message: Message) -> None:
         self._failure = self._failure or error
