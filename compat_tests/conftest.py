@@ -10,11 +10,13 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess
 
@@ -70,6 +72,13 @@ def start_target(tmp_path: Path) -> Iterator[Callable[..., BrokerProcess]]:
     yield start
     for broker in started:
         broker.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka_tools() -> Iterator[KafkaTools]:
+    """Kafka's command-line tools, in one Java process for the session."""
+    with closing(KafkaTools()) as tools:
+        yield tools
 
 
 _numbers = itertools.count()

@@ -1,0 +1,39 @@
+"""Asks Kafka's dump-log tool for faults in a broker's folder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from compat_tests.harness.kafka_tools import KafkaTools
+
+#: What the tool writes when a file is wrong; it ends with status 0 all the same. It also says "-1 is followed by" of the first
+#: record of every segment but the first, which is no fault.
+_FAULT = re.compile(
+    r"isvalid: false|Mismatches in|Found timestamp mismatch|Found out of order timestamp|Indexed offset|Could not|Exception"
+    r"|is corrupt|invalid|^ *\d+ is followed by"
+)
+
+
+def segment_files(data_dir: Path) -> list[Path]:
+    """All files of all partitions that dump-log reads."""
+    kinds = ("*.log", "*.index", "*.timeindex", "*.snapshot", "*.txnindex")
+    return sorted(
+        file for kind in kinds for file in data_dir.glob(f"*/{kind}") if not file.name.endswith(".checkpoint")
+    )
+
+
+def faults(tools: KafkaTools, data_dir: Path) -> list[str]:
+    """Lines with which dump-log complains about files under ``data_dir``, deep iteration included.
+
+    An empty index file is passed over: the tool maps index files and refuses to map nothing, its own included.
+    """
+    files = [file for file in segment_files(data_dir) if file.suffix == ".log" or file.stat().st_size]
+    assert files, f"no segment files under {data_dir}"
+    found = []
+    for file in files:
+        result = tools("dump-log", "--deep-iteration", "--files", str(file))
+        found += [f"{file.parent.name}/{file.name}: {line}" for line in result.text.splitlines() if _FAULT.search(line)]
+        if result.status:
+            found.append(f"dump-log of {file} ended with {result.status}: {result.err[-1000:]}")
+    return found

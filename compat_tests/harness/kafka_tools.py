@@ -1,0 +1,83 @@
+"""Kafka's own command-line tools, called by class name in one Java process that lives as long as the session."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from compat_tests.harness.java import compile_java, java_command
+
+_SOURCE = Path(__file__).parent / "java_src" / "ToolServer.java"
+
+#: The tools' names as in Kafka's ``bin`` folder.
+_MAIN = {
+    "topics": "org.apache.kafka.tools.TopicCommand",
+    "console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "groups": "org.apache.kafka.tools.GroupsCommand",
+    "configs": "kafka.admin.ConfigCommand",
+    "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "features": "org.apache.kafka.tools.FeatureCommand",
+    "transactions": "org.apache.kafka.tools.TransactionsCommand",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
+    "producer-perf": "org.apache.kafka.tools.ProducerPerformance",
+    "consumer-perf": "org.apache.kafka.tools.ConsumerPerformance",
+}
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What one use of a tool gave."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+class KafkaTools:
+    """Runs tools: ``tools("topics", "--bootstrap-server", ..., "--list")``. Closing ends the Java process."""
+
+    def __init__(self) -> None:
+        classes = compile_java([_SOURCE], "kafka")
+        self._process = subprocess.Popen(
+            java_command("ToolServer", "kafka", classes=classes), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def __call__(self, tool: str, *arguments: str, stdin: str = "") -> ToolResult:
+        """Runs to the end; the exit status is in the result, whatever it is."""
+        strings = [text.encode() for text in (_MAIN[tool], stdin, *arguments)]
+        request = b"".join(struct.pack(">i", len(text)) + text for text in strings)
+        assert self._process.stdin is not None
+        self._process.stdin.write(struct.pack(">i", len(strings)) + request)
+        self._process.stdin.flush()
+        (status,) = struct.unpack(">i", self._read(4))
+        return ToolResult(status, *(self._read(struct.unpack(">i", self._read(4))[0]).decode() for _ in range(2)))
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(20)
+        self._process.stdout.close()
+
+    def _read(self, size: int) -> bytes:
+        assert self._process.stdout is not None
+        data = self._process.stdout.read(size)
+        if len(data) != size:
+            raise RuntimeError("the Java process of Kafka's tools ended")
+        return data
