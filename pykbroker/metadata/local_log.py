@@ -61,11 +61,6 @@ class LocalLog:
         """The offset that the next record will get."""
         return self._log.log_end_offset
 
-    @property
-    def empty(self) -> bool:
-        """True when nothing was ever decided here: no record and no snapshot."""
-        return self.end_offset == 0 and not list_snapshots(self._disk, self._directory)
-
     def load(self, image: MetadataImage) -> None:
         """Bring an empty image to the end of the log: from the newest snapshot on.
 
@@ -93,10 +88,10 @@ class LocalLog:
         self.epoch = max(image.epoch, read_epoch(self._disk, self._directory), 0) + 1
         self._quorum.write_state(self._disk, self._directory, self.epoch)
         self._last_ms = self._clock.now_ms()
-        opening = encode_controls(
-            [self._quorum.leader_change()], base_offset=self.end_offset, epoch=self.epoch, timestamp=self._last_ms
-        )
-        self._append(opening)
+        controls = [self._quorum.leader_change()]
+        if self.end_offset == 0:
+            controls += self._quorum.voter_controls()
+        self._append(encode_controls(controls, base_offset=self.end_offset, epoch=self.epoch, timestamp=self._last_ms))
         self._log.flush()
         image.offset = self.end_offset - 1
         image.epoch = self.epoch
@@ -132,7 +127,7 @@ class LocalLog:
             epoch=snapshot.epoch,
             last_contained_ms=self._last_ms,
             now_ms=self._clock.now_ms(),
-            controls=self._quorum.snapshot_controls(),
+            controls=self._quorum.voter_controls(),
         )
         write_snapshot(self._disk, self._directory, snapshot, data)
         self._bytes_since_snapshot = 0

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from pykbroker.storage.disk import Disk, replace_file
 from wire.control_records import ControlRecordType
-from wire.errors import WireError
 from wire.internal.kraft_version_record import KRaftVersionRecord
 from wire.internal.leader_change_message import LeaderChangeMessage, Voter
 from wire.internal.voters_record import VotersRecord
@@ -46,21 +45,16 @@ class Quorum:
             self.voters = VotersRecord.decode(value, 0, 0)[0]
             self._check({voter.voter_id for voter in self.voters.voters})
         elif kind is ControlRecordType.LEADER_CHANGE:
-            self._check({voter.voter_id for voter in _leader_change(value).voters})
+            self._check({voter.voter_id for voter in LeaderChangeMessage.decode(value, 0, 0)[0].voters})
 
     def leader_change(self) -> tuple[ControlRecordType, Message, int]:
-        """The control record that opens an epoch."""
-        version = 0 if self.voters is None else 1
-        known = [] if self.voters is None else self.voters.voters
-        directories = {voter.voter_id: voter.voter_directory_id for voter in known}
-        voters = [Voter(voter_id=self.node_id, voter_directory_id=directories.get(self.node_id, ZERO_UUID))]
-        message = LeaderChangeMessage(
-            version=version, leader_id=self.node_id, voters=voters, granting_voters=list(voters)
-        )
-        return ControlRecordType.LEADER_CHANGE, message, version
+        """The control record that opens an epoch; in version 0 with dynamic voters too, as Kafka writes it."""
+        voters = [Voter(voter_id=self.node_id)]
+        message = LeaderChangeMessage(leader_id=self.node_id, voters=voters, granting_voters=voters)
+        return ControlRecordType.LEADER_CHANGE, message, 0
 
-    def snapshot_controls(self) -> list[tuple[ControlRecordType, Message, int]]:
-        """The control records that a snapshot must carry on; none with static voters."""
+    def voter_controls(self) -> list[tuple[ControlRecordType, Message, int]]:
+        """The control records of dynamic voters, for the first epoch and for every snapshot; none with static voters."""
         if self.voters is None:
             return []
         version = KRaftVersionRecord(kraft_version=self.kraft_version)
@@ -99,10 +93,3 @@ def read_epoch(disk: Disk, directory: str) -> int:
         return max(int(json.loads(disk.read(path))["leaderEpoch"]), 0)
     except (ValueError, KeyError, TypeError):
         return 0
-
-
-def _leader_change(value: bytes) -> LeaderChangeMessage:
-    if len(value) < 2:
-        raise WireError("a leader change record without a version")
-    version = int.from_bytes(value[:2], "big")
-    return LeaderChangeMessage.decode(value, 0, min(version, LeaderChangeMessage.VERSIONS[1]))[0]

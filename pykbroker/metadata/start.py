@@ -55,15 +55,13 @@ def open_metadata(
     log = open_log(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG)
     source = LocalLog(log, disk, directory, Quorum(node_id), clock)
     image = MetadataImage(cluster_id)
-    new = source.empty
-    if not new:
-        source.load(image)
-        _check_features(image)
+    source.load(image)
+    new = source.end_offset == 0  # formatted perhaps, but never used
     source.open_epoch(image)
     controller = Controller(source, image, rng=rng, config=config, check_topic_configs=check_topic_configs)
     if new:
         controller.commit(_bootstrap_records(disk, data_directory, clock))
-        _check_features(image)
+    _check_features(image)
     controller.subscribe(lambda image, _: source.snapshot_if_due(image))
     return controller
 
