@@ -110,7 +110,8 @@ def rows(name: str) -> Iterator[Row]:
         else:
             archive = opened.enter_context(zipfile.ZipFile(folder / f"{name}.csv.zip"))
             binary = opened.enter_context(archive.open(f"{name}.csv"))
-        for row in csv.DictReader(io.TextIOWrapper(binary, encoding="utf-8")):
+        text = opened.enter_context(io.TextIOWrapper(binary, encoding="utf-8"))
+        for row in csv.DictReader(text):
             yield {column: None if value in {"NA", ""} else value for column, value in row.items()}
 
 

