@@ -61,21 +61,22 @@ def encoded(message: Message, version: int) -> bytes:
 def written_by_kafka(versions: Iterable[tuple[str, int]], *, seed: int, samples: int) -> list[Sample]:
     """Messages with random content, made and written by Kafka."""
     lines = [f"{name}\t{version}" for name, version in versions]
-    return [_sample(line) for line in _java("Messages", lines, "write", str(seed), str(samples))]
+    return [_sample(line) for line in run_java("Messages", lines, "write", str(seed), str(samples))]
 
 
 def read_by_kafka(messages: Iterable[tuple[str, int, bytes]]) -> list[Sample]:
     """What Kafka reads in these bytes, and how it writes it again."""
     lines = [f"{name}\t{version}\t{base64.b64encode(data).decode()}" for name, version, data in messages]
-    return [_sample(line) for line in _java("Messages", lines, "read")]
+    return [_sample(line) for line in run_java("Messages", lines, "read")]
 
 
 def kafka_apis() -> list[list[str]]:
     """Kafka's own table of APIs, as lines of columns."""
-    return [line.split("\t") for line in _java("Apis", [])]
+    return [line.split("\t") for line in run_java("Apis", [])]
 
 
-def _java(program: str, lines: list[str], *arguments: str) -> list[str]:
+def run_java(program: str, lines: list[str], *arguments: str) -> list[str]:
+    """The output lines of one of the programs in ``java/``, given its input lines."""
     command = ["java", "-Xmx256m", "-cp", classpath("kafka"), str(JAVA / f"{program}.java"), *arguments]
     text = "".join(line + "\n" for line in lines)
     done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", check=False)

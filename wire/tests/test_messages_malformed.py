@@ -18,7 +18,15 @@ from wire.messages.offset_commit import OffsetCommitRequest
 from wire.messages.produce import ProduceRequest
 from wire.tests.kafka_messages import all_versions, build, encoded, message_class
 
-HOSTILE = [b"\x00", b"\xff", b"\x80", b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\xff\xff", b"\x80\x00"]
+HOSTILE = [
+    b"\x00",
+    b"\xff",
+    b"\x80",
+    b"\x7f\xff\xff\xff",
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\xff\xff",
+    b"\x80\x00",
+]
 MAX_BYTES = 400
 
 
@@ -108,7 +116,7 @@ def test_unknown_versions_are_refused(name: str) -> None:
 
 
 def test_strings_that_are_not_utf8_are_refused() -> None:
-    with pytest.raises(WireError, match="MetadataRequest version 1: .*utf-8"):
+    with pytest.raises(WireError, match=r"MetadataRequest version 1: .*utf-8"):
         MetadataRequest.decode(b"\0\0\0\1\0\2\xff\xfe", 0, 1)
 
 

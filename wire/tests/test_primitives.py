@@ -1,0 +1,54 @@
+"""Varints and UUIDs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wire.errors import WireError
+from wire.primitives import ZERO_UUID, read_uvarint, uuid_from_str, uuid_to_str, uvarint
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_varints_are_read_back(value: int) -> None:
+    data = uvarint(value)
+    assert read_uvarint(data + b"rest", 0) == (value, len(data))
+    assert len(data) == max(1, -(-value.bit_length() // 7))
+
+
+@pytest.mark.parametrize(
+    ("value", "data"),
+    [(0, "00"), (127, "7f"), (128, "8001"), (16383, "ff7f"), (16384, "808001"), (2**32 - 1, "ffffffff0f")],
+)
+def test_varints_have_seven_bits_a_byte(value: int, data: str) -> None:
+    assert uvarint(value).hex() == data
+
+
+@pytest.mark.parametrize("data", [b"\xff\xff\xff\xff\x1f", b"\x80\x80\x80\x80\x80\x01", b"\xff\xff\xff\xff\xff"])
+def test_varints_longer_than_32_bits_are_refused(data: bytes) -> None:
+    with pytest.raises(WireError, match="32 bits"):
+        read_uvarint(data, 0)
+
+
+@pytest.mark.parametrize("value", [-1, 2**32])
+def test_numbers_no_varint_holds_are_refused(value: int) -> None:
+    with pytest.raises(WireError, match="does not fit"):
+        uvarint(value)
+
+
+@given(st.binary(min_size=16, max_size=16))
+def test_uuids_are_read_back(value: bytes) -> None:
+    assert uuid_from_str(uuid_to_str(value)) == value
+
+
+def test_uuids_print_as_kafka_prints_them() -> None:
+    """The strings of Uuid.ZERO_UUID and of Uuid.METADATA_TOPIC_ID in org.apache.kafka.common.Uuid."""
+    assert uuid_to_str(ZERO_UUID) == "AAAAAAAAAAAAAAAAAAAAAA"
+    assert uuid_to_str(bytes(15) + b"\1") == "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+@pytest.mark.parametrize("text", ["", "AAAA", "not base64 at all!!!!!", "AAAAAAAAAAAAAAAAAAAAAAAA"])
+def test_text_that_is_no_uuid_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        uuid_from_str(text)
