@@ -102,9 +102,7 @@ def _advertised(config: BrokerConfig, ports: dict[str, int]) -> list[Endpoint]:
         if config["advertised.listeners"] is None or port == opened[listener.name].port:
             port = ports[listener.name]
         endpoints.append(
-            Endpoint(
-                listener.name, _reachable(listener), port, _SECURITY_PROTOCOL_IDS[listener.security_protocol]
-            )
+            Endpoint(listener.name, _reachable(listener), port, _SECURITY_PROTOCOL_IDS[listener.security_protocol])
         )
     return endpoints
 
