@@ -26,7 +26,7 @@ from functools import partial
 
 from pykbroker.clock import Clock
 from pykbroker.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
-from pykbroker.groups.member import Member
+from pykbroker.groups.member import Member, join_refusal
 from pykbroker.groups.membership import Membership
 from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.groups.records import group_record
@@ -144,7 +144,7 @@ class ClassicGroup:
         out = Outcome()
         for member in self.members:
             code = ErrorCode.NOT_COORDINATOR
-            out.reply(member.joining, JoinGroupResponse(member_id=member.member_id, error_code=code))
+            out.reply(member.joining, join_refusal(code, member.member_id))
             out.reply(member.syncing, SyncGroupResponse(error_code=code))
         self.die()
         return out
@@ -255,7 +255,7 @@ class ClassicGroup:
 
     def drop(self, member: Member, out: Outcome) -> None:
         """Take a member out. If it waits it may still be there: UNKNOWN_MEMBER_ID makes it start afresh."""
-        out.reply(member.joining, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        out.reply(member.joining, join_refusal(ErrorCode.UNKNOWN_MEMBER_ID))
         out.reply(member.syncing, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         self.members.remove(member.member_id)
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from pykbroker.context import RequestContext
 from pykbroker.groups.classic_group import ClassicGroup, State
-from pykbroker.groups.member import Member, Protocols
+from pykbroker.groups.member import Member, Protocols, join_refusal
 from pykbroker.groups.outcome import Outcome
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
@@ -63,7 +63,7 @@ class Joining:
 
     def refused(self, code: ErrorCode, out: Outcome, member_id: str | None = None) -> Outcome:
         shown = self.request.member_id if member_id is None else member_id
-        out.reply(self.reply, JoinGroupResponse(error_code=code, member_id=shown))
+        out.reply(self.reply, join_refusal(code, shown))
         return out
 
 
@@ -146,7 +146,7 @@ def _join_known(group: ClassicGroup, joining: Joining, out: Outcome) -> None:
 
 def _update(group: ClassicGroup, joining: Joining, member: Member, out: Outcome) -> None:
     """What the member says now, and that it waits here now; a JoinGroup of it that waited before is let go."""
-    superseded = JoinGroupResponse(member_id=member.member_id, error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+    superseded = join_refusal(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
     out.reply(member.joining, superseded)
     group.members.set_protocols(member, joining.protocols)
     group.members.set_joining(member, joining.reply)
@@ -159,7 +159,7 @@ def _replace_static(group: ClassicGroup, joining: Joining, old_id: str, new_id: 
     fenced should it still wait. If the group is stable and stays with its protocol, nobody else notices.
     """
     old = group.members[old_id]
-    out.reply(old.joining, JoinGroupResponse(member_id=old_id, error_code=ErrorCode.FENCED_INSTANCE_ID))
+    out.reply(old.joining, join_refusal(ErrorCode.FENCED_INSTANCE_ID, old_id))
     out.reply(old.syncing, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
     was_leader = group.members.leader
     new = Member(

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from pykbroker.waits import Deferred
+from wire.errors import ErrorCode
 from wire.messages.join_group import JoinGroupResponse
 from wire.messages.sync_group import SyncGroupResponse
 
@@ -49,3 +50,8 @@ class Member:
     def vote(self, candidates: set[str]) -> str:
         """The candidate it likes best. The candidates are those that every member offers, so there is one."""
         return next(name for name, _ in self.protocols if name in candidates)
+
+
+def join_refusal(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
+    """The answer to a JoinGroup that is not granted: it names no protocol."""
+    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)

@@ -14,6 +14,7 @@ from pykbroker.groups import committing
 from pykbroker.groups.classic_group import ClassicGroup, State
 from pykbroker.groups.joining import Joining, join
 from pykbroker.groups.leaving import leave
+from pykbroker.groups.member import join_refusal
 from pykbroker.groups.offsets import CommittedOffset, Offsets
 from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.groups.records import group_record, group_tombstone, offset_tombstone
@@ -24,7 +25,6 @@ from wire.errors import ErrorCode, KafkaError
 from wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue
 from wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
 from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from wire.messages.join_group import JoinGroupResponse
 from wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -179,4 +179,4 @@ class GroupShard:
 
 
 def _refuse_new(joining: Joining, error: ErrorCode) -> Outcome:
-    return Outcome(replies=[(joining.reply, JoinGroupResponse(error_code=error))])
+    return Outcome(replies=[(joining.reply, join_refusal(error))])

@@ -26,31 +26,40 @@ _SHARE_SINCE = 6
 
 
 def handle(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    if request.key_type not in (_GROUP, _TRANSACTION, _SHARE):
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
     if ctx.api_version >= _MANY_KEYS_SINCE:
         return FindCoordinatorResponse(
             coordinators=[_coordinator(broker, ctx, request.key_type, key) for key in request.coordinator_keys]
         )
-    found = _coordinator(broker, ctx, request.key_type, request.key)
+    node_id, endpoint = _find(broker, ctx, request.key_type, request.key)
     return FindCoordinatorResponse(
-        error_code=found.error_code,
-        error_message=found.error_message if found.error_code else ErrorCode.NONE.name,
-        node_id=found.node_id,
-        host=found.host,
-        port=found.port,
+        error_message=ErrorCode.NONE.name, node_id=node_id, host=endpoint.host, port=endpoint.port
     )
+
+
+def failed(request: FindCoordinatorRequest, version: int, error: KafkaError) -> FindCoordinatorResponse:
+    if version >= _MANY_KEYS_SINCE:
+        return FindCoordinatorResponse(
+            coordinators=[
+                Coordinator(key=key, error_code=error.code, error_message=error.message, node_id=-1, port=-1)
+                for key in request.coordinator_keys
+            ]
+        )
+    return FindCoordinatorResponse(error_code=error.code, error_message=error.message, node_id=-1, port=-1)
 
 
 def _coordinator(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> Coordinator:
     try:
         node_id, endpoint = _find(broker, ctx, key_type, key)
     except KafkaError as error:
-        return Coordinator(key=key, error_code=error.code, error_message=error.message, node_id=-1, port=-1)
+        return Coordinator(key=key, error_code=error.code, node_id=-1, port=-1)
     return Coordinator(key=key, node_id=node_id, host=endpoint.host, port=endpoint.port)
 
 
 def _find(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> tuple[int, Endpoint]:
     """Node id and endpoint of the coordinator. Raises KafkaError."""
-    if key_type not in (_GROUP, _TRANSACTION, _SHARE) or (key_type == _SHARE and ctx.api_version < _SHARE_SINCE):
+    if key_type == _SHARE and ctx.api_version < _SHARE_SINCE:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     if key_type != _GROUP:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -20,9 +20,25 @@ if TYPE_CHECKING:
     from wire.messages.join_group import JoinGroupRequest
 
 
+_PROTOCOL_MAY_BE_NULL_SINCE = 7
+
+
 def handle(broker: Broker, ctx: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
-    return broker.cluster.groups.join(broker, ctx, request)
+    reply = broker.cluster.groups.join(broker, ctx, request)
+    if ctx.api_version < _PROTOCOL_MAY_BE_NULL_SINCE:
+        reply.then(_without_null)
+    return reply
+
+
+def _without_null(reply: Deferred[JoinGroupResponse]) -> None:
+    """A refusal names no protocol; older versions can only say that with an empty name."""
+    try:
+        response = reply.value
+    except KafkaError:
+        return
+    response.protocol_name = response.protocol_name or ""
 
 
 def failed(request: JoinGroupRequest, version: int, error: KafkaError) -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=error.code, member_id=request.member_id)
+    protocol = None if version >= _PROTOCOL_MAY_BE_NULL_SINCE else ""
+    return JoinGroupResponse(error_code=error.code, member_id=request.member_id, protocol_name=protocol)

@@ -62,11 +62,11 @@ def _fetch(broker: Broker, asked: OffsetFetchRequestGroup, version: int) -> Offs
 def _fetch_by_id(broker: Broker, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
     image = broker.cluster.metadata.image
     if asked.topics is None:
-        found = broker.cluster.groups.fetch(broker, asked)
-        found.topics = [topic for topic in found.topics if topic.name in image.topics]
-        for topic in found.topics:
-            topic.topic_id = image.topics[topic.name].id
-        return found
+        everything = broker.cluster.groups.fetch(broker, asked)
+        everything.topics = [found for found in everything.topics if found.name in image.topics]
+        for found in everything.topics:
+            found.topic_id = image.topics[found.name].id
+        return everything
     known: list[OffsetFetchRequestTopics] = []
     unknown: list[OffsetFetchResponseTopics] = []
     for topic in asked.topics:
@@ -77,9 +77,9 @@ def _fetch_by_id(broker: Broker, asked: OffsetFetchRequestGroup) -> OffsetFetchR
             topic.name = name
             known.append(topic)
     asked.topics = known
-    found = broker.cluster.groups.fetch(broker, asked)
-    found.topics += unknown
-    return found
+    response = broker.cluster.groups.fetch(broker, asked)
+    response.topics += unknown
+    return response
 
 
 def _unanswered(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
