@@ -104,7 +104,9 @@ def _note(each: Field, reach: Versions) -> str:
     """A remark on the versions of a field, where they are not simply all."""
     notes = []
     if not each.versions.covers(reach):
-        notes.append(f"versions {each.versions & reach}" if each.versions & reach else "in no listed version")
+        here = each.versions & reach
+        word = "version" if here.low == here.high else "versions"
+        notes.append(f"{word} {here}" if here else "in no listed version")
     if each.tagged:
         notes.append(f"tag {each.tag}")
     if each.nullable & each.versions & reach and not each.nullable.covers(each.versions & reach):

@@ -24,6 +24,9 @@ LAYOUT = {
 }
 
 PYTHON = {"bool": "bool", "float64": "float", "uuid": "bytes", "string": "str", "bytes": "bytes", "records": "Records"}
+OWN_LOCALS = {"buf", "count", "end", "item", "known", "n", "out", "pos", "start", "tag", "value", "version"}
+"""Local variables of generated functions that are not fields."""
+
 SOURCES = {
     "wire.frames": {"records_size", "write_records"},
     "wire.message": {"NEVER_FLEXIBLE", "UNSET", "Message", "WireStruct"},
@@ -168,7 +171,12 @@ def needs_version(message: MessageSchema, struct: StructSchema, *, flexible: boo
     return False
 
 
+def local(each: Field) -> str:
+    """The local variable that holds a field."""
+    return each.name + "_" if each.name in OWN_LOCALS else each.name
+
+
 def element(cls: str, owner: StructSchema) -> str:
-    """The name of a local variable that holds one struct of a list, apart from the fields of its owner."""
+    """The local variable that holds one struct of a list, apart from the fields of its owner."""
     name = snake(cls)
-    return name + "_" if name in {each.name for each in owner.fields} else name
+    return name + "_" if name in OWN_LOCALS or name in {each.name for each in owner.fields} else name

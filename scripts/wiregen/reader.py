@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scripts.wiregen.code import Code
-from scripts.wiregen.module import LAYOUT, Module, element, function, layout_size, needs_version, optional
+from scripts.wiregen.module import LAYOUT, Module, element, function, layout_size, local, needs_version, optional
 from scripts.wiregen.schema import Array, Field, MessageSchema, Nested, Scalar, StructSchema
 from scripts.wiregen.segments import Segment, condition, conjoin, otherwise, prefix, segments, type_name
 from scripts.wiregen.versions import Versions
-
-RESERVED = {"buf", "pos", "version", "n", "item", "each", "start", "tag", "end", "count", "pack", "unpack_from"}
 
 
 @dataclass
@@ -240,8 +238,3 @@ class Reader:
         self.code.line(f"{local(each)}: {self.module.python_type(self.message, each)}")
         self._value(each, local(each), versions)
         self.code.line(f"item.{each.name} = {local(each)}")
-
-
-def local(each: Field) -> str:
-    """The local variable that holds a field while its struct is read."""
-    return each.name + "_" if each.name in RESERVED else each.name

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scripts.wiregen.code import Code
-from scripts.wiregen.module import LAYOUT, Module, element, function, needs_version
+from scripts.wiregen.module import LAYOUT, Module, element, function, local, needs_version
 from scripts.wiregen.schema import Array, Field, MessageSchema, Nested, Scalar, StructSchema
 from scripts.wiregen.segments import Segment, condition, conjoin, otherwise, prefix, segments, type_name
 from scripts.wiregen.versions import Versions
-
-RESERVED = {"out", "item", "version", "n", "each", "known", "value"}
 
 
 @dataclass
@@ -257,8 +255,3 @@ class Writer:
                 self._fixed([], [], each, tags=False)
                 self._content(each)
             self.code.line(f"known[{each.tag}] = bytes(value)")
-
-
-def local(each: Field) -> str:
-    """The local variable that holds the bytes of a string."""
-    return each.name + "_" if each.name in RESERVED else each.name

@@ -55,7 +55,7 @@ class BrokerRegistrationChangeRecord(Message):
         fenced: int = 0,  # tag 0
         in_controlled_shutdown: int = 0,  # versions 1-3, tag 1
         log_dirs: list[bytes] = UNSET,  # versions 2-3, tag 2
-        cordoned_log_dirs: list[bytes] | None = None,  # versions 3, tag 3
+        cordoned_log_dirs: list[bytes] | None = None,  # version 3, tag 3
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.broker_id = broker_id

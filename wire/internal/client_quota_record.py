@@ -123,9 +123,9 @@ def _read_client_quota_record(buf: bytes, pos: int) -> tuple[ClientQuotaRecord, 
     start = pos
     pos += n - 1
     key = buf[start:pos].decode()
-    value, remove, n = _unpack_f64_bool_u8(buf, pos)
+    value_, remove, n = _unpack_f64_bool_u8(buf, pos)
     pos += 10
-    item = ClientQuotaRecord(entity, key, value, remove)
+    item = ClientQuotaRecord(entity, key, value_, remove)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

@@ -112,20 +112,20 @@ def _read_config_record(buf: bytes, pos: int) -> tuple[ConfigRecord, int]:
     start = pos
     pos += n - 1
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     n = buf[pos]
     pos += 1
     if n == 0:
-        value = None
+        value_ = None
     else:
         if n > 127:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value = buf[start:pos].decode()
+        value_ = buf[start:pos].decode()
     n = buf[pos]
     pos += 1
-    item = ConfigRecord(resource_type, resource_name, name, value)
+    item = ConfigRecord(resource_type, resource_name, name, value_)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

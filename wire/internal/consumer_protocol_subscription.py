@@ -43,7 +43,7 @@ class ConsumerProtocolSubscription(Message):
         user_data: bytes | None = None,
         owned_partitions: list[TopicPartition] = UNSET,  # versions 1-3
         generation_id: int = -1,  # versions 2-3
-        rack_id: str | None = None,  # versions 3
+        rack_id: str | None = None,  # version 3
     ) -> None:
         self.topics = [] if topics is UNSET else topics
         self.user_data = user_data

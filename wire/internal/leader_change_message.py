@@ -82,7 +82,7 @@ class Voter(WireStruct):
     def __init__(
         self,
         voter_id: int = 0,
-        voter_directory_id: bytes = ZERO_UUID,  # versions 1
+        voter_directory_id: bytes = ZERO_UUID,  # version 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.voter_id = voter_id

@@ -109,8 +109,8 @@ class OffsetCommitValue(Message):
         leader_epoch: int = -1,  # versions 3-4
         metadata: str = "",
         commit_timestamp: int = 0,
-        expire_timestamp: int = -1,  # versions 1
-        topic_id: bytes = ZERO_UUID,  # versions 4, tag 0
+        expire_timestamp: int = -1,  # version 1
+        topic_id: bytes = ZERO_UUID,  # version 4, tag 0
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.offset = offset

@@ -69,8 +69,8 @@ class PartitionChangeRecord(Message):
         adding_replicas: list[int] | None = None,  # tag 4
         leader_recovery_state: int = -1,  # tag 5
         directories: list[bytes] | None = None,  # versions 1-2, tag 8
-        eligible_leader_replicas: list[int] | None = None,  # versions 2, tag 6
-        last_known_elr: list[int] | None = None,  # versions 2, tag 7
+        eligible_leader_replicas: list[int] | None = None,  # version 2, tag 6
+        last_known_elr: list[int] | None = None,  # version 2, tag 7
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.partition_id = partition_id

@@ -76,8 +76,8 @@ class PartitionRecord(Message):
         leader_epoch: int = -1,
         partition_epoch: int = -1,
         directories: list[bytes] = UNSET,  # versions 1-2
-        eligible_leader_replicas: list[int] | None = None,  # versions 2, tag 1
-        last_known_elr: list[int] | None = None,  # versions 2, tag 2
+        eligible_leader_replicas: list[int] | None = None,  # version 2, tag 1
+        last_known_elr: list[int] | None = None,  # version 2, tag 2
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.partition_id = partition_id

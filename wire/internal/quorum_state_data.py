@@ -51,13 +51,13 @@ class QuorumStateData(Message):
 
     def __init__(
         self,
-        cluster_id: str = "",  # versions 0
+        cluster_id: str = "",  # version 0
         leader_id: int = -1,
         leader_epoch: int = -1,
         voted_id: int = -1,
-        voted_directory_id: bytes = ZERO_UUID,  # versions 1
-        applied_offset: int = 0,  # versions 0
-        current_voters: list[Voter] | None = UNSET,  # versions 0
+        voted_directory_id: bytes = ZERO_UUID,  # version 1
+        applied_offset: int = 0,  # version 0
+        current_voters: list[Voter] | None = UNSET,  # version 0
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.cluster_id = cluster_id

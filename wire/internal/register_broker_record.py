@@ -79,7 +79,7 @@ class RegisterBrokerRecord(Message):
         fenced: bool = True,
         in_controlled_shutdown: bool = False,  # versions 1-4
         log_dirs: list[bytes] = UNSET,  # versions 3-4, tag 0
-        cordoned_log_dirs: list[bytes] | None = None,  # versions 4, tag 1
+        cordoned_log_dirs: list[bytes] | None = None,  # version 4, tag 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.broker_id = broker_id

@@ -257,10 +257,10 @@ def _read_last_assignment_config(buf: bytes, pos: int) -> tuple[LastAssignmentCo
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    value = buf[start:pos].decode()
+    value_ = buf[start:pos].decode()
     n = buf[pos]
     pos += 1
-    item = LastAssignmentConfig(key, value)
+    item = LastAssignmentConfig(key, value_)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

@@ -108,16 +108,16 @@ class TransactionLogValue(Message):
     def __init__(
         self,
         producer_id: int = 0,
-        previous_producer_id: int = -1,  # versions 1, tag 0
-        next_producer_id: int = -1,  # versions 1, tag 1
+        previous_producer_id: int = -1,  # version 1, tag 0
+        next_producer_id: int = -1,  # version 1, tag 1
         producer_epoch: int = 0,
-        next_producer_epoch: int = -1,  # versions 1, tag 3
+        next_producer_epoch: int = -1,  # version 1, tag 3
         transaction_timeout_ms: int = 0,
         transaction_status: int = 0,
         transaction_partitions: list[PartitionsSchema] | None = UNSET,
         transaction_last_update_timestamp_ms: int = 0,
         transaction_start_timestamp_ms: int = 0,
-        client_transaction_version: int = 0,  # versions 1, tag 2
+        client_transaction_version: int = 0,  # version 1, tag 2
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.producer_id = producer_id

@@ -59,7 +59,7 @@ class AddRaftVoterRequest(Message):
         voter_id: int = 0,
         voter_directory_id: bytes = ZERO_UUID,
         listeners: list[Listener] = UNSET,
-        ack_when_committed: bool = True,  # versions 1
+        ack_when_committed: bool = True,  # version 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.cluster_id = cluster_id

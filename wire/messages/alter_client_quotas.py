@@ -469,9 +469,9 @@ def _read_op_data(buf: bytes, pos: int) -> tuple[OpData, int]:
     start = pos
     pos += n
     key = buf[start:pos].decode()
-    value, remove = _unpack_f64_bool(buf, pos)
+    value_, remove = _unpack_f64_bool(buf, pos)
     pos += 9
-    item = OpData(key, value, remove)
+    item = OpData(key, value_, remove)
     return item, pos
 
 
@@ -483,9 +483,9 @@ def _read_op_data_flexible(buf: bytes, pos: int) -> tuple[OpData, int]:
     start = pos
     pos += n - 1
     key = buf[start:pos].decode()
-    value, remove, n = _unpack_f64_bool_u8(buf, pos)
+    value_, remove, n = _unpack_f64_bool_u8(buf, pos)
     pos += 10
-    item = OpData(key, value, remove)
+    item = OpData(key, value_, remove)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

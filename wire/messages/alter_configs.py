@@ -375,16 +375,16 @@ def _read_alterable_config(buf: bytes, pos: int) -> tuple[AlterableConfig, int]:
     start = pos
     pos += n
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
-        value = None
+        value_ = None
     else:
         start = pos
         pos += n
-        value = buf[start:pos].decode()
-    item = AlterableConfig(name, value)
+        value_ = buf[start:pos].decode()
+    item = AlterableConfig(name, value_)
     return item, pos
 
 
@@ -396,20 +396,20 @@ def _read_alterable_config_flexible(buf: bytes, pos: int) -> tuple[AlterableConf
     start = pos
     pos += n - 1
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     n = buf[pos]
     pos += 1
     if n == 0:
-        value = None
+        value_ = None
     else:
         if n > 127:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value = buf[start:pos].decode()
+        value_ = buf[start:pos].decode()
     n = buf[pos]
     pos += 1
-    item = AlterableConfig(name, value)
+    item = AlterableConfig(name, value_)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

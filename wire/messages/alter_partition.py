@@ -120,8 +120,8 @@ class AlterPartitionRequestPartitionData(WireStruct):
         self,
         partition_index: int = 0,
         leader_epoch: int = 0,
-        new_isr: list[int] = UNSET,  # versions 2
-        new_isr_with_epochs: list[BrokerState] = UNSET,  # versions 3
+        new_isr: list[int] = UNSET,  # version 2
+        new_isr_with_epochs: list[BrokerState] = UNSET,  # version 3
         leader_recovery_state: int = 0,
         partition_epoch: int = 0,
         unknown_tagged_fields: dict[int, bytes] | None = None,

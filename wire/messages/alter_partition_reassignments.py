@@ -50,7 +50,7 @@ class AlterPartitionReassignmentsRequest(Message):
     def __init__(
         self,
         timeout_ms: int = 60000,
-        allow_replication_factor_change: bool = True,  # versions 1
+        allow_replication_factor_change: bool = True,  # version 1
         topics: list[ReassignableTopic] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
@@ -132,7 +132,7 @@ class AlterPartitionReassignmentsResponse(Message):
     def __init__(
         self,
         throttle_time_ms: int = 0,
-        allow_replication_factor_change: bool = True,  # versions 1
+        allow_replication_factor_change: bool = True,  # version 1
         error_code: int = 0,
         error_message: str | None = "",
         responses: list[ReassignableTopicResponse] = UNSET,

@@ -62,9 +62,9 @@ class BeginQuorumEpochRequest(Message):
     def __init__(
         self,
         cluster_id: str | None = None,
-        voter_id: int = -1,  # versions 1
+        voter_id: int = -1,  # version 1
         topics: list[BeginQuorumEpochRequestTopicData] = UNSET,
-        leader_endpoints: list[LeaderEndpoint] = UNSET,  # versions 1
+        leader_endpoints: list[LeaderEndpoint] = UNSET,  # version 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.cluster_id = cluster_id
@@ -125,7 +125,7 @@ class BeginQuorumEpochRequestPartitionData(WireStruct):
     def __init__(
         self,
         partition_index: int = 0,
-        voter_directory_id: bytes = ZERO_UUID,  # versions 1
+        voter_directory_id: bytes = ZERO_UUID,  # version 1
         leader_id: int = 0,
         leader_epoch: int = 0,
         unknown_tagged_fields: dict[int, bytes] | None = None,
@@ -168,7 +168,7 @@ class BeginQuorumEpochResponse(Message):
         self,
         error_code: int = 0,
         topics: list[BeginQuorumEpochResponseTopicData] = UNSET,
-        node_endpoints: list[NodeEndpoint] = UNSET,  # versions 1, tag 0
+        node_endpoints: list[NodeEndpoint] = UNSET,  # version 1, tag 0
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.error_code = error_code

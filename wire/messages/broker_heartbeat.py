@@ -58,7 +58,7 @@ class BrokerHeartbeatRequest(Message):
         want_fence: bool = False,
         want_shut_down: bool = False,
         offline_log_dirs: list[bytes] = UNSET,  # versions 1-2, tag 0
-        cordoned_log_dirs: list[bytes] | None = None,  # versions 2, tag 1
+        cordoned_log_dirs: list[bytes] | None = None,  # version 2, tag 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.broker_id = broker_id

@@ -198,7 +198,7 @@ class Member(WireStruct):
         subscribed_topic_regex: str | None = None,
         assignment: Assignment = UNSET,
         target_assignment: Assignment = UNSET,
-        member_type: int = -1,  # versions 1
+        member_type: int = -1,  # version 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.member_id = member_id

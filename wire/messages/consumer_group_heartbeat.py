@@ -70,7 +70,7 @@ class ConsumerGroupHeartbeatRequest(Message):
         rack_id: str | None = None,
         rebalance_timeout_ms: int = -1,
         subscribed_topic_names: list[str] | None = None,
-        subscribed_topic_regex: str | None = None,  # versions 1
+        subscribed_topic_regex: str | None = None,  # version 1
         server_assignor: str | None = None,
         topic_partitions: list[TopicPartitions] | None = None,
         unknown_tagged_fields: dict[int, bytes] | None = None,

@@ -56,8 +56,8 @@ class CreateDelegationTokenRequest(Message):
 
     def __init__(
         self,
-        owner_principal_type: str | None = "",  # versions 3
-        owner_principal_name: str | None = "",  # versions 3
+        owner_principal_type: str | None = "",  # version 3
+        owner_principal_name: str | None = "",  # version 3
         renewers: list[CreatableRenewers] = UNSET,
         max_lifetime_ms: int = 0,
         unknown_tagged_fields: dict[int, bytes] | None = None,
@@ -139,8 +139,8 @@ class CreateDelegationTokenResponse(Message):
         error_code: int = 0,
         principal_type: str = "",
         principal_name: str = "",
-        token_requester_principal_type: str = "",  # versions 3
-        token_requester_principal_name: str = "",  # versions 3
+        token_requester_principal_type: str = "",  # version 3
+        token_requester_principal_name: str = "",  # version 3
         issue_timestamp_ms: int = 0,
         expiry_timestamp_ms: int = 0,
         max_timestamp_ms: int = 0,

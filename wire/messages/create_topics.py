@@ -226,7 +226,7 @@ class CreatableTopicResult(WireStruct):
     def __init__(
         self,
         name: str = "",
-        topic_id: bytes = ZERO_UUID,  # versions 7
+        topic_id: bytes = ZERO_UUID,  # version 7
         error_code: int = 0,
         error_message: str | None = "",
         topic_config_error_code: int = 0,  # versions 5-7, tag 0
@@ -524,16 +524,16 @@ def _read_creatable_topic_config(buf: bytes, pos: int) -> tuple[CreatableTopicCo
     start = pos
     pos += n
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
-        value = None
+        value_ = None
     else:
         start = pos
         pos += n
-        value = buf[start:pos].decode()
-    item = CreatableTopicConfig(name, value)
+        value_ = buf[start:pos].decode()
+    item = CreatableTopicConfig(name, value_)
     return item, pos
 
 
@@ -545,20 +545,20 @@ def _read_creatable_topic_config_flexible(buf: bytes, pos: int) -> tuple[Creatab
     start = pos
     pos += n - 1
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     n = buf[pos]
     pos += 1
     if n == 0:
-        value = None
+        value_ = None
     else:
         if n > 127:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value = buf[start:pos].decode()
+        value_ = buf[start:pos].decode()
     n = buf[pos]
     pos += 1
-    item = CreatableTopicConfig(name, value)
+    item = CreatableTopicConfig(name, value_)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos
@@ -796,20 +796,20 @@ def _read_creatable_topic_configs(buf: bytes, pos: int) -> tuple[CreatableTopicC
     start = pos
     pos += n - 1
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     n = buf[pos]
     pos += 1
     if n == 0:
-        value = None
+        value_ = None
     else:
         if n > 127:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value = buf[start:pos].decode()
+        value_ = buf[start:pos].decode()
     read_only, config_source, is_sensitive, n = _unpack_bool_i8_bool_u8(buf, pos)
     pos += 4
-    item = CreatableTopicConfigs(name, value, read_only, config_source, is_sensitive)
+    item = CreatableTopicConfigs(name, value_, read_only, config_source, is_sensitive)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

@@ -58,7 +58,7 @@ class DeleteTopicsRequest(Message):
 
     def __init__(
         self,
-        topics: list[DeleteTopicState] = UNSET,  # versions 6
+        topics: list[DeleteTopicState] = UNSET,  # version 6
         topic_names: list[str] = UNSET,  # versions 1-5
         timeout_ms: int = 0,
         unknown_tagged_fields: dict[int, bytes] | None = None,
@@ -167,7 +167,7 @@ class DeletableTopicResult(WireStruct):
     def __init__(
         self,
         name: str | None = "",  # null in 6+
-        topic_id: bytes = ZERO_UUID,  # versions 6
+        topic_id: bytes = ZERO_UUID,  # version 6
         error_code: int = 0,
         error_message: str | None = None,  # versions 5-6
         unknown_tagged_fields: dict[int, bytes] | None = None,

@@ -660,9 +660,9 @@ def _read_value_data(buf: bytes, pos: int) -> tuple[ValueData, int]:
     start = pos
     pos += n
     key = buf[start:pos].decode()
-    (value,) = _unpack_f64(buf, pos)
+    (value_,) = _unpack_f64(buf, pos)
     pos += 8
-    item = ValueData(key, value)
+    item = ValueData(key, value_)
     return item, pos
 
 
@@ -674,9 +674,9 @@ def _read_value_data_flexible(buf: bytes, pos: int) -> tuple[ValueData, int]:
     start = pos
     pos += n - 1
     key = buf[start:pos].decode()
-    value, n = _unpack_f64_u8(buf, pos)
+    value_, n = _unpack_f64_u8(buf, pos)
     pos += 9
-    item = ValueData(key, value)
+    item = ValueData(key, value_)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

@@ -58,7 +58,7 @@ class DescribeClusterRequest(Message):
         self,
         include_cluster_authorized_operations: bool = False,
         endpoint_type: int = 1,  # versions 1-2
-        include_fenced_brokers: bool = False,  # versions 2
+        include_fenced_brokers: bool = False,  # version 2
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.include_cluster_authorized_operations = include_cluster_authorized_operations
@@ -162,7 +162,7 @@ class DescribeClusterBroker(WireStruct):
         host: str = "",
         port: int = 0,
         rack: str | None = None,
-        is_fenced: bool = False,  # versions 2
+        is_fenced: bool = False,  # version 2
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.broker_id = broker_id

@@ -640,15 +640,15 @@ def _read_describe_configs_resource_result(
     start = pos
     pos += n
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
-        value = None
+        value_ = None
     else:
         start = pos
         pos += n
-        value = buf[start:pos].decode()
+        value_ = buf[start:pos].decode()
     synonyms: list[DescribeConfigsSynonym]
     read_only, config_source, is_sensitive, n = _unpack_bool_i8_bool_i32(buf, pos)
     pos += 7
@@ -671,7 +671,7 @@ def _read_describe_configs_resource_result(
         config_type = 0
         documentation = ""
     item = DescribeConfigsResourceResult(
-        name, value, read_only, config_source, is_sensitive, synonyms, config_type, documentation
+        name, value_, read_only, config_source, is_sensitive, synonyms, config_type, documentation
     )
     return item, pos
 
@@ -684,17 +684,17 @@ def _read_describe_configs_resource_result_flexible(buf: bytes, pos: int) -> tup
     start = pos
     pos += n - 1
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     n = buf[pos]
     pos += 1
     if n == 0:
-        value = None
+        value_ = None
     else:
         if n > 127:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value = buf[start:pos].decode()
+        value_ = buf[start:pos].decode()
     synonyms: list[DescribeConfigsSynonym]
     read_only, config_source, is_sensitive, n = _unpack_bool_i8_bool_u8(buf, pos)
     pos += 4
@@ -718,7 +718,7 @@ def _read_describe_configs_resource_result_flexible(buf: bytes, pos: int) -> tup
     n = buf[pos]
     pos += 1
     item = DescribeConfigsResourceResult(
-        name, value, read_only, config_source, is_sensitive, synonyms, config_type, documentation
+        name, value_, read_only, config_source, is_sensitive, synonyms, config_type, documentation
     )
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
@@ -775,18 +775,18 @@ def _read_describe_configs_synonym(buf: bytes, pos: int) -> tuple[DescribeConfig
     start = pos
     pos += n
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
-        value = None
+        value_ = None
     else:
         start = pos
         pos += n
-        value = buf[start:pos].decode()
+        value_ = buf[start:pos].decode()
     (source,) = _unpack_i8(buf, pos)
     pos += 1
-    item = DescribeConfigsSynonym(name, value, source)
+    item = DescribeConfigsSynonym(name, value_, source)
     return item, pos
 
 
@@ -798,20 +798,20 @@ def _read_describe_configs_synonym_flexible(buf: bytes, pos: int) -> tuple[Descr
     start = pos
     pos += n - 1
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     n = buf[pos]
     pos += 1
     if n == 0:
-        value = None
+        value_ = None
     else:
         if n > 127:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value = buf[start:pos].decode()
+        value_ = buf[start:pos].decode()
     source, n = _unpack_i8_u8(buf, pos)
     pos += 2
-    item = DescribeConfigsSynonym(name, value, source)
+    item = DescribeConfigsSynonym(name, value_, source)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

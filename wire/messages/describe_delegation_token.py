@@ -172,8 +172,8 @@ class DescribedDelegationToken(WireStruct):
         self,
         principal_type: str = "",
         principal_name: str = "",
-        token_requester_principal_type: str = "",  # versions 3
-        token_requester_principal_name: str = "",  # versions 3
+        token_requester_principal_type: str = "",  # version 3
+        token_requester_principal_name: str = "",  # version 3
         issue_timestamp: int = 0,
         expiry_timestamp: int = 0,
         max_timestamp: int = 0,

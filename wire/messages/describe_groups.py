@@ -159,7 +159,7 @@ class DescribedGroup(WireStruct):
     def __init__(
         self,
         error_code: int = 0,
-        error_message: str | None = None,  # versions 6
+        error_message: str | None = None,  # version 6
         group_id: str = "",
         group_state: str = "",
         protocol_type: str = "",

@@ -181,7 +181,7 @@ class DescribeLogDirsResult(WireStruct):
         topics: list[DescribeLogDirsTopic] = UNSET,
         total_bytes: int = -1,  # versions 4-5
         usable_bytes: int = -1,  # versions 4-5
-        is_cordoned: bool = False,  # versions 5
+        is_cordoned: bool = False,  # version 5
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.error_code = error_code

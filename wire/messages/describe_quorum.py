@@ -129,9 +129,9 @@ class DescribeQuorumResponse(Message):
     def __init__(
         self,
         error_code: int = 0,
-        error_message: str | None = "",  # versions 2
+        error_message: str | None = "",  # version 2
         topics: list[DescribeQuorumResponseTopicData] = UNSET,
-        nodes: list[Node] = UNSET,  # versions 2
+        nodes: list[Node] = UNSET,  # version 2
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.error_code = error_code
@@ -197,7 +197,7 @@ class DescribeQuorumResponsePartitionData(WireStruct):
         self,
         partition_index: int = 0,
         error_code: int = 0,
-        error_message: str | None = "",  # versions 2
+        error_message: str | None = "",  # version 2
         leader_id: int = 0,
         leader_epoch: int = 0,
         high_watermark: int = 0,
@@ -265,7 +265,7 @@ class ReplicaState(WireStruct):
     def __init__(
         self,
         replica_id: int = 0,
-        replica_directory_id: bytes = ZERO_UUID,  # versions 2
+        replica_directory_id: bytes = ZERO_UUID,  # version 2
         log_end_offset: int = 0,
         last_fetch_timestamp: int = -1,  # versions 1-2
         last_caught_up_timestamp: int = -1,  # versions 1-2

@@ -209,7 +209,7 @@ class DescribeShareGroupOffsetsResponsePartition(WireStruct):
         partition_index: int = 0,
         start_offset: int = 0,
         leader_epoch: int = 0,
-        lag: int = -1,  # versions 1
+        lag: int = -1,  # version 1
         error_code: int = 0,
         error_message: str | None = None,
         unknown_tagged_fields: dict[int, bytes] | None = None,

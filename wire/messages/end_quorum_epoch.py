@@ -68,7 +68,7 @@ class EndQuorumEpochRequest(Message):
         self,
         cluster_id: str | None = None,
         topics: list[EndQuorumEpochRequestTopicData] = UNSET,
-        leader_endpoints: list[LeaderEndpoint] = UNSET,  # versions 1
+        leader_endpoints: list[LeaderEndpoint] = UNSET,  # version 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.cluster_id = cluster_id
@@ -137,8 +137,8 @@ class EndQuorumEpochRequestPartitionData(WireStruct):
         partition_index: int = 0,
         leader_id: int = 0,
         leader_epoch: int = 0,
-        preferred_successors: list[int] = UNSET,  # versions 0
-        preferred_candidates: list[ReplicaInfo] = UNSET,  # versions 1
+        preferred_successors: list[int] = UNSET,  # version 0
+        preferred_candidates: list[ReplicaInfo] = UNSET,  # version 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.partition_index = partition_index
@@ -196,7 +196,7 @@ class EndQuorumEpochResponse(Message):
         self,
         error_code: int = 0,
         topics: list[EndQuorumEpochResponseTopicData] = UNSET,
-        node_endpoints: list[NodeEndpoint] = UNSET,  # versions 1, tag 0
+        node_endpoints: list[NodeEndpoint] = UNSET,  # version 1, tag 0
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.error_code = error_code

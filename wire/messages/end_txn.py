@@ -99,8 +99,8 @@ class EndTxnResponse(Message):
         self,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        producer_id: int = -1,  # versions 5
-        producer_epoch: int = -1,  # versions 5
+        producer_id: int = -1,  # version 5
+        producer_epoch: int = -1,  # version 5
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms

@@ -228,7 +228,7 @@ class FetchPartition(WireStruct):
         log_start_offset: int = -1,  # versions 5-18
         partition_max_bytes: int = 0,
         replica_directory_id: bytes = ZERO_UUID,  # versions 17-18, tag 0
-        high_watermark: int = 9223372036854775807,  # versions 18, tag 1
+        high_watermark: int = 9223372036854775807,  # version 18, tag 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.partition = partition

@@ -134,7 +134,7 @@ class FetchSnapshotRequestPartitionSnapshot(WireStruct):
         current_leader_epoch: int = 0,
         snapshot_id: FetchSnapshotRequestSnapshotId = UNSET,
         position: int = 0,
-        replica_directory_id: bytes = ZERO_UUID,  # versions 1, tag 0
+        replica_directory_id: bytes = ZERO_UUID,  # version 1, tag 0
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.partition = partition
@@ -175,7 +175,7 @@ class FetchSnapshotResponse(Message):
         throttle_time_ms: int = 0,
         error_code: int = 0,
         topics: list[FetchSnapshotResponseTopicSnapshot] = UNSET,
-        node_endpoints: list[NodeEndpoint] = UNSET,  # versions 1, tag 0
+        node_endpoints: list[NodeEndpoint] = UNSET,  # version 1, tag 0
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms

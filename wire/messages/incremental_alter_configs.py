@@ -376,16 +376,16 @@ def _read_alterable_config(buf: bytes, pos: int) -> tuple[AlterableConfig, int]:
     start = pos
     pos += n
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     config_operation, n = _unpack_i8_i16(buf, pos)
     pos += 3
     if n < 0:
-        value = None
+        value_ = None
     else:
         start = pos
         pos += n
-        value = buf[start:pos].decode()
-    item = AlterableConfig(name, config_operation, value)
+        value_ = buf[start:pos].decode()
+    item = AlterableConfig(name, config_operation, value_)
     return item, pos
 
 
@@ -397,20 +397,20 @@ def _read_alterable_config_flexible(buf: bytes, pos: int) -> tuple[AlterableConf
     start = pos
     pos += n - 1
     name = buf[start:pos].decode()
-    value: str | None
+    value_: str | None
     config_operation, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if n == 0:
-        value = None
+        value_ = None
     else:
         if n > 127:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value = buf[start:pos].decode()
+        value_ = buf[start:pos].decode()
     n = buf[pos]
     pos += 1
-    item = AlterableConfig(name, config_operation, value)
+    item = AlterableConfig(name, config_operation, value_)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

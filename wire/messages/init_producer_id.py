@@ -61,8 +61,8 @@ class InitProducerIdRequest(Message):
         transaction_timeout_ms: int = 0,
         producer_id: int = -1,  # versions 3-6
         producer_epoch: int = -1,  # versions 3-6
-        enable2_pc: bool = False,  # versions 6
-        keep_prepared_txn: bool = False,  # versions 6
+        enable2_pc: bool = False,  # version 6
+        keep_prepared_txn: bool = False,  # version 6
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.transactional_id = transactional_id
@@ -124,8 +124,8 @@ class InitProducerIdResponse(Message):
         error_code: int = 0,
         producer_id: int = -1,
         producer_epoch: int = 0,
-        ongoing_txn_producer_id: int = -1,  # versions 6
-        ongoing_txn_producer_epoch: int = -1,  # versions 6
+        ongoing_txn_producer_id: int = -1,  # version 6
+        ongoing_txn_producer_epoch: int = -1,  # version 6
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms

@@ -161,7 +161,7 @@ class JoinGroupResponse(Message):
         protocol_type: str | None = None,  # versions 7-9
         protocol_name: str | None = "",  # null in 7+
         leader: str = "",
-        skip_assignment: bool = False,  # versions 9
+        skip_assignment: bool = False,  # version 9
         member_id: str = "",
         members: list[JoinGroupResponseMember] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,

@@ -96,7 +96,7 @@ class MemberIdentity(WireStruct):
         self,
         member_id: str = "",
         group_instance_id: str | None = None,
-        reason: str | None = None,  # versions 5
+        reason: str | None = None,  # version 5
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.member_id = member_id

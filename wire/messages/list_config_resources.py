@@ -42,7 +42,7 @@ class ListConfigResourcesRequest(Message):
 
     def __init__(
         self,
-        resource_types: list[int] = UNSET,  # versions 1
+        resource_types: list[int] = UNSET,  # version 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.resource_types = [] if resource_types is UNSET else resource_types
@@ -121,7 +121,7 @@ class ConfigResource(WireStruct):
     def __init__(
         self,
         resource_name: str = "",
-        resource_type: int = 16,  # versions 1
+        resource_type: int = 16,  # version 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.resource_name = resource_name

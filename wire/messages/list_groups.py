@@ -49,7 +49,7 @@ class ListGroupsRequest(Message):
     def __init__(
         self,
         states_filter: list[str] = UNSET,  # versions 4-5
-        types_filter: list[str] = UNSET,  # versions 5
+        types_filter: list[str] = UNSET,  # version 5
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.states_filter = [] if states_filter is UNSET else states_filter
@@ -143,7 +143,7 @@ class ListedGroup(WireStruct):
         group_id: str = "",
         protocol_type: str = "",
         group_state: str = "",  # versions 4-5
-        group_type: str = "",  # versions 5
+        group_type: str = "",  # version 5
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.group_id = group_id

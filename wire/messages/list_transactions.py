@@ -55,7 +55,7 @@ class ListTransactionsRequest(Message):
         state_filters: list[str] = UNSET,
         producer_id_filters: list[int] = UNSET,
         duration_filter: int = -1,  # versions 1-2
-        transactional_id_pattern: str | None = None,  # versions 2
+        transactional_id_pattern: str | None = None,  # version 2
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.state_filters = [] if state_filters is UNSET else state_filters

@@ -168,7 +168,7 @@ class MetadataResponse(Message):
         controller_id: int = -1,  # versions 1-13
         topics: list[MetadataResponseTopic] = UNSET,
         cluster_authorized_operations: int = -2147483648,  # versions 8-10
-        error_code: int = 0,  # versions 13
+        error_code: int = 0,  # version 13
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms

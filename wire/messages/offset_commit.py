@@ -122,7 +122,7 @@ class OffsetCommitRequestTopic(WireStruct):
     def __init__(
         self,
         name: str = "",  # versions 2-9
-        topic_id: bytes = ZERO_UUID,  # versions 10
+        topic_id: bytes = ZERO_UUID,  # version 10
         partitions: list[OffsetCommitRequestPartition] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
@@ -213,7 +213,7 @@ class OffsetCommitResponseTopic(WireStruct):
     def __init__(
         self,
         name: str = "",  # versions 2-9
-        topic_id: bytes = ZERO_UUID,  # versions 10
+        topic_id: bytes = ZERO_UUID,  # version 10
         partitions: list[OffsetCommitResponsePartition] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:

@@ -146,7 +146,7 @@ class OffsetFetchRequestTopics(WireStruct):
     def __init__(
         self,
         name: str = "",  # versions 8-9
-        topic_id: bytes = ZERO_UUID,  # versions 10
+        topic_id: bytes = ZERO_UUID,  # version 10
         partition_indexes: list[int] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
@@ -278,7 +278,7 @@ class OffsetFetchResponseTopics(WireStruct):
     def __init__(
         self,
         name: str = "",  # versions 8-9
-        topic_id: bytes = ZERO_UUID,  # versions 10
+        topic_id: bytes = ZERO_UUID,  # version 10
         partitions: list[OffsetFetchResponsePartitions] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:

@@ -121,7 +121,7 @@ class TopicProduceData(WireStruct):
     def __init__(
         self,
         name: str = "",  # versions 3-12
-        topic_id: bytes = ZERO_UUID,  # versions 13
+        topic_id: bytes = ZERO_UUID,  # version 13
         partition_data: list[PartitionProduceData] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
@@ -204,7 +204,7 @@ class TopicProduceResponse(WireStruct):
     def __init__(
         self,
         name: str = "",  # versions 3-12
-        topic_id: bytes = ZERO_UUID,  # versions 13
+        topic_id: bytes = ZERO_UUID,  # version 13
         partition_responses: list[PartitionProduceResponse] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:

@@ -186,7 +186,7 @@ class PartitionResult(WireStruct):
         state_epoch: int = 0,
         leader_epoch: int = 0,
         start_offset: int = 0,
-        delivery_complete_count: int = -1,  # versions 1
+        delivery_complete_count: int = -1,  # version 1
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.partition = partition

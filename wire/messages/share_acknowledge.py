@@ -58,7 +58,7 @@ class ShareAcknowledgeRequest(Message):
         group_id: str | None = None,
         member_id: str | None = "",
         share_session_epoch: int = 0,
-        is_renew_ack: bool = False,  # versions 2
+        is_renew_ack: bool = False,  # version 2
         topics: list[AcknowledgeTopic] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
@@ -163,7 +163,7 @@ class ShareAcknowledgeResponse(Message):
         throttle_time_ms: int = 0,
         error_code: int = 0,
         error_message: str | None = None,
-        acquisition_lock_timeout_ms: int = 0,  # versions 2
+        acquisition_lock_timeout_ms: int = 0,  # version 2
         responses: list[ShareAcknowledgeTopicResponse] = UNSET,
         node_endpoints: list[NodeEndpoint] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,

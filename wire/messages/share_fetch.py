@@ -88,8 +88,8 @@ class ShareFetchRequest(Message):
         max_bytes: int = 2147483647,
         max_records: int = 0,
         batch_size: int = 0,
-        share_acquire_mode: int = 0,  # versions 2
-        is_renew_ack: bool = False,  # versions 2
+        share_acquire_mode: int = 0,  # version 2
+        is_renew_ack: bool = False,  # version 2
         topics: list[FetchTopic] = UNSET,
         forgotten_topics_data: list[ForgottenTopic] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,

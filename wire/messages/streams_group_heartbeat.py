@@ -952,10 +952,10 @@ def _read_key_value(buf: bytes, pos: int) -> tuple[KeyValue, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    value = buf[start:pos].decode()
+    value_ = buf[start:pos].decode()
     n = buf[pos]
     pos += 1
-    item = KeyValue(key, value)
+    item = KeyValue(key, value_)
     if n:
         item.unknown_tagged_fields, pos = read_unknown_tags(buf, pos, n)
     return item, pos

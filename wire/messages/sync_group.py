@@ -64,8 +64,8 @@ class SyncGroupRequest(Message):
         generation_id: int = 0,
         member_id: str = "",
         group_instance_id: str | None = None,  # versions 3-5
-        protocol_type: str | None = None,  # versions 5
-        protocol_name: str | None = None,  # versions 5
+        protocol_type: str | None = None,  # version 5
+        protocol_name: str | None = None,  # version 5
         assignments: list[SyncGroupRequestAssignment] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
@@ -142,8 +142,8 @@ class SyncGroupResponse(Message):
         self,
         throttle_time_ms: int = 0,  # versions 1-5
         error_code: int = 0,
-        protocol_type: str | None = None,  # versions 5
-        protocol_name: str | None = None,  # versions 5
+        protocol_type: str | None = None,  # version 5
+        protocol_name: str | None = None,  # version 5
         assignment: bytes = b"",
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:

@@ -91,7 +91,7 @@ class FeatureUpdateKey(WireStruct):
         self,
         feature: str = "",
         max_version_level: int = 0,
-        allow_downgrade: bool = False,  # versions 0
+        allow_downgrade: bool = False,  # version 0
         upgrade_type: int = 1,  # versions 1-2
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:

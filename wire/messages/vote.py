@@ -128,7 +128,7 @@ class VoteRequestPartitionData(WireStruct):
         voter_directory_id: bytes = ZERO_UUID,  # versions 1-2
         last_offset_epoch: int = 0,
         last_offset: int = 0,
-        pre_vote: bool = False,  # versions 2
+        pre_vote: bool = False,  # version 2
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.partition_index = partition_index

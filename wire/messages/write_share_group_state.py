@@ -114,7 +114,7 @@ class PartitionData(WireStruct):
         state_epoch: int = 0,
         leader_epoch: int = 0,
         start_offset: int = 0,
-        delivery_complete_count: int = -1,  # versions 1
+        delivery_complete_count: int = -1,  # version 1
         state_batches: list[StateBatch] = UNSET,
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:

@@ -96,7 +96,7 @@ class WritableTxnMarker(WireStruct):
         transaction_result: bool = False,
         topics: list[WritableTxnMarkerTopic] = UNSET,
         coordinator_epoch: int = 0,
-        transaction_version: int = 0,  # versions 2
+        transaction_version: int = 0,  # version 2
         unknown_tagged_fields: dict[int, bytes] | None = None,
     ) -> None:
         self.producer_id = producer_id
