@@ -122,16 +122,18 @@ class LocalLog:
     def snapshot(self, image: MetadataImage) -> None:
         """Write a snapshot of the image, which must stand at the end of the log, and let go of what it replaces."""
         snapshot = SnapshotId(image.offset + 1, image.epoch)
+        now_ms = self._clock.now_ms()
         data = encode_snapshot(
             image_records(image),
             epoch=snapshot.epoch,
             last_contained_ms=self._last_ms,
-            now_ms=self._clock.now_ms(),
+            now_ms=now_ms,
             controls=self._quorum.voter_controls(),
         )
         write_snapshot(self._disk, self._directory, snapshot, data)
         self._bytes_since_snapshot = 0
         self._snapshot_bytes = len(data)
+        self._log.roll(now_ms)  # so that what the snapshot replaces is a whole segment, and can go
         self._log.delete_records_before(snapshot.offset)
         remove_older(self._disk, self._directory, snapshot)
 

@@ -1,0 +1,298 @@
+"""The metadata log on disk: what a restart finds, however the last run ended."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pykbroker.clock import ManualClock
+from pykbroker.metadata.batches import encode_controls, encode_records
+from pykbroker.metadata.controller import Controller
+from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
+from pykbroker.metadata.replay import ReplayError
+from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
+from pykbroker.metadata.start import UnsupportedMetadataError, open_metadata
+from pykbroker.metadata.topics import NewPartitions, NewTopic
+from pykbroker.storage.disk import RealDisk
+from pykbroker.storage.manager import LogManager
+from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration
+from wire.control_records import ControlRecordType
+from wire.errors import WireError
+from wire.internal.abort_transaction_record import AbortTransactionRecord
+from wire.internal.begin_transaction_record import BeginTransactionRecord
+from wire.internal.end_transaction_record import EndTransactionRecord
+from wire.internal.feature_level_record import FeatureLevelRecord
+from wire.internal.kraft_version_record import KRaftVersionRecord
+from wire.internal.leader_change_message import LeaderChangeMessage
+from wire.internal.leader_change_message import Voter as LeaderVoter
+from wire.internal.topic_record import TopicRecord
+from wire.internal.voters_record import Voter, VotersRecord
+
+
+class Node:
+    """A data directory and the controller on it; ``restart`` forgets all that is not on disk."""
+
+    def __init__(self, path, node_id=1):
+        self.path = path
+        self.node_id = node_id
+        self.clock = ManualClock()
+        self.disk = RealDisk(durable=False)
+        self.restart()
+
+    def restart(self, *, clean=False):
+        if clean:
+            self.controller.stop_brokers()
+            self.logs.shutdown()
+        self.logs = LogManager(
+            self.path, self.disk, self.clock, node_id=self.node_id, cluster_id="c", random=random.Random(1)
+        )
+        self.logs.load()
+        self.controller: Controller = open_metadata(
+            self.logs.open,
+            self.disk,
+            str(self.path),
+            node_id=self.node_id,
+            cluster_id="c",
+            clock=self.clock,
+            rng=random.Random(2),
+            config=SETTINGS,
+            check_topic_configs=accept_any,
+        )
+
+    @property
+    def image(self):
+        return self.controller.image
+
+    @property
+    def directory(self):
+        return self.path / "__cluster_metadata-0"
+
+    def state(self):
+        """What must not change by a restart."""
+        ephemeral = {"offset", "epoch"}
+        return {name: value for name, value in vars(self.image).items() if name not in ephemeral}
+
+
+@pytest.fixture
+def node(tmp_path):
+    return Node(tmp_path)
+
+
+def start(node):
+    node.controller.start_brokers([registration(1), registration(2)])
+
+
+def test_a_new_directory_is_a_new_cluster(node):
+    assert node.image.features == {"metadata.version": 30, "group.version": 1}
+    assert node.image.epoch == 1
+    state = json.loads((node.directory / "quorum-state").read_text())
+    assert state == {
+        "clusterId": "",
+        "leaderId": 1,
+        "leaderEpoch": 1,
+        "votedId": -1,
+        "appliedOffset": 0,
+        "currentVoters": [{"voterId": 1}],
+        "data_version": 0,
+    }
+    assert (node.path / "bootstrap.checkpoint").exists()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_restart_finds_everything_in_a_later_epoch(node, clean):
+    start(node)
+    node.controller.create_topics([NewTopic("t", 3, 2, configs={"retention.ms": "1"})])
+    node.controller.allocate_producer_ids(2)
+    if clean:
+        node.controller.stop_brokers()
+    before = node.state()
+    node.restart(clean=clean)
+    assert node.state() == before
+    assert node.image.epoch == 2
+    assert node.image.next_producer_id == 1000
+
+
+def test_an_epoch_is_never_taken_twice_even_if_its_record_was_lost(node):
+    Quorum(1).write_state(node.disk, str(node.directory), 7)
+    node.restart()
+    assert node.image.epoch == 8
+
+
+def test_a_snapshot_replaces_the_log_before_it(node):
+    start(node)
+    node.controller.create_topics([NewTopic("t", 3, 2)])
+    node.controller._log.snapshot(node.image)
+    node.controller.create_topics([NewTopic("after")])
+    before = node.state()
+    node.restart()
+    assert node.state() == before
+    node.controller._log.snapshot(node.image)
+    (latest,) = list_snapshots(node.disk, str(node.directory))
+    assert latest.offset == node.image.offset + 1
+    node.restart()
+    assert node.state() == before
+
+
+def test_snapshots_come_as_the_log_grows_and_keep_it_short(node):
+    start(node)
+    seen = set()
+    for _ in range(60):
+        (result,) = node.controller.create_topics([NewTopic("t", 500, 1)])
+        node.controller.delete_topics([result.topic_id])
+        seen |= set(list_snapshots(node.disk, str(node.directory)))
+    assert len(seen) >= 2
+    assert len(list_snapshots(node.disk, str(node.directory))) == 1
+    before = node.state()
+    node.restart()
+    assert node.state() == before
+
+
+def test_many_leaders_are_several_batches_of_one_operation(node):
+    start(node)
+    for name in ("a", "b"):
+        node.controller.create_topics([NewTopic(name, 9_000, 1)])
+    node.controller.start_brokers([registration(1), registration(2)], clean=False)
+    before = node.state()
+    assert all(p.leader_epoch == 1 for p in node.image.topic("b").in_order())
+    node.restart()
+    assert node.state() == before
+
+
+def test_records_of_a_transaction_count_together_or_not_at_all(node):
+    def append(*records):
+        node.controller._log.append(records)
+
+    append(BeginTransactionRecord(name="one"), TopicRecord(name="a", topic_id=b"a" * 16))
+    append(TopicRecord(name="b", topic_id=b"b" * 16), EndTransactionRecord())
+    append(BeginTransactionRecord(), TopicRecord(name="c", topic_id=b"c" * 16), AbortTransactionRecord())
+    append(BeginTransactionRecord(), TopicRecord(name="d", topic_id=b"d" * 16))
+    node.restart()
+    assert sorted(node.image.topics) == ["a", "b"]
+
+
+def test_a_directory_formatted_by_kafka_begins_with_its_features(tmp_path):
+    records = [FeatureLevelRecord(name="metadata.version", feature_level=25)]
+    formatted = encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=1)
+    (tmp_path / "bootstrap.checkpoint").write_bytes(formatted)
+    assert Node(tmp_path).image.features == {"metadata.version": 25}
+
+
+def test_a_level_we_do_not_know_is_refused(tmp_path):
+    records = [FeatureLevelRecord(name="metadata.version", feature_level=31)]
+    (tmp_path / "bootstrap.checkpoint").write_bytes(encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=1))
+    with pytest.raises(
+        UnsupportedMetadataError, match=r"level 31 of metadata\.version; this broker knows levels 7 to 30"
+    ):
+        Node(tmp_path)
+
+
+def test_dynamic_voters_are_carried_on(tmp_path):
+    voters = VotersRecord(voters=[Voter(voter_id=1, voter_directory_id=b"d" * 16)])
+    controls = [
+        (ControlRecordType.KRAFT_VERSION, KRaftVersionRecord(kraft_version=1), 0),
+        (ControlRecordType.KRAFT_VOTERS, voters, 0),
+    ]
+    formatted = encode_snapshot([], epoch=0, last_contained_ms=0, now_ms=1, controls=controls)
+    (tmp_path / "__cluster_metadata-0").mkdir()
+    (tmp_path / "__cluster_metadata-0" / f"{0:020d}-{0:010d}.checkpoint").write_bytes(formatted)
+    node = Node(tmp_path)
+    assert node.image.features["metadata.version"] == 30
+    assert json.loads((node.directory / "quorum-state").read_text())["data_version"] == 1
+    node.restart()
+    assert node.controller._log._quorum.voters == voters
+    node.controller._log.snapshot(node.image)
+    node.restart()
+    assert node.controller._log._quorum.voters == voters
+    assert node.controller._log._quorum.kraft_version == 1
+
+
+def test_the_log_of_another_quorum_is_left_alone(node):
+    change = LeaderChangeMessage(leader_id=1, voters=[LeaderVoter(voter_id=1), LeaderVoter(voter_id=2)])
+    log = node.controller._log
+    log._append(encode_controls([(ControlRecordType.LEADER_CHANGE, change, 0)], base_offset=0, epoch=1, timestamp=1))
+    with pytest.raises(ForeignQuorumError, match="of the nodes 1, 2, and this is node 1"):
+        node.restart()
+
+
+def test_a_missing_snapshot_is_noticed(node):
+    start(node)
+    log = node.controller._log
+    log.snapshot(node.image)
+    (snapshot,) = list_snapshots(node.disk, str(node.directory))
+    (node.directory / snapshot.file_name).unlink()
+    node.logs.shutdown()
+    with pytest.raises(ReplayError, match="no snapshot covers"):
+        node.restart()
+
+
+def test_an_unfinished_or_damaged_snapshot_is_refused():
+    whole = encode_snapshot([TopicRecord(name="a", topic_id=b"a" * 16)], epoch=1, last_contained_ms=0, now_ms=1)
+    assert len(decode_snapshot(whole)) == 2
+    footer = encode_snapshot([], epoch=1, last_contained_ms=0, now_ms=1)
+    for cut in (len(whole) - 1, len(whole) - 75, 0, 83):
+        with pytest.raises(WireError):
+            decode_snapshot(whole[:cut])
+    flipped = bytearray(whole)
+    flipped[120] ^= 1
+    with pytest.raises(WireError):
+        decode_snapshot(bytes(flipped))
+    records = encode_records([TopicRecord(name="a", topic_id=b"a" * 16)], base_offset=0, epoch=1, timestamp=1)
+    with pytest.raises(WireError, match="without a header"):
+        decode_snapshot(records + footer[83:])
+
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("create"), st.integers(0, 5), st.integers(1, 4)),
+        st.tuples(st.just("grow"), st.integers(0, 5), st.integers(1, 9)),
+        st.tuples(st.just("delete"), st.integers(0, 5), st.just(0)),
+        st.tuples(st.just("config"), st.integers(0, 5), st.integers(0, 3)),
+        st.tuples(st.just("fence"), st.integers(1, 3), st.just(0)),
+        st.tuples(st.just("unfence"), st.integers(1, 3), st.just(0)),
+        st.tuples(st.just("ids"), st.integers(1, 3), st.just(0)),
+        st.tuples(st.just("snapshot"), st.just(0), st.just(0)),
+        st.tuples(st.just("restart"), st.booleans(), st.booleans()),
+    ),
+    max_size=25,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(OPERATIONS)
+def test_the_log_and_its_snapshots_always_give_the_same_image(tmp_path_factory, operations):
+    node = Node(tmp_path_factory.mktemp("node"))
+    node.controller.start_brokers([registration(i) for i in (1, 2, 3)])
+    for what, first, second in operations:
+        perform(node, what, first, second)
+    before = node.state()
+    node.restart()
+    assert node.state() == before
+
+
+def perform(node, what, first, second):
+    controller = node.controller
+    name = f"t{first}"
+    match what:
+        case "create":
+            controller.create_topics([NewTopic(name, second, min(second, 3))])
+        case "grow":
+            controller.create_partitions([NewPartitions(name, second)])
+        case "delete":
+            controller.delete_topics([t.id for t in [node.image.topic(name)] if t is not None])
+        case "config":
+            controller.alter_configs({(2, name): {"retention.ms": str(second) if second else None}})
+        case "fence":
+            controller.fence_broker(first)
+        case "unfence":
+            controller.unfence_broker(first)
+        case "ids":
+            controller.allocate_producer_ids(first)
+        case "snapshot":
+            controller._log.snapshot(node.image)
+        case "restart":
+            node.restart(clean=first)
+            node.controller.start_brokers([registration(i) for i in (1, 2, 3)], clean=second)
