@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from pykbroker.config.consistency import check_together
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
-from pykbroker.config.differences import OUR_DEFAULTS
+from pykbroker.config.differences import default_value
 from pykbroker.config.listeners import Listener, check_ports, parse_listeners, protocol_map
-from pykbroker.config.setting import REQUIRED, ConfigError, invalid
+from pykbroker.config.setting import ConfigError
 from pykbroker.config.topic_synonyms import TOPIC_SYNONYMS
 
 LISTENER_PREFIX: Final = "listener.name."
@@ -17,17 +19,12 @@ _FREE_PREFIXES: Final = (LISTENER_PREFIX, "config.providers.")  # open-ended fam
 _EVERY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - refused as an address to connect to
 
 
-def default_value(name: str) -> Any:
-    """The value of a broker setting that nobody set: ours where it differs from Kafka's, None for "not set"."""
-    ours = OUR_DEFAULTS.get(name)
-    return BROKER_SETTINGS[name].default if ours is None else ours.value
-
-
 class BrokerConfig:
     """Typed settings by Kafka's names: ``config["log.segment.bytes"]``.
 
     ``explicit`` holds the texts of the file and the command line, ``unknown`` the names among them that Kafka does not
-    have (for a warning). Values altered at run time (KIP-226) lie over them; they come from the metadata image.
+    have (for a warning). Texts altered at run time (KIP-226) lie over them: ``this_broker`` over ``cluster_default``;
+    they come from the metadata image.
     """
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
@@ -40,7 +37,8 @@ class BrokerConfig:
             name: BROKER_SETTINGS[name].parse(text) for name, text in self.explicit.items() if name in BROKER_SETTINGS
         }
         self._values: dict[str, Any] = {name: default_value(name) for name in BROKER_SETTINGS} | self._static
-        self._dynamic: dict[str, str] = {}
+        self.cluster_default: Mapping[str, str] = {}
+        self.this_broker: Mapping[str, str] = {}
         self._topic_defaults: dict[str, Any] | None = None
         self._listening: list[Callable[[], None]] = []
         self._check()
@@ -49,9 +47,13 @@ class BrokerConfig:
         """The value in force. None where a setting without default is not set. KeyError for a name Kafka does not have."""
         return self._values[name]
 
+    def __contains__(self, name: str) -> bool:
+        """Whether Kafka has a broker setting of this name."""
+        return name in self._values
+
     def is_explicit(self, name: str) -> bool:
         """Whether somebody set ``name``, in the file or at run time."""
-        return name in self._static or name in self._dynamic
+        return name in self.explicit or name in self.cluster_default or name in self.this_broker
 
     # -- what several settings say together
 
@@ -101,7 +103,7 @@ class BrokerConfig:
     def listener_value(self, listener: str, name: str) -> Any:
         """A security setting as one listener has it: ``listener.name.<listener>.<name>`` before ``name`` (KIP-103)."""
         key = f"{LISTENER_PREFIX}{listener.lower()}.{name}"
-        text = self._dynamic.get(key, self.explicit.get(key))
+        text = next((layer[key] for layer in (self.this_broker, self.explicit) if key in layer), None)
         return self[name] if text is None else BROKER_SETTINGS[name].parse(text)
 
     def topic_defaults(self) -> dict[str, Any]:
@@ -129,24 +131,27 @@ class BrokerConfig:
     def apply_dynamic(self, cluster_default: Mapping[str, str], this_broker: Mapping[str, str]) -> None:
         """Lay the image's broker settings over the file's, this broker's own first. Replaces what was laid before.
 
-        Values were checked when they were altered; one that does not parse all the same (another version wrote it) is
-        passed over, as Kafka does. Callbacks of :meth:`on_change` run when a value in force has changed.
+        Callbacks of :meth:`on_change` run when something was altered.
         """
-        dynamic: dict[str, str] = {}
-        values = {name: default_value(name) for name in BROKER_SETTINGS} | self._static
-        for name, text in {**cluster_default, **this_broker}.items():
-            setting = BROKER_SETTINGS.get(name)
-            try:
-                if setting is not None:
-                    values[name] = setting.parse(text)
-            except ConfigError:
-                continue
-            dynamic[name] = text
-        if dynamic == self._dynamic:
+        if (cluster_default, this_broker) == (self.cluster_default, self.this_broker):
             return
-        self._dynamic, self._values, self._topic_defaults = dynamic, values, None
+        self.cluster_default, self.this_broker = dict(cluster_default), dict(this_broker)
+        self._values, self._topic_defaults = self.values_with(cluster_default, this_broker), None
         for callback in list(self._listening):
             callback()
+
+    def values_with(self, cluster_default: Mapping[str, str], this_broker: Mapping[str, str]) -> dict[str, Any]:
+        """The values that would be in force with these texts altered.
+
+        Values were checked when they were altered; one that does not parse all the same (another version wrote it) is
+        passed over, as Kafka does.
+        """
+        values = {name: default_value(name) for name in BROKER_SETTINGS} | self._static
+        for name, text in {**cluster_default, **this_broker}.items():
+            if name in BROKER_SETTINGS:
+                with contextlib.suppress(ConfigError):
+                    values[name] = BROKER_SETTINGS[name].parse(text)
+        return values
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` after every change at run time."""
@@ -155,17 +160,9 @@ class BrokerConfig:
     # -- rules over several settings
 
     def _check(self) -> None:
-        missing = [name for name, value in self._values.items() if value is REQUIRED]
-        assert not missing, missing  # OUR_DEFAULTS has a value for each
+        check_together(self._values)
         check_ports(self.listeners)
         self._check_advertised()
-        for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
-            if self[name] == 0:
-                raise invalid(name, 0, "Value must be at least 1, or -1 for no limit")
-        for name in ("log.roll.ms", "log.roll.jitter.ms"):
-            least = 0 if "jitter" in name else 1
-            if self[name] is not None and self[name] < least:
-                raise invalid(name, self[name], f"Value must be at least {least}")
 
     def _check_advertised(self) -> None:
         known = {listener.name for listener in self.listeners}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from pykbroker.config.definitions.broker import BROKER_SETTINGS
+from pykbroker.config.setting import REQUIRED
+
 
 class Difference(NamedTuple):
     value: Any
@@ -24,3 +27,12 @@ OUR_DEFAULTS: Final[dict[str, Difference]] = {
     "share.coordinator.state.topic.replication.factor": Difference(1, _ONE_MACHINE),
     "share.coordinator.state.topic.min.isr": Difference(1, _ONE_MACHINE),
 }
+
+
+def default_value(name: str) -> Any:
+    """The value of a broker setting that nobody set: ours where it differs from Kafka's, None for "not set"."""
+    ours = OUR_DEFAULTS.get(name)
+    if ours is not None:
+        return ours.value
+    setting = BROKER_SETTINGS.get(name)
+    return None if setting is None or setting.default is REQUIRED else setting.default

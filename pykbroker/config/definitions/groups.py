@@ -1,25 +1,25 @@
-"""Settings of a group (KIP-848, KIP-932, KIP-1071). A group that does not set one takes the broker's."""
+"""Settings of a group (KIP-848, KIP-932, KIP-1071). One that is not set comes from the broker."""
 
 from pykbroker.config.definitions.words import BOOLEAN, INT, MEDIUM, STRING
 from pykbroker.config.rules import at_least, one_of, share_offset_reset
 from pykbroker.config.setting import Setting, table
 
 GROUP_SETTINGS = table(
-    Setting("consumer.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0)),
-    Setting("consumer.heartbeat.interval.ms", INT, 5000, MEDIUM, at_least(1)),
     Setting("consumer.session.timeout.ms", INT, 45_000, MEDIUM, at_least(1)),
-    Setting("share.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0)),
-    Setting("share.auto.offset.reset", STRING, "latest", MEDIUM, share_offset_reset),
-    Setting("share.delivery.count.limit", INT, 5, MEDIUM, at_least(2)),
-    Setting("share.heartbeat.interval.ms", INT, 5000, MEDIUM, at_least(1)),
-    Setting("share.isolation.level", STRING, "read_uncommitted", MEDIUM, one_of("read_committed", "read_uncommitted")),
-    Setting("share.partition.max.record.locks", INT, 2000, MEDIUM, at_least(100)),
-    Setting("share.record.lock.duration.ms", INT, 30_000, MEDIUM, at_least(1000)),
-    Setting("share.renew.acknowledge.enable", BOOLEAN, True, MEDIUM),
+    Setting("consumer.heartbeat.interval.ms", INT, 5000, MEDIUM, at_least(1)),
+    Setting("consumer.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0)),
     Setting("share.session.timeout.ms", INT, 45_000, MEDIUM, at_least(1)),
-    Setting("streams.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0)),
-    Setting("streams.heartbeat.interval.ms", INT, 5000, MEDIUM, at_least(1)),
-    Setting("streams.initial.rebalance.delay.ms", INT, 3000, MEDIUM, at_least(0)),
-    Setting("streams.num.standby.replicas", INT, 0, MEDIUM, at_least(0)),
+    Setting("share.heartbeat.interval.ms", INT, 5000, MEDIUM, at_least(1)),
+    Setting("share.record.lock.duration.ms", INT, 30_000, MEDIUM, at_least(1000)),
+    Setting("share.delivery.count.limit", INT, 5, MEDIUM, at_least(2)),
+    Setting("share.partition.max.record.locks", INT, 2000, MEDIUM, at_least(100)),
+    Setting("share.auto.offset.reset", STRING, "latest", MEDIUM, share_offset_reset),
+    Setting("share.isolation.level", STRING, "read_uncommitted", MEDIUM, one_of("read_committed", "read_uncommitted")),
+    Setting("share.renew.acknowledge.enable", BOOLEAN, True, MEDIUM),
+    Setting("share.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0)),
     Setting("streams.session.timeout.ms", INT, 45_000, MEDIUM, at_least(1)),
+    Setting("streams.heartbeat.interval.ms", INT, 5000, MEDIUM, at_least(1)),
+    Setting("streams.num.standby.replicas", INT, 0, MEDIUM, at_least(0)),
+    Setting("streams.initial.rebalance.delay.ms", INT, 3000, MEDIUM, at_least(0)),
+    Setting("streams.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0)),
 )

@@ -1,0 +1,80 @@
+"""Rules over broker settings that one setting alone cannot keep, with Kafka's words (KafkaConfig.validateValues)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pykbroker.config.setting import ConfigError
+
+_MEBIBYTE: Final = 1024 * 1024
+
+
+class RequirementFailed(ConfigError):
+    """Settings that are good each, but not together."""
+
+
+def check_together(values: Mapping[str, Any]) -> None:
+    """Check every broker setting by name. Raises RequirementFailed with the first rule that is broken."""
+    _check_times(values)
+    _check_replication(values)
+    _check_connections(values)
+    _require(values["broker.id"] in (-1, values["node.id"]), "You must set `node.id` to the same value as `broker.id`.")
+    _require(
+        values["log.cleaner.dedupe.buffer.size"] >= _MEBIBYTE * values["log.cleaner.threads"],
+        "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+    )
+
+
+def connection_limits(text: str) -> dict[str, int]:
+    """``max.connections.per.ip.overrides``, as ``host:limit,host:limit``, by host. Raises ConfigError."""
+    limits: dict[str, int] = {}
+    for entry in filter(None, (entry.strip() for entry in text.split(","))):
+        host, colon, limit = entry.rpartition(":")
+        if not colon or not limit.strip().isdecimal():
+            raise ConfigError(
+                f"Error parsing configuration property 'max.connections.per.ip.overrides': {entry!r} is not HOST:NUMBER"
+            )
+        limits[host.strip()] = int(limit)
+    return limits
+
+
+def _require(holds: bool, rule: str) -> None:
+    if not holds:
+        raise RequirementFailed(rule)
+
+
+def _check_times(values: Mapping[str, Any]) -> None:
+    roll, jitter = values["log.roll.ms"], values["log.roll.jitter.ms"]
+    _require(roll is None or roll >= 1, "log.roll.ms must be greater than or equal to 1")
+    _require(jitter is None or jitter >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
+    retentions = (values["log.retention.ms"], values["log.retention.minutes"], values["log.retention.hours"])
+    in_force = next(retention for retention in retentions if retention is not None)
+    _require(in_force != 0, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+
+
+def _check_replication(values: Mapping[str, Any]) -> None:
+    wait = values["replica.fetch.wait.max.ms"]
+    _require(
+        wait <= values["replica.socket.timeout.ms"],
+        "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms "
+        "to prevent unnecessary socket timeouts",
+    )
+    _require(
+        wait <= values["replica.lag.time.max.ms"],
+        "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms "
+        "to prevent frequent changes in ISR",
+    )
+
+
+def _check_connections(values: Mapping[str, Any]) -> None:
+    exempt = connection_limits(values["max.connections.per.ip.overrides"])
+    _require(
+        values["max.connections.per.ip"] > 0 or bool(exempt),
+        "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+    )
+    queued = values["queued.max.request.bytes"]
+    _require(
+        queued <= 0 or queued >= values["socket.request.max.bytes"],
+        "queued.max.request.bytes must be larger or equal to socket.request.max.bytes",
+    )

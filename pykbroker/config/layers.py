@@ -1,0 +1,111 @@
+"""Where a broker setting's value comes from: four layers, the first that has it wins (KIP-226)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import IntEnum
+from itertools import dropwhile
+from typing import Final, NamedTuple
+
+from pykbroker.config.definitions.broker import BROKER_SETTINGS
+from pykbroker.config.differences import default_value
+from pykbroker.config.setting import Setting, value_text
+
+
+class Source(IntEnum):
+    """Sources of values, numbered as in DescribeConfigs."""
+
+    TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    CLIENT_METRICS_CONFIG = 7
+    GROUP_CONFIG = 8
+
+
+class Synonym(NamedTuple):
+    """A setting that would decide a value if those before it were not set. ``value`` is None where it is secret."""
+
+    name: str
+    value: str | None
+    source: Source
+
+
+class Layers(NamedTuple):
+    """Texts by setting name: altered for one broker, altered for all brokers, and the file's."""
+
+    this_broker: Mapping[str, str]
+    cluster_default: Mapping[str, str]
+    static: Mapping[str, str]
+
+    def named(self) -> tuple[tuple[Source, Mapping[str, str]], ...]:
+        """The layers with the source they stand for, the strongest first."""
+        return (
+            (Source.DYNAMIC_BROKER_CONFIG, self.this_broker),
+            (Source.DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default),
+            (Source.STATIC_BROKER_CONFIG, self.static),
+        )
+
+    def find(self, name: str) -> tuple[Source, str] | None:
+        """The text that is in force for exactly this name, and its source; None where only the default is left."""
+        return next(((source, layer[name]) for source, layer in self.named() if name in layer), None)
+
+    def synonyms(self, name: str) -> list[Synonym]:
+        """All that bears on ``name``, layer by layer, from its own first mention on."""
+        names = synonym_names(name)
+        setting = setting_of(name)
+        secret = setting is None or setting.sensitive
+        found = [
+            Synonym(synonym, None if secret else layer[synonym], source)
+            for source, layer in self.named()
+            for synonym in names
+            if synonym in layer
+        ]
+        found += (
+            Synonym(synonym, None if secret else value_text(default), Source.DEFAULT_CONFIG)
+            for synonym in names
+            if (default := default_value(synonym)) is not None
+        )
+        return list(dropwhile(lambda synonym: synonym.name != name, found))
+
+
+def setting_of(name: str) -> Setting | None:
+    """The definition of a broker setting, also of one with a listener's prefix; None for a name Kafka does not have."""
+    return BROKER_SETTINGS.get(name) or BROKER_SETTINGS.get(synonym_names(name)[-1])
+
+
+_FAMILIES: Final = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+_LISTENER_PREFIXED: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
+_MECHANISM_PREFIXED: Final = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+
+
+def synonym_names(name: str) -> tuple[str, ...]:
+    """Names that can stand in for ``name``, the most specific first; ``name`` itself is among them."""
+    for family in _FAMILIES:
+        if name in family:
+            return family
+    if name == "log.flush.interval.ms":
+        return (name, "log.flush.scheduler.interval.ms")
+    base = without_listener(name)
+    if base == name:
+        return (name,)
+    return (name, next((end for end in _MECHANISM_PREFIXED if base.endswith(end)), base))
+
+
+def without_listener(name: str) -> str:
+    """``name`` without ``listener.name.<listener>.`` before it."""
+    found = _LISTENER_PREFIXED.fullmatch(name)
+    return name if found is None else found[1]

@@ -1,0 +1,132 @@
+"""Settings given to topics, groups and client metrics subscriptions: are they good, each and together?
+
+Each check takes all settings that the resource would have, under Kafka's names, and raises KafkaError with Kafka's code
+and words: mostly INVALID_CONFIG. (ControllerConfigurationValidator and what it calls, Apache Kafka 4.3.1.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
+from pykbroker.config.definitions.groups import GROUP_SETTINGS
+from pykbroker.config.definitions.topics import TOPIC_SETTINGS
+from pykbroker.config.setting import ConfigError, Setting
+from wire.errors import ErrorCode, KafkaError
+
+
+def check_topic_configs(config: BrokerConfig, settings: Mapping[str, str]) -> None:
+    """The overrides of a topic, new or altered."""
+    _refuse_unknown("topic", settings, TOPIC_SETTINGS)
+    effective = config.topic_defaults() | _parsed(settings, TOPIC_SETTINGS)
+    shortest, longest = effective["min.compaction.lag.ms"], effective["max.compaction.lag.ms"]
+    if shortest > longest:
+        raise _invalid(
+            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})"
+        )
+    if effective["remote.storage.enable"]:
+        raise _invalid(
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage."
+        )
+
+
+def check_group_configs(config: BrokerConfig, settings: Mapping[str, str]) -> None:
+    """The overrides of a group, against the bounds that the broker sets."""
+    _refuse_unknown("group", settings, GROUP_SETTINGS)
+    parsed = _parsed(settings, GROUP_SETTINGS)
+    for kind, subject in _BOUNDED:
+        name = f"{kind}.{subject}"
+        for limit, words, broken in _LIMITS:
+            bound = f"group.{kind}.{limit}.{_BOUND_NAMES.get(subject, subject)}"
+            if name in parsed and bound in config and broken(parsed[name], config[bound]):
+                raise _invalid(f"{name} must be {words} {bound}")
+    for kind in ("consumer", "share", "streams"):
+        session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+        if parsed.get(session, config[f"group.{session}"]) <= parsed.get(heartbeat, config[f"group.{heartbeat}"]):
+            raise _invalid(f"{session} must be greater than {heartbeat}")
+
+
+def check_client_metrics_configs(subscription: str, settings: Mapping[str, str]) -> None:
+    """The settings of a client metrics subscription (KIP-714)."""
+    if not subscription:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+    for name in settings:
+        if name not in CLIENT_METRICS_SETTINGS:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
+    parsed = _parsed(settings, CLIENT_METRICS_SETTINGS)
+    interval = parsed.get("interval.ms", _SHORTEST_PUSH_MS)
+    if not _SHORTEST_PUSH_MS <= interval <= _LONGEST_PUSH_MS:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Invalid value {interval} for interval.ms, interval must be between 100 and 3600000 (1 hour)",
+        )
+    for pattern in parsed.get("match", ()):
+        _check_match(pattern)
+
+
+_SHORTEST_PUSH_MS: Final = 100
+_LONGEST_PUSH_MS: Final = 3_600_000
+
+_MATCHABLE: Final = {
+    "client_instance_id",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "client_source_address",
+    "client_source_port",
+}
+
+_BOUNDED: Final = (
+    ("consumer", "heartbeat.interval.ms"),
+    ("consumer", "session.timeout.ms"),
+    ("consumer", "assignment.interval.ms"),
+    ("share", "heartbeat.interval.ms"),
+    ("share", "session.timeout.ms"),
+    ("share", "record.lock.duration.ms"),
+    ("share", "delivery.count.limit"),
+    ("share", "partition.max.record.locks"),
+    ("share", "assignment.interval.ms"),
+    ("streams", "heartbeat.interval.ms"),
+    ("streams", "session.timeout.ms"),
+    ("streams", "num.standby.replicas"),
+    ("streams", "assignment.interval.ms"),
+)
+_BOUND_NAMES: Final = {"num.standby.replicas": "standby.replicas"}
+_LIMITS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
+    ("min", "greater than or equal to", lambda value, bound: value < bound),
+    ("max", "less than or equal to", lambda value, bound: value > bound),
+)
+
+
+def _check_match(pattern: str) -> None:
+    """A match is ``<client property>=<regular expression>``."""
+    parts = [part.strip() for part in pattern.split("=")]
+    if len(parts) == 2 and parts[0] in _MATCHABLE:
+        try:
+            re.compile(parts[1])
+            return
+        except re.error:
+            pass
+    raise _invalid(f"Illegal client matching pattern: {pattern}")
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_CONFIG, message)
+
+
+def _refuse_unknown(kind: str, settings: Mapping[str, str], known: Mapping[str, Setting]) -> None:
+    for name in settings:
+        if name not in known:
+            raise _invalid(f"Unknown {kind} config name: {name}")
+
+
+def _parsed(settings: Mapping[str, str], known: Mapping[str, Setting]) -> dict[str, Any]:
+    """The values, read in the order of the definitions: so the first complaint is the one Kafka makes."""
+    try:
+        return {name: setting.parse(settings[name]) for name, setting in known.items() if name in settings}
+    except ConfigError as error:
+        raise _invalid(str(error)) from error
