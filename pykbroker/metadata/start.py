@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from pykbroker.clock import Clock
 from pykbroker.metadata.controller import Controller
-from pykbroker.metadata.features import BOOTSTRAP_LEVELS, SUPPORTED_RANGES
+from pykbroker.metadata.features import BOOTSTRAP_LEVELS, METADATA_VERSION, SUPPORTED_RANGES
 from pykbroker.metadata.ids import CLUSTER_METADATA_ID
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.internal_topics import Settings
@@ -56,10 +56,9 @@ def open_metadata(
     source = LocalLog(log, disk, directory, Quorum(node_id), clock)
     image = MetadataImage(cluster_id)
     source.load(image)
-    new = source.end_offset == 0  # formatted perhaps, but never used
     source.open_epoch(image)
     controller = Controller(source, image, rng=rng, config=config, check_topic_configs=check_topic_configs)
-    if new:
+    if METADATA_VERSION not in image.features:  # formatted perhaps, but never used
         controller.commit(_bootstrap_records(disk, data_directory, clock))
     _check_features(image)
     controller.subscribe(lambda image, _: source.snapshot_if_due(image))

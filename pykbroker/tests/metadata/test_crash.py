@@ -1,0 +1,115 @@
+"""The process dies at every single disk operation, power fails, and it starts again: what was answered is there.
+
+What was under way is there as a whole or not at all: one decision is one batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from pathlib import Path
+
+import pytest
+
+from pykbroker.clock import ManualClock
+from pykbroker.metadata.controller import Controller
+from pykbroker.metadata.image_records import image_records
+from pykbroker.metadata.start import open_metadata
+from pykbroker.metadata.topics import NewPartitions, NewTopic
+from pykbroker.storage.manager import LogManager
+from pykbroker.testing.simdisk import ProcessDied, SimulatedDisk
+from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration, replayed
+from wire.errors import KafkaError
+
+DATA = "/data"
+
+
+def open_controller(disk: SimulatedDisk) -> Controller:
+    clock = ManualClock()
+    logs = LogManager(Path(DATA), disk, clock, node_id=1, cluster_id="c", random=random.Random(1))
+    logs.load()
+    return open_metadata(
+        logs.open,
+        disk,
+        DATA,
+        node_id=1,
+        cluster_id="c",
+        clock=clock,
+        rng=random.Random(2),
+        config=SETTINGS,
+        check_topic_configs=accept_any,
+    )
+
+
+#: Decisions, one after the other, each an operation on the controller.
+STEPS = [
+    lambda controller: controller.start_brokers([registration(1), registration(2)]),
+    lambda controller: controller.create_topics([NewTopic("a", 3, 2), NewTopic("b", 2, 1)]),
+    lambda controller: controller._log.snapshot(controller.image),
+    lambda controller: controller.create_partitions([NewPartitions("a", 5)]),
+    lambda controller: controller.alter_configs({(2, "a"): {"retention.ms": "1", "flush.ms": "2"}}),
+    lambda controller: controller.delete_topics([controller.image.topic("b").id]),
+    lambda controller: controller._log.snapshot(controller.image),
+    lambda controller: controller.fence_broker(1),
+    lambda controller: controller.stop_brokers(),
+]
+
+
+def state(image):
+    """What the image says, apart from where the log ends; a copy, which later changes leave alone."""
+    copy = replayed(list(image_records(image)))
+    return {name: value for name, value in vars(copy).items() if name not in {"offset", "epoch", "cluster_id"}}
+
+
+def run(disk, reached):
+    """All steps; ``reached`` gets the state after each that was done."""
+    controller = open_controller(disk)
+    reached.append(state(controller.image))
+    for step in STEPS:
+        step(controller)
+        reached.append(state(controller.image))
+
+
+def reference():
+    disk = SimulatedDisk()
+    states = []
+    run(disk, states)
+    return states, disk.operations
+
+
+STATES, OPERATIONS = reference()
+
+
+def test_the_steps_differ():
+    assert len(STATES) == len(STEPS) + 1
+    assert OPERATIONS > 40
+
+
+@pytest.mark.parametrize("operation", range(1, OPERATIONS + 1))
+def test_death_at_any_operation(operation):
+    disk = SimulatedDisk()
+    disk.fail = lambda number, _: ProcessDied() if number == operation else None
+    reached = []
+    with pytest.raises(ProcessDied):
+        run(disk, reached)
+    disk.fail = None
+    disk.crash(random.Random(operation))
+    first = open_controller(disk)
+    allowed = [STATES[0]] if not reached else STATES[len(reached) - 1 : len(reached) + 1]
+    assert state(first.image) in allowed
+    second = open_controller(disk)
+    assert state(second.image) == state(first.image)
+    assert second.image.epoch > first.image.epoch
+
+
+@pytest.mark.parametrize("operation", range(1, OPERATIONS + 1))
+def test_an_error_at_any_operation(operation):
+    """The disk refuses once: an operation fails as a whole, and what a later start finds was answered or under way."""
+    disk = SimulatedDisk()
+    disk.fail = lambda number, _: OSError(28, "No space left on device") if number == operation else None
+    reached = []
+    with contextlib.suppress(OSError, KafkaError):
+        run(disk, reached)
+    disk.fail = None
+    found = state(open_controller(disk).image)
+    assert found in STATES[max(len(reached) - 1, 0) : len(reached) + 1]
