@@ -31,8 +31,10 @@ venv_of() { # EXTRA...
             echo "Installing failed; what pip said stands above. Mend it and run this again." >&2
             exit 1
         }
+        .venv/bin/python -m compileall -q pykbroker wire # the first start should be quick, too
         echo "$wanted" > "$stamp"
     fi
+    unset PYTHONDONTWRITEBYTECODE # compiling the sources anew costs every start half a second
     export VIRTUAL_ENV="$project/.venv" PATH="$project/.venv/bin:$PATH"
 }
 
