@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.ids import ZERO_ID
-from pykbroker.metadata.names import is_internal, is_valid_topic_name
+from pykbroker.metadata.names import CLUSTER_METADATA, is_internal, is_valid_topic_name
 from pykbroker.metadata.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.metadata import (
@@ -92,7 +92,7 @@ def _asked_for(broker: Broker, ctx: RequestContext, request: MetadataRequest) ->
     if any(asked.name is None for asked in request.topics):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
     names = dict.fromkeys(asked.name or "" for asked in request.topics)
-    missing = [name for name in names if name not in image.topics]
+    missing = [name for name in names if name not in image.topics and name != CLUSTER_METADATA]
     errors: dict[str, KafkaError | None] = {}
     if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
         errors = broker.cluster.metadata.auto_create(missing)
