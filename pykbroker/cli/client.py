@@ -66,7 +66,9 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -93,6 +95,12 @@ class Client:
         if address is None:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
         return self._connect(address)
+
+    def open(self, node_id: int) -> Connection:
+        """A new connection to this broker, for the caller to keep and close: one that has requests under way."""
+        if node_id not in self._brokers:
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
+        return Connection(*self._brokers[node_id], timeout_s=self.timeout_s, client_id=self._client_id)
 
     def controller(self) -> Connection:
         """The broker that takes changes of topics; with KRaft any passes them on, before it only one did."""
@@ -137,12 +145,16 @@ class Client:
         return self.retrying(ask, final=() if create else (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,))
 
     def leader(self, topic: str, partition: int) -> Connection:
-        """The broker that leads a partition. Raises KafkaError when there is none, or no such partition."""
+        """The broker that leads a partition. Raises KafkaError when there is none, CliError when no such partition."""
+        return self.node(self.leader_id(topic, partition))
+
+    def leader_id(self, topic: str, partition: int) -> int:
+        """The node id of a partition's leader; raises as ``leader``."""
         if (topic, partition) not in self._leaders:
             self.topic(topic)
         if (topic, partition) not in self._leaders:
             raise CliError(f"Topic {topic} has no partition {partition}.")
-        return self.node(self._leaders[topic, partition])
+        return self._leaders[topic, partition]
 
     def forget_leaders(self) -> None:
         """Ask again for leaders when next needed: somebody said they moved."""

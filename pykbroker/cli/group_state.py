@@ -10,7 +10,7 @@ from pykbroker.cli.offsets import Partition
 from pykbroker.cli.trouble import CliError
 from wire.errors import ErrorCode, KafkaError, WireError
 from wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
-from wire.internal.record_frames import decode_versioned
+from wire.internal.coordinator import decode_versioned
 from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -20,11 +21,12 @@ from wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsRespons
 app = typer.Typer(help="List, describe, reset and delete consumer groups.", no_args_is_help=True)
 app.command("reset")(reset)
 
-Names = Annotated[list[str], typer.Argument(metavar="GROUP...", help="One group or several.")]
+Names = Annotated[list[str], typer.Argument(metavar="GROUP", help="One group or several.")]
 
 
 @app.command("list")
 def list_groups(
+    *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
@@ -36,7 +38,7 @@ def list_groups(
     out = Output(as_json=as_json)
     wanted = {name.lower() for name in state or []}
     with connect(bootstrap, timeout) as client:
-        found = [group for node in client.nodes() for group in client.retrying(lambda node=node: find_groups(node))]
+        found = [group for node in client.nodes() for group in client.retrying(partial(find_groups, node))]
     rows = [
         {"group": g.group_id, "type": g.group_type, "state": g.group_state, "protocol": g.protocol_type}
         for g in sorted(found, key=lambda g: g.group_id)
@@ -52,7 +54,7 @@ def list_groups(
 
 @app.command()
 def describe(
-    names: Names, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False
+    names: Names, *, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False
 ) -> None:
     """Show members, what each partition's offset is, and how far behind its end that is."""
     out = Output(as_json=as_json)
@@ -80,7 +82,7 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
         rows.append(
             {
                 "topic": partition.topic,
-                "partition": partition.index,
+                "partition": partition.number,
                 "committed": committed,
                 "end": end,
                 "lag": end - committed if committed is not None and end is not None else None,
@@ -149,6 +151,7 @@ def _print_description(out: Output, group: dict[str, Any]) -> None:
 @app.command()
 def delete(
     names: Names,
+    *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,

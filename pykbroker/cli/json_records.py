@@ -50,7 +50,9 @@ def record_from_json(line: bytes, *, now_ms: int) -> tuple[Record, int | None]:
         raise CliError(f"This line is not a record in JSON ({error}): {shown}") from error
     if timestamp is None or timestamp == NO_TIMESTAMP:
         timestamp = now_ms
-    return Record(timestamp=timestamp, key=_bytes(found, "key"), value=_bytes(found, "value"), headers=headers), partition
+    return Record(
+        timestamp=timestamp, key=_bytes(found, "key"), value=_bytes(found, "value"), headers=headers
+    ), partition
 
 
 def _field(name: str, data: bytes | None) -> dict[str, str | None]:

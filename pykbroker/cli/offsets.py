@@ -20,7 +20,12 @@ from wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
+from wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
 
 LATEST = -1
 EARLIEST = -2
@@ -28,28 +33,31 @@ NOT_COMMITTED = -1
 
 _GROUPS_IN_OFFSET_FETCH_SINCE = 8
 _HIGHEST_WITH_TOPIC_NAMES = 9  # version 10 of OffsetFetch and OffsetCommit has topic ids in their place
-_READ_UNCOMMITTED = 0
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+"""Isolation levels: whether records of open and aborted transactions are seen."""
 
 
 class Partition(NamedTuple):
     """A partition of a topic; sorts by name, then number."""
 
     topic: str
-    index: int
+    number: int
 
     def __str__(self) -> str:
-        return f"{self.topic}-{self.index}"
+        return f"{self.topic}-{self.number}"
 
 
-def list_offsets(client: Client, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+def list_offsets(
+    client: Client, wanted: Mapping[Partition, int], *, isolation: int = READ_UNCOMMITTED
+) -> dict[Partition, int]:
     """The offset for each partition's timestamp (LATEST, EARLIEST, or milliseconds); -1 where no record is that late.
 
     Raises KafkaError when a leader refuses.
     """
-    return client.retrying(lambda: _list_offsets(client, wanted)) if wanted else {}
+    return client.retrying(lambda: _list_offsets(client, wanted, isolation)) if wanted else {}
 
 
-def _list_offsets(client: Client, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+def _list_offsets(client: Client, wanted: Mapping[Partition, int], isolation: int) -> dict[Partition, int]:
     by_leader: dict[Connection, dict[str, list[ListOffsetsPartition]]] = defaultdict(lambda: defaultdict(list))
     for (topic, index), timestamp in wanted.items():
         asked = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
@@ -58,7 +66,7 @@ def _list_offsets(client: Client, wanted: Mapping[Partition, int]) -> dict[Parti
     for connection, topics in by_leader.items():
         request = ListOffsetsRequest(
             replica_id=-1,
-            isolation_level=_READ_UNCOMMITTED,
+            isolation_level=isolation,
             topics=[ListOffsetsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
         )
         for topic_answer in connection.call(request, ListOffsetsResponse).topics:
@@ -81,7 +89,8 @@ def committed_offsets(client: Client, group: str) -> dict[Partition, int]:
         answer = connection.call(request, OffsetFetchResponse, _HIGHEST_WITH_TOPIC_NAMES)
         raise_for(answer.error_code)
         offsets = {}
-        for part in answer.groups or [answer]:
+        parts: list[OffsetFetchResponse | OffsetFetchResponseGroup] = [*answer.groups] or [answer]
+        for part in parts:
             raise_for(part.error_code)
             for topic in part.topics:
                 for partition in topic.partitions:

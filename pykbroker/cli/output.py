@@ -43,7 +43,9 @@ class Output:
             for row in rows:
                 self.line("\t".join(_text(row[key]) for key in columns))
             return
-        table = Table(box=None, title=title, title_justify="left", title_style="bold", header_style="dim", pad_edge=False)
+        table = Table(
+            box=None, title=title, title_justify="left", title_style="bold", header_style="dim", pad_edge=False
+        )
         for key, heading in columns.items():
             numeric = bool(rows) and all(isinstance(row[key], _NUMERIC) or row[key] is None for row in rows)
             table.add_column(heading, justify="right" if numeric else "left", overflow="fold")

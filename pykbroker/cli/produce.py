@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.input_lines import line_groups
 from pykbroker.cli.json_records import record_from_json
 from pykbroker.cli.offsets import Partition
@@ -22,7 +21,15 @@ from pykbroker.cli.trouble import CliError, UsageError, refusal
 from wire.errors import KafkaError
 from wire.records import Compression, Header, Record
 
-Codec = StrEnum("Codec", [codec.name.lower() for codec in Compression])  # type: ignore[misc]
+
+class Codec(StrEnum):
+    """How a batch is packed."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
 
 
 class Acks(StrEnum):
@@ -38,6 +45,7 @@ _ACKS = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: ALL}
 
 def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     key: Annotated[str | None, typer.Option("--key", help="The key of every record.")] = None,
@@ -51,7 +59,7 @@ def produce(
     partition: Annotated[
         int | None, typer.Option("--partition", "-p", min=0, help="Where to; else keys decide, as in Java's clients.")
     ] = None,
-    compression: Annotated[Codec, typer.Option("--compression", "-z", help="How batches are packed.")] = Codec.none,
+    compression: Annotated[Codec, typer.Option("--compression", "-z", help="How batches are packed.")] = Codec.NONE,
     acks: Annotated[Acks, typer.Option("--acks", help="Whose word is waited for.")] = Acks.ALL,
     timestamp: Annotated[
         str | None, typer.Option("--timestamp", metavar="TIME", help="The time of every record; else now.")
@@ -87,7 +95,7 @@ def produce(
             count_partitions = len(client.topic(topic, create=True).partitions)
             if partition is not None and partition >= count_partitions:
                 raise UsageError(f"Topic {topic} has partitions 0 to {count_partitions - 1}.")
-            producer = Producer(client, acks=_ACKS[acks], compression=Compression[compression.name.upper()])
+            producer = Producer(client, acks=_ACKS[acks], compression=Compression[compression.name])
             partitioner = Partitioner(count_partitions)
             for lines in line_groups(sys.stdin.fileno()):
                 records = [reader.record(line, client.clock.now_ms()) for line in lines]

@@ -53,7 +53,9 @@ class Producer:
         request = ProduceRequest(
             acks=self._acks,
             timeout_ms=int(self._client.timeout_s * 1000),
-            topic_data=[TopicProduceData(partition.topic, partition_data=[PartitionProduceData(partition.index, batch)])],
+            topic_data=[
+                TopicProduceData(partition.topic, partition_data=[PartitionProduceData(partition.number, batch)])
+            ],
         )
         connection = self._client.leader(*partition)
         if self._acks == 0:

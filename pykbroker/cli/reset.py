@@ -7,7 +7,7 @@ one inside, and a time after the last record becomes the end.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,6 +26,7 @@ _TARGET = "Where to (exactly one)"
 
 def reset(
     group: Annotated[str, typer.Argument(metavar="GROUP")],
+    *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
@@ -45,13 +46,19 @@ def reset(
     to_datetime: Annotated[
         str | None,
         typer.Option(
-            "--to-datetime", metavar="TIME", help="The first record since, as 2026-01-31T14:00Z.", rich_help_panel=_TARGET
+            "--to-datetime",
+            metavar="TIME",
+            help="The first record since, as 2026-01-31T14:00Z.",
+            rich_help_panel=_TARGET,
         ),
     ] = None,
     by_duration: Annotated[
         str | None,
         typer.Option(
-            "--by-duration", metavar="DURATION", help="The first record in the last 90m, PT2H, ...", rich_help_panel=_TARGET
+            "--by-duration",
+            metavar="DURATION",
+            help="The first record in the last 90m, PT2H, ...",
+            rich_help_panel=_TARGET,
         ),
     ] = None,
     shift_by: Annotated[
@@ -82,15 +89,13 @@ def reset(
                 commit_offsets(client, group, target)
         except KafkaError as error:
             raise CliError(refusal(f"Group {group}", error)) from error
-    rows = [
-        {"topic": p.topic, "partition": p.index, "before": current.get(p), "after": target[p]} for p in partitions
-    ]
+    rows = [{"topic": p.topic, "partition": p.number, "before": current.get(p), "after": target[p]} for p in partitions]
     _show(out, group, rows, executed=execute)
     if not execute and state not in _WITHOUT_MEMBERS:
         out.remark(f"Group {group} is {state}: its members must be stopped before --execute.")
 
 
-def _show(out: Output, group: str, rows: list[dict[str, object]], *, executed: bool) -> None:
+def _show(out: Output, group: str, rows: list[dict[str, Any]], *, executed: bool) -> None:
     if out.as_json:
         out.json({"group": group, "executed": executed, "offsets": rows})
         return

@@ -46,11 +46,12 @@ _SET_ON_TOPIC = 1  # where a setting comes from: the topic itself
 _TOPICS_IN_DELETE_SINCE = 6
 _BROKERS_DEFAULT = -1
 
-Names = Annotated[list[str], typer.Argument(metavar="TOPIC...", help="One topic or several.")]
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="One topic or several.")]
 
 
 @app.command("list")
 def list_topics(
+    *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
@@ -82,6 +83,7 @@ def list_topics(
 @app.command()
 def create(
     names: Names,
+    *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
@@ -126,6 +128,7 @@ def create(
 @app.command()
 def describe(
     names: Names,
+    *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
@@ -212,6 +215,7 @@ def _print_description(out: Output, topic: dict[str, Any], *, all_config: bool) 
 @app.command()
 def alter(
     names: Names,
+    *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
@@ -253,13 +257,16 @@ def alter(
                 validate_only=dry_run,
             )
             grown = client.controller().call(growth, CreatePartitionsResponse)
-            results += [(a.name, a.error_code, a.error_message, f"{prefix} {partitions} partitions") for a in grown.results]
+            results += [
+                (a.name, a.error_code, a.error_message, f"{prefix} {partitions} partitions") for a in grown.results
+            ]
     report(Output(as_json=as_json), results, {ErrorCode.NONE})
 
 
 @app.command()
 def delete(
     names: Names,
+    *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
@@ -302,7 +309,9 @@ def report(
     for name, code, message, outcome in results:
         error = KafkaError(error_code(code), message or None)
         good = error.code in fine
-        rows.append({"name": name, "error": None if good else error.code.name, "message": None if good else error.message})
+        rows.append(
+            {"name": name, "error": None if good else error.code.name, "message": None if good else error.message}
+        )
         if not good:
             refused.append(refusal(f"{what} {name}", error))
         elif not out.as_json:

@@ -29,7 +29,7 @@ class UsageError(CliError):
         super().__init__(message, EXIT_USAGE)
 
 
-class Unreachable(CliError):  # noqa: N818 - reads as what it is: the broker is unreachable
+class Unreachable(CliError):
     """A broker could not be connected to, or the connection broke."""
 
     def __init__(self, message: str) -> None:

@@ -1,0 +1,135 @@
+"""The small files beside a log: indexes, producer snapshots, checkpoints, properties. Each becomes rows of a table."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import crc32c
+
+from pykbroker.cli.dump_log import mapped
+from pykbroker.cli.trouble import CliError
+
+Rows = list[dict[str, Any]]
+
+_OFFSET_ENTRY = struct.Struct(">ii")
+_TIME_ENTRY = struct.Struct(">qi")
+_TXN_ENTRY = struct.Struct(">hqqqq")
+_SNAPSHOT_HEAD = struct.Struct(">hIi")
+_SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
+_SNAPSHOT_CRC_FROM = 6
+_SNAPSHOT_FIELDS = (
+    "producer_id",
+    "producer_epoch",
+    "last_sequence",
+    "last_offset",
+    "offset_delta",
+    "timestamp",
+    "coordinator_epoch",
+    "current_txn_first_offset",
+)
+
+
+def base_offset_of(path: Path) -> int:
+    """The offset in a segment file's name. Raises CliError for a name without one."""
+    digits = path.name.split(".")[0].split("-")[0]
+    if not digits.isdecimal():
+        raise CliError(f"{path}: the name of a segment's file begins with its base offset in digits.")
+    return int(digits)
+
+
+def offset_index(path: Path) -> Rows:
+    """``.index``: the batch that holds an offset begins at this position in the log."""
+    base = base_offset_of(path)
+    return [{"offset": base + relative, "position": position} for relative, position in _entries(path, _OFFSET_ENTRY)]
+
+
+def time_index(path: Path) -> Rows:
+    """``.timeindex``: no record up to this offset is later than this timestamp."""
+    base = base_offset_of(path)
+    return [{"timestamp": timestamp, "offset": base + relative} for timestamp, relative in _entries(path, _TIME_ENTRY)]
+
+
+def transaction_index(path: Path) -> Rows:
+    """``.txnindex``: aborted transactions."""
+    names = ("version", "producer_id", "first_offset", "last_offset", "last_stable_offset")
+    return [dict(zip(names, entry, strict=True)) for entry in _entries(path, _TXN_ENTRY)]
+
+
+def producer_snapshot(path: Path) -> Rows:
+    """``.snapshot``: what is remembered of each idempotent producer. Raises CliError when it is damaged."""
+    data = path.read_bytes()
+    if len(data) < _SNAPSHOT_HEAD.size:
+        raise CliError(f"{path}: {len(data)} bytes are too few for a producer snapshot.")
+    version, crc, count = _SNAPSHOT_HEAD.unpack_from(data)
+    if version != 1:
+        raise CliError(f"{path}: a producer snapshot of version {version}; only version 1 is known.")
+    if crc32c.crc32c(data[_SNAPSHOT_CRC_FROM:]) != crc:
+        raise CliError(f"{path}: the CRC of the producer snapshot is wrong.")
+    if len(data) != _SNAPSHOT_HEAD.size + count * _SNAPSHOT_ENTRY.size:
+        raise CliError(f"{path}: {count} producers do not fit {len(data)} bytes.")
+    entries = _SNAPSHOT_ENTRY.iter_unpack(data[_SNAPSHOT_HEAD.size :])
+    return [dict(zip(_SNAPSHOT_FIELDS, entry, strict=True)) for entry in entries]
+
+
+def checkpoint(path: Path) -> Rows:
+    """A checkpoint file: its version, its number of lines, then lines of an offset or epoch each."""
+    lines = path.read_text().splitlines()
+    if not lines:  # Kafka makes some empty, and fills them when there is something to say
+        return []
+    names = ("epoch", "start_offset") if path.name == "leader-epoch-checkpoint" else ("topic", "partition", "offset")
+    try:
+        version, count = int(lines[0]), int(lines[1])
+        rows = [dict(zip(names, line.split(), strict=True)) for line in lines[2:]]
+        whole = [{k: v if k == "topic" else int(v) for k, v in row.items()} for row in rows]
+    except (ValueError, IndexError) as error:
+        raise CliError(f"{path}: this is not a checkpoint file ({error}).") from error
+    if version != 0 or count != len(whole):
+        raise CliError(f"{path}: version {version} with {len(whole)} lines where {count} are promised.")
+    return whole
+
+
+def properties(path: Path) -> Rows:
+    """``meta.properties`` and ``partition.metadata``: names and values."""
+    rows = []
+    for line in path.read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            separator = min((at for at in (line.find("="), line.find(":")) if at >= 0), default=len(line))
+            rows.append({"name": line[:separator].strip(), "value": line[separator + 1 :].strip()})
+    return rows
+
+
+def json_object(path: Path) -> Rows:
+    """``quorum-state`` and the clean shutdown marker: a JSON object's names and values."""
+    try:
+        found = json.loads(path.read_text() or "{}")
+        return [{"name": name, "value": json.dumps(value)} for name, value in found.items()]
+    except (ValueError, AttributeError) as error:
+        raise CliError(f"{path}: this is not a JSON object ({error}).") from error
+
+
+TABLES: dict[str, Callable[[Path], Rows]] = {
+    ".index": offset_index,
+    ".timeindex": time_index,
+    ".txnindex": transaction_index,
+    ".snapshot": producer_snapshot,
+    "-checkpoint": checkpoint,
+    "meta.properties": properties,
+    "partition.metadata": properties,
+    "quorum-state": json_object,
+    ".kafka_cleanshutdown": json_object,
+}
+"""Readers by how a file's name ends."""
+
+
+def _entries(path: Path, layout: struct.Struct) -> list[tuple[int, ...]]:
+    """Fixed-size entries; Kafka makes an index file large at first, so that zeros fill its end."""
+    with mapped(path) as data:
+        whole = bytes(data[: len(data) - len(data) % layout.size])
+    entries = list(layout.iter_unpack(whole))
+    while entries and not any(entries[-1]):
+        entries.pop()
+    return entries

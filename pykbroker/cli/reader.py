@@ -1,0 +1,155 @@
+"""The loops of ``consume``: partitions for oneself, or shared with the other members of a group."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Mapping
+
+from pykbroker.cli.client import Client
+from pykbroker.cli.fetcher import Fetched, Fetcher
+from pykbroker.cli.membership import Membership
+from pykbroker.cli.offsets import Partition, committed_offsets
+from pykbroker.cli.output import Output
+from pykbroker.cli.record_format import Formatter
+from pykbroker.cli.start import Start, end_offsets
+from wire.errors import ErrorCode, KafkaError
+from wire.records import Record
+
+_POLL_S = 0.5
+_COMMIT_INTERVAL_S = 5.0
+
+Stop = Mapping[Partition, int] | None
+"""For each partition the offset to end at, or None to go on for ever."""
+
+
+class Printer:
+    """Prints up to ``limit`` records (None: any number) and remembers where it is in each partition."""
+
+    def __init__(self, formatter: Formatter, limit: int | None) -> None:
+        self.positions: dict[Partition, int] = {}
+        self._formatter = formatter
+        self._left = limit
+
+    @property
+    def full(self) -> bool:
+        return self._left == 0
+
+    def print(self, fetched: Fetched, stop: Stop = None) -> None:
+        """Print what may still be printed of ``fetched``."""
+        end = stop.get(fetched.partition) if stop else None
+        for record in fetched.records:
+            if end is not None and record.offset >= end:
+                break
+            if self._left is not None:
+                if self._left == 0:
+                    return
+                self._left -= 1
+            self._write(fetched.partition, record)
+            self.positions[fetched.partition] = record.offset + 1
+        else:
+            self.positions[fetched.partition] = fetched.next_offset
+
+    def _write(self, partition: Partition, record: Record) -> None:
+        sys.stdout.buffer.write(self._formatter(partition, record))
+
+    def flush(self) -> None:
+        """Show what was printed."""
+        sys.stdout.buffer.flush()
+
+
+class Reader:
+    """Reads from a cluster and prints until told to stop. ``committed_only`` leaves out what was not committed."""
+
+    def __init__(self, client: Client, out: Output, printer: Printer, *, committed_only: bool) -> None:
+        self._client = client
+        self._out = out
+        self._printer = printer
+        self._committed_only = committed_only
+        self._fetcher = Fetcher(client, committed_only=committed_only)
+
+    def read(self, partitions: list[Partition], start: Start, *, exit_at_end: bool) -> None:
+        """Print from ``start`` on. Raises KafkaError."""
+        ends = end_offsets(self._client, partitions, committed_only=self._committed_only)
+        self._fetcher.assign(start.positions(self._client, partitions))
+        if start.last is not None:
+            self._print_last(start.last, ends)
+        while not self._printer.full and not (exit_at_end and self._reached(ends)):
+            self._print_some(ends if exit_at_end else None)
+
+    def read_as_member(self, membership: Membership, group: str, start: Start, *, exit_at_end: bool) -> None:
+        """Print the partitions that the group gives us, from where it is; commit what was printed. Raises KafkaError."""
+        clock = self._client.clock
+        try:
+            ends = self._take_over(membership, group, start)
+            commit_due = clock.monotonic() + _COMMIT_INTERVAL_S
+            while not self._printer.full and not (exit_at_end and self._reached(ends)):
+                if not membership.still_in():
+                    self._commit(membership)
+                    ends = self._take_over(membership, group, start)
+                self._print_some(ends if exit_at_end else None)
+                if clock.monotonic() >= commit_due:
+                    self._commit(membership)
+                    commit_due = clock.monotonic() + _COMMIT_INTERVAL_S
+        finally:
+            self._printer.flush()
+            self._commit(membership)
+            membership.leave()
+
+    def close(self) -> None:
+        self._fetcher.close()
+
+    def _print_some(self, stop: Stop) -> None:
+        for fetched in self._poll():
+            self._printer.print(fetched, stop)
+        self._printer.flush()
+
+    def _poll(self) -> list[Fetched]:
+        found = self._fetcher.poll(_POLL_S)
+        for partition in self._fetcher.skipped:
+            position = self._fetcher.positions[partition]
+            self._out.remark(f"{partition} has not the records wanted any more; going on at offset {position}.")
+        self._fetcher.skipped.clear()
+        return found
+
+    def _print_last(self, count: int, ends: Mapping[Partition, int]) -> None:
+        """The last ``count`` records of all partitions together, in order of their timestamps."""
+        kept: dict[Partition, deque[Record]] = {partition: deque(maxlen=count) for partition in ends}
+        while not self._reached(ends):
+            for fetched in self._poll():
+                kept[fetched.partition].extend(r for r in fetched.records if r.offset < ends[fetched.partition])
+        records = sorted(
+            ((partition, record) for partition, some in kept.items() for record in some),
+            key=lambda item: (item[1].timestamp, item[0], item[1].offset),
+        )
+        for partition, record in records[-count:]:
+            self._printer.print(Fetched(partition, [record], record.offset + 1))
+        self._printer.flush()
+        self._fetcher.assign(ends)
+
+    def _reached(self, ends: Mapping[Partition, int]) -> bool:
+        return all(self._fetcher.positions[partition] >= end for partition, end in ends.items())
+
+    def _take_over(self, membership: Membership, group: str, start: Start) -> dict[Partition, int]:
+        """Join, and read on where the group is, or at ``start`` where it is nowhere yet; returns the ends."""
+        partitions = membership.join()
+        known = committed_offsets(self._client, group)
+        positions = {p: known[p] for p in partitions if p in known}
+        positions |= start.positions(self._client, [p for p in partitions if p not in known])
+        self._printer.positions.clear()
+        self._fetcher.assign(positions)
+        return end_offsets(self._client, partitions, committed_only=self._committed_only)
+
+    def _commit(self, membership: Membership) -> None:
+        try:
+            membership.commit(self._printer.positions)
+        except KafkaError as error:
+            if error.code not in (
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                ErrorCode.ILLEGAL_GENERATION,
+                ErrorCode.REBALANCE_IN_PROGRESS,
+            ):
+                raise
+            self._out.remark("The group moved on without us before what was printed could be committed.")
+        else:
+            self._printer.positions.clear()

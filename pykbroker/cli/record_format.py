@@ -1,0 +1,96 @@
+"""How ``consume`` prints a record: plain columns, a format of the user's, or JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from pykbroker.cli.json_records import record_as_json
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.times import format_ms
+from pykbroker.cli.trouble import UsageError
+from wire.records import Record
+
+NULL = b"null"
+_DIM, _CYAN, _RESET = b"\x1b[2m", b"\x1b[36m", b"\x1b[0m"
+_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "e": "\x1b"}
+_TOKENS = re.compile(r"%(.)|\\(.)|([^%\\]+)|(.)", re.DOTALL)
+
+Formatter = Callable[[Partition, Record], bytes]
+"""Makes the bytes to print for a record."""
+
+_FIELDS: dict[str, Formatter] = {
+    "t": lambda partition, _: partition.topic.encode(),
+    "p": lambda partition, _: b"%d" % partition.number,
+    "o": lambda _, record: b"%d" % record.offset,
+    "T": lambda _, record: b"%d" % record.timestamp,
+    "D": lambda _, record: format_ms(record.timestamp).encode(),
+    "k": lambda _, record: _or_null(record.key),
+    "K": lambda _, record: b"%d" % (-1 if record.key is None else len(record.key)),
+    "v": lambda _, record: _or_null(record.value),
+    "V": lambda _, record: b"%d" % (-1 if record.value is None else len(record.value)),
+    "h": lambda _, record: _headers(record),
+}
+FIELDS_HELP = "%t topic, %p partition, %o offset, %T timestamp, %D date, %k key, %v value, %h headers, %K %V sizes"
+
+
+def json_formatter(partition: Partition, record: Record) -> bytes:
+    """One JSON object on a line, as ``produce --json`` reads."""
+    return json.dumps(record_as_json(*partition, record), ensure_ascii=False).encode() + b"\n"
+
+
+def custom_formatter(template: str) -> Formatter:
+    r"""A formatter for a template such as ``%k: %v\n``. Raises UsageError for a field that does not exist."""
+    parts: list[Formatter] = []
+    for field, escape, text, stray in _TOKENS.findall(template):
+        if field == "%":
+            parts.append(_constant(b"%"))
+        elif field:
+            if field not in _FIELDS:
+                raise UsageError(f"%{field} is no field of a format; there are {FIELDS_HELP}.")
+            parts.append(_FIELDS[field])
+        else:
+            parts.append(_constant((_ESCAPES.get(escape, "\\" + escape) if escape else text or stray).encode()))
+    return lambda partition, record: b"".join(part(partition, record) for part in parts)
+
+
+def column_formatter(columns: str, *, terminal: bool) -> Formatter:
+    """Fields (letters as in formats) with tabs between them, the value last and a line end.
+
+    On a terminal, what is not key or value is dim, and control characters are shown instead of obeyed.
+    """
+    fields = [(letter, _FIELDS[letter]) for letter in columns]
+
+    def plain(partition: Partition, record: Record) -> bytes:
+        return b"\t".join(field(partition, record) for _, field in fields) + b"\n"
+
+    def coloured(partition: Partition, record: Record) -> bytes:
+        pieces = []
+        for letter, field in fields:
+            text = field(partition, record)
+            if letter in "kvh":
+                text = _harmless(text)
+            style = b"" if letter == "v" else _CYAN if letter == "k" else _DIM
+            pieces.append(style + text + _RESET if style else text)
+        return b"\t".join(pieces) + b"\n"
+
+    return coloured if terminal else plain
+
+
+def _harmless(data: bytes) -> bytes:
+    text = data.decode("utf-8", "backslashreplace").encode()
+    return _CONTROL.sub(lambda found: b"\\x%02x" % found[0][0], text)
+
+
+def _constant(data: bytes) -> Formatter:
+    return lambda _partition, _record: data
+
+
+def _or_null(data: bytes | None) -> bytes:
+    return NULL if data is None else data
+
+
+def _headers(record: Record) -> bytes:
+    return b",".join(key.encode("utf-8", "surrogateescape") + b"=" + _or_null(value) for key, value in record.headers)
