@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.metadata.answers import question
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA, is_internal, is_valid_topic_name
 from pykbroker.metadata.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
@@ -34,9 +35,27 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
-    version = ctx.api_version
+    answers = broker.cluster.metadata.answers
+    asked = question(request, ctx.api_version, ctx.listener)
+    if asked is None:
+        return _answer(broker, ctx, request)
+    return answers.find(asked) or answers.keep(asked, _answer(broker, ctx, request))
+
+
+def failed(request: MetadataRequest, version: int, error: KafkaError) -> MetadataResponse:
+    """The request as a whole is refused: every topic carries the error, and from v13 the answer itself."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(error_code=error.code, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in request.topics or ()
+        ],
+        error_code=error.code if version >= 13 else ErrorCode.NONE,
+    )
+
+
+def _answer(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
     image = broker.cluster.metadata.image
-    if request.topics is None or (version == 0 and not request.topics):
+    if request.topics is None or (ctx.api_version == 0 and not request.topics):
         topics = [_topic(image, topic, ctx) for topic in image.topics.values()]
     else:
         topics = _asked_for(broker, ctx, request)
@@ -52,17 +71,6 @@ def handle(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> Met
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
-    )
-
-
-def failed(request: MetadataRequest, version: int, error: KafkaError) -> MetadataResponse:
-    """The request as a whole is refused: every topic carries the error, and from v13 the answer itself."""
-    return MetadataResponse(
-        topics=[
-            MetadataResponseTopic(error_code=error.code, name=topic.name or "", topic_id=topic.topic_id)
-            for topic in request.topics or ()
-        ],
-        error_code=error.code if version >= 13 else ErrorCode.NONE,
     )
 
 

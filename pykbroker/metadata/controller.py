@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.features import SUPPORTED_RANGES
 from pykbroker.metadata.ids import random_id
@@ -84,6 +85,8 @@ class Controller:
         check_topic_configs: ConfigCheck,
     ) -> None:
         self.image = image
+        #: Metadata answers given since the last change.
+        self.answers = Answers()
         self._log = log
         self._rng = rng
         self._config = config
@@ -252,6 +255,7 @@ class Controller:
         if not records:
             return
         base_offset = self._log.append(records)
+        self.answers.forget()
         delta = MetadataDelta()
         for record in records:
             replay(self.image, record, delta)

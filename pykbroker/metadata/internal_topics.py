@@ -60,6 +60,7 @@ def _share_group_state(config: Settings) -> NewTopic:
         configs={
             "cleanup.policy": "delete",
             "compression.type": "producer",
+            "min.insync.replicas": str(config["share.coordinator.state.topic.min.isr"]),
             "retention.ms": "-1",
             "segment.bytes": str(config["share.coordinator.state.topic.segment.bytes"]),
         },

@@ -1,0 +1,79 @@
+"""Metadata answers that are encoded once for many clients.
+
+A Metadata answer over a few hundred partitions costs as much as hundreds of produce requests, and a crowd of clients
+asks for the same one. While the image stands still, the same question gets the same bytes.
+"""
+
+from __future__ import annotations
+
+from wire.messages.metadata import MetadataRequest, MetadataResponse
+
+#: Version, listener, names asked for (None: all), and which authorized operations.
+Question = tuple[int, str, tuple[str, ...] | None, bool, bool]
+
+#: Different questions kept at a time: a fleet of clients of one kind asks one or two.
+MAX_QUESTIONS = 8
+
+
+def question(request: MetadataRequest, version: int, listener: str) -> Question | None:
+    """What is asked, as a key; None for a request by topic ids, which few send."""
+    names: tuple[str, ...] | None = None
+    if request.topics is not None and (request.topics or version > 0):
+        names = tuple([topic.name or "" for topic in request.topics])
+        if "" in names:
+            return None
+    return (
+        version,
+        listener,
+        names,
+        request.include_cluster_authorized_operations,
+        request.include_topic_authorized_operations,
+    )
+
+
+class EncodedOnce(MetadataResponse):
+    """An answer in one version that remembers its bytes, and shares them with its copies."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, answer: MetadataResponse, shared: bytearray | None = None) -> None:
+        super().__init__(*(getattr(answer, name) for name in MetadataResponse.__slots__))
+        self._bytes = bytearray() if shared is None else shared
+
+    def again(self) -> EncodedOnce:
+        """The same answer for another client; what is set on the one (a throttle time) is not on the other."""
+        return EncodedOnce(self, self._bytes)
+
+    def encode(self, out: bytearray, version: int) -> None:
+        """As MetadataResponse.encode, always in the same version."""
+        if self.throttle_time_ms:
+            super().encode(out, version)
+            return
+        if not self._bytes:
+            super().encode(self._bytes, version)
+        out += self._bytes
+
+
+class Answers:
+    """Answers by question, for as long as nothing changes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Question, EncodedOnce] = {}
+
+    def find(self, asked: Question) -> EncodedOnce | None:
+        """The answer given before to this question."""
+        kept = self._kept.get(asked)
+        return None if kept is None else kept.again()
+
+    def keep(self, asked: Question, answer: MetadataResponse) -> MetadataResponse:
+        """Remember an answer without errors; returns what to send."""
+        if any(topic.error_code for topic in answer.topics):
+            return answer
+        if len(self._kept) >= MAX_QUESTIONS:
+            self._kept.clear()
+        kept = self._kept[asked] = EncodedOnce(answer)
+        return kept.again()
+
+    def forget(self) -> None:
+        """The image changed."""
+        self._kept.clear()
