@@ -1,4 +1,4 @@
-# ruff: noqa: PTH103, PTH105, PTH108, PTH110, PTH116, PTH120, PTH123, PTH208 - names are strings: pathlib doubles the cost
+# ruff: noqa: PTH102, PTH105, PTH108, PTH110, PTH112, PTH116, PTH120, PTH123, PTH208 - names are strings: pathlib doubles the cost
 """Files, as an object that is handed in. The only place of the broker that touches a file system.
 
 Positional reads and writes only: nothing depends on a file's cursor, so a read in a worker thread and an append in the
@@ -80,8 +80,10 @@ class Disk(Protocol):
         """Make an empty file; an existing one is emptied."""
         ...
 
-    def make_directory(self, path: str) -> None:
-        """Make a directory and its parents; an existing one is left as it is."""
+    def make_directory(self, path: str, *, sync: bool = False) -> None:
+        """Make a directory and its parents; an existing one is left as it is. With ``sync`` their names are on the
+        disk afterwards.
+        """
         ...
 
     def read(self, path: str) -> bytes:
@@ -280,8 +282,14 @@ class RealDisk:
     def create(self, path: str) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))
 
-    def make_directory(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+    def make_directory(self, path: str, *, sync: bool = False) -> None:
+        if os.path.isdir(path):
+            return
+        parent = os.path.dirname(path)
+        self.make_directory(parent, sync=sync)
+        os.mkdir(path)
+        if sync:
+            self.sync_directory(parent)
 
     def read(self, path: str) -> bytes:
         with open(path, "rb") as file:

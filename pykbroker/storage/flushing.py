@@ -10,7 +10,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, encode_epochs
-from pykbroker.storage.disk import File, replace_file
+from pykbroker.storage.disk import replace_file
 
 if TYPE_CHECKING:
     from pykbroker.storage.log import Log
@@ -19,17 +19,13 @@ if TYPE_CHECKING:
 class FlushPlan:
     """One flush of a log up to ``end_offset``: ``run`` then ``finish``."""
 
-    __slots__ = ("_epochs", "_files", "_log", "_names", "end_offset")
+    __slots__ = ("_epochs", "_file", "_log", "_paths", "end_offset")
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self.end_offset = log.log_end_offset
-        self._files: list[File] = []
-        segments = log.segments
-        for segment in segments[log.segment_number(log.recovery_point) : -1]:
-            self._files += segment.files()
-        self._files.append(segments[-1].log)
-        self._names, log.unsynced = log.unsynced, []
+        self._file = log.active.log
+        self._paths, log.unsynced = log.unsynced, []
         changed, log.epochs.changed = log.epochs.changed, False
         self._epochs = log.epochs.entries() if changed else None
 
@@ -40,16 +36,17 @@ class FlushPlan:
         log = self._log
         disk = log.home.disk
         try:
-            for file in self._files:
+            self._file.sync()
+            for path in self._paths:
                 # Deleted meanwhile by retention: then nobody needs it on the disk.
                 with contextlib.suppress(FileNotFoundError):
-                    file.sync()
-            for path in self._names:
-                with contextlib.suppress(FileNotFoundError):
-                    disk.open(path).sync()
+                    if path == log.path:
+                        disk.sync_directory(log.home.path)
+                    else:
+                        disk.open(path).sync()
             if self._epochs is not None:
                 replace_file(disk, f"{log.path}/{LEADER_EPOCHS}", encode_epochs(self._epochs))
-            elif self._names or len(self._files) > 1:
+            elif self._paths:
                 disk.sync_directory(log.path)
         except OSError as error:
             raise log.home.failed(error, f"flushing {log.name}") from error

@@ -76,21 +76,26 @@ class SparseIndex:
         return self._entry.unpack(data)
 
     def append(self, first: int, second: int) -> None:
-        """Add an entry; it reaches the file with a later group, or by ``write_tail``. Raises OSError then."""
+        """Add an entry, in memory; it reaches the file by ``make_room`` or ``write_tail``."""
         self.last = (first, second)
         self._tail.append(self.last)
+
+    def make_room(self) -> None:
+        """Write the entries in memory once there are many. Raises OSError; nothing is lost by that."""
         if len(self._tail) >= _TAIL_ENTRIES:
             self.write_tail()
 
-    def write_tail(self) -> None:
-        """Write what is in memory only."""
-        if self._tail:
-            pack = self._entry.pack
-            data = b"".join([pack(*entry) for entry in self._tail])
-            self.file.pwrite(data, self._written * self._entry.size)
-            # One assignment each, file first: a look-up in between finds the entries twice, never not at all.
-            self._written += len(self._tail)
-            self._tail = []
+    def write_tail(self) -> bool:
+        """Write what is in memory only; whether there was anything."""
+        if not self._tail:
+            return False
+        pack = self._entry.pack
+        data = b"".join([pack(*entry) for entry in self._tail])
+        self.file.pwrite(data, self._written * self._entry.size)
+        # One assignment each, file first: a look-up in between finds the entries twice, never not at all.
+        self._written += len(self._tail)
+        self._tail = []
+        return True
 
     def floor(self, column: int, value: int, read: Reader = read_blocking) -> tuple[int, int] | None:
         """The last entry whose ``column`` is at most ``value``, or None. ``read`` may raise WouldBlockError."""

@@ -82,7 +82,8 @@ class Log:
         self.producers = Producers()
         #: Offsets of the .snapshot files, rising.
         self.snapshots: list[int] = []
-        #: Small files written since the last flush, which syncs them.
+        #: What the next flush syncs beside the active segment's batches: segments closed since, snapshots, new files;
+        #: the directory itself while it is new.
         self.unsynced: list[str] = []
 
     # -- state --------------------------------------------------------------------------------------------------------

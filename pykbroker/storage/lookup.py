@@ -72,19 +72,41 @@ def _first_record(header: BatchHeader, data: Buffer, timestamp: int, start: int)
 
 
 def offset_of_max_timestamp(log: Log) -> TimestampOffset | None:
-    """The first of the segments that have the largest timestamp, its first batch that has it, its first record."""
+    """The first record with the largest timestamp of all."""
     log.home.check()
     try:
-        best = max(log.segments, key=lambda segment: segment.largest_timestamp()[0])
-        largest, batch_end = best.largest_timestamp()
-        if largest == NO_TIMESTAMP:
-            return None
-        position = best.find(batch_end, best.size)
-        for _, header, data in best.batches(max(position, 0)):
-            if header.max_timestamp == largest:
-                if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
-                    return TimestampOffset(header.last_offset, largest, header.partition_leader_epoch)
-                return _first_record(header, data, largest, 0)
+        found = _max_of(log.segments)
+        if found is not None and found.offset < log.log_start_offset:
+            # DeleteRecords cut the first segment in its middle: what is left of it must be looked at one by one.
+            rest = (_max_of_cut(log.segments[0], log.log_start_offset), _max_of(log.segments[1:]))
+            found = max(filter(None, rest), key=lambda one: one.timestamp, default=None)
     except OSError as error:
         raise log.home.failed(error, f"searching {log.name} by timestamp") from error
+    return found
+
+
+def _max_of(segments: list[Segment]) -> TimestampOffset | None:
+    """By what the segments know of themselves: the first that has the largest timestamp, its first batch that has it."""
+    best = max(segments, key=lambda segment: segment.largest_timestamp()[0], default=None)
+    if best is None:
+        return None
+    largest, batch_end = best.largest_timestamp()
+    if largest == NO_TIMESTAMP:
+        return None
+    for _, header, data in best.batches(max(best.find(batch_end, best.size), 0)):
+        if header.max_timestamp == largest:
+            if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+                return TimestampOffset(header.last_offset, largest, header.partition_leader_epoch)
+            return _first_record(header, data, largest, 0)
     return None
+
+
+def _max_of_cut(segment: Segment, start: int) -> TimestampOffset | None:
+    """The first record with the largest timestamp from offset ``start`` on."""
+    best: TimestampOffset | None = None
+    for _, header, data in segment.batches():
+        if header.last_offset >= start and (best is None or header.max_timestamp > best.timestamp):
+            for record in decode_records(data, header=header):
+                if record.offset >= start and record.timestamp > (best.timestamp if best else NO_TIMESTAMP):
+                    best = TimestampOffset(record.offset, record.timestamp, header.partition_leader_epoch)
+    return best

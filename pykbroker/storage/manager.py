@@ -1,7 +1,7 @@
 """All logs of one data directory: opening, deleting, checkpoints, the rounds of housekeeping, clean stop.
 
 The directory is Kafka's: a subdirectory ``<topic>-<partition>`` per log, checkpoints and meta.properties beside them.
-Logs are opened when they are first asked for. After a kill, ``load`` recovers all of them before anything is served.
+Logs are opened when they are first asked for, and recovered then if the last stop was not a clean one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from pykbroker.storage.retention import apply_retention
 logger = logging.getLogger(__name__)
 
 METADATA_LOG = "__cluster_metadata"
-_ZERO_ID = bytes(16)
 
 
 class LogManager:
@@ -42,7 +41,7 @@ class LogManager:
         random: Random,
         producer_expiration_ms: int = 24 * 3600 * 1000,
     ) -> None:
-        self.home = LogDirectory(str(directory), disk, clock, random)
+        self.home = LogDirectory(str(directory.absolute()), disk, clock, random)
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.producer_expiration_ms = producer_expiration_ms
@@ -80,12 +79,15 @@ class LogManager:
     # -- starting and stopping ----------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read or write meta.properties, read the checkpoints, recover all logs if the last stop was not clean.
+        """Read or write meta.properties, read the checkpoints.
+
+        Where the last stop was not a clean one (``clean`` is False then), each log is recovered when it is opened, with
+        its own settings; whoever does not want to wait for that later opens all of them before serving.
 
         Raises OSError where the directory cannot be used, ValueError where it belongs to another node or cluster.
         """
         disk, path = self.home.disk, self.home.path
-        disk.make_directory(path)
+        disk.make_directory(path, sync=True)
         names = set(disk.list(path))
         self._load_meta_properties(checkpoints.META_PROPERTIES in names)
         self._recovery_points = self._read(checkpoints.RECOVERY_POINTS)
@@ -96,8 +98,6 @@ class LogManager:
             disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
             disk.sync_directory(path)
         self._remove_left_overs(names)
-        if not self.clean:
-            self._recover_all(names)
 
     def _load_meta_properties(self, exists: bool) -> None:
         disk, path = self.home.disk, f"{self.home.path}/{checkpoints.META_PROPERTIES}"
@@ -135,17 +135,6 @@ class LogManager:
             if name.endswith("-delete"):
                 self.home.disk.remove_tree(f"{self.home.path}/{name}")
 
-    def _recover_all(self, names: set[str]) -> None:
-        """Open every log and close its files again; its state is kept for ``open``."""
-        started = self.home.clock.monotonic()
-        for name in sorted(names):
-            found = _topic_partition(name)
-            if found is not None and self.home.disk.exists(f"{self.home.path}/{name}/{checkpoints.PARTITION_METADATA}"):
-                self.logs[found] = self._load_log(found, _ZERO_ID, LogConfig(), clean=False)
-        if self.logs:
-            seconds = self.home.clock.monotonic() - started
-            logger.info("Recovered %d logs after an unclean stop in %.1f s", len(self.logs), seconds)
-
     def shutdown(self) -> None:
         """Flush and close every log, write the checkpoints, and last the marker of a clean stop."""
         for log in self.logs.values():
@@ -167,18 +156,16 @@ class LogManager:
         self.home.check()
         key = (topic, partition)
         log = self.logs.get(key)
-        if log is not None and log.topic_id in (topic_id, _ZERO_ID):
-            log.topic_id = topic_id
+        if log is not None and log.topic_id == topic_id:
             log.update_config(config)
             return log
         try:
             if log is not None:
                 self.delete(log)
-            name = f"{topic}-{partition}"
-            path = f"{self.home.path}/{name}"
+            path = f"{self.home.path}/{topic}-{partition}"
             if self.home.disk.exists(path) and not self._belongs(path, topic_id):
                 self._put_aside(path, config.file_delete_delay_ms)
-            log = self._load_log(key, topic_id, config, clean=self.clean)
+            log = self._load_log(key, topic_id, config)
         except OSError as error:
             raise self.home.failed(error, f"opening {topic}-{partition}") from error
         self.logs[key] = log
@@ -194,30 +181,21 @@ class LogManager:
             return True
         return found == topic_id
 
-    def _load_log(self, key: TopicPartition, topic_id: bytes, config: LogConfig, *, clean: bool) -> Log:
+    def _load_log(self, key: TopicPartition, topic_id: bytes, config: LogConfig) -> Log:
         disk = self.home.disk
         log = Log(self.home, key[0], key[1], topic_id=topic_id, config=config)
-        metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
         disk.make_directory(log.path)
-        if topic_id == _ZERO_ID:
-            log.topic_id = self._stored_topic_id(metadata)
-        elif not disk.exists(metadata):
+        metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
+        if not disk.exists(metadata):
             disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
         recovery.load(
             log,
-            clean=clean,
+            clean=self.clean,
             recovery_point=self._recovery_points.get(key, 0),
             log_start_offset=self._log_starts.get(key, 0),
         )
         log.flushed_ms = self.home.clock.now_ms()
         return log
-
-    def _stored_topic_id(self, path: str) -> bytes:
-        try:
-            return checkpoints.decode_partition_metadata(self.home.disk.read(path))
-        except CorruptCheckpointError:
-            self.home.disk.remove(path)
-            return _ZERO_ID
 
     def delete(self, log: Log) -> None:
         """Take a log out of use at once; its files are removed after file.delete.delay.ms."""
@@ -250,7 +228,8 @@ class LogManager:
         """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
         due: list[Log] = []
         for log in self.logs.values():
-            if log.unflushed and (log.unsynced or now_ms - log.flushed_ms >= log.config.flush_ms):
+            rolled = log.active.base_offset > log.recovery_point
+            if rolled or (log.unflushed and now_ms - log.flushed_ms >= log.config.flush_ms):
                 log.flushed_ms = now_ms
                 due.append(log)
         return due
@@ -270,7 +249,8 @@ class LogManager:
             if log.topic != METADATA_LOG:
                 self._recovery_points[key] = log.recovery_point
                 self._high_watermarks[key] = log.log_end_offset
-                if log.log_start_offset > log.segments[0].base_offset:
+                if log.log_start_offset > 0:
+                    # Kafka leaves out starts at a segment's beginning; a power loss can bring a removed segment back.
                     self._log_starts[key] = log.log_start_offset
                 else:
                     self._log_starts.pop(key, None)
@@ -290,12 +270,6 @@ class LogManager:
                         self._written[name] = offsets
             except OSError as error:
                 raise self.home.failed(error, "writing checkpoints") from error
-
-
-def _topic_partition(name: str) -> TopicPartition | None:
-    """Topic and partition in a directory's name; None for one that is no log's."""
-    topic, dash, partition = name.rpartition("-")
-    return (topic, int(partition)) if dash and topic and partition.isdigit() else None
 
 
 def _random_uuid_text(random: Random) -> str:

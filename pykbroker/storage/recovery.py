@@ -14,7 +14,14 @@ from pykbroker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpointError,
 from pykbroker.storage.directory import SEGMENT_SUFFIXES
 from pykbroker.storage.epochs import LeaderEpochs
 from pykbroker.storage.segment import Segment
-from pykbroker.storage.trimming import discard, load_snapshot, restore_producers, snapshot_path
+from pykbroker.storage.trimming import (
+    count_before,
+    discard,
+    drop_segments,
+    load_snapshot,
+    restore_producers,
+    snapshot_path,
+)
 
 if TYPE_CHECKING:
     from pykbroker.storage.log import Log
@@ -34,6 +41,8 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int) -
     _load_epochs(log, names)
     log.log_start_offset = max(log_start_offset, log.segments[0].base_offset)
     log.recovery_point = recovery_point
+    # Segments that retention removed, and a power loss brought back.
+    drop_segments(log, count_before(log, log.log_start_offset))
     if clean:
         clean = _load_end(log)
     if not clean:
@@ -78,6 +87,8 @@ def _load_segments(log: Log, names: set[str]) -> None:
         for base in bases
     ]
     log.segments = segments or [Segment.create(disk, log.path, 0, log.home.clock.now_ms())]
+    if not segments:
+        log.unsynced += [log.path, log.active.log.path]
     log.snapshots = sorted(
         offset for name in names if name.endswith(".snapshot") and (offset := _offset_of(name)) is not None
     )
@@ -111,7 +122,9 @@ def _load_end(log: Log) -> bool:
 
 def _recover(log: Log) -> None:
     """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense."""
-    number = log.segment_number(max(log.recovery_point, log.log_start_offset))
+    # One offset back: where a segment begins at the recovery point, the one before it may have been closed, and its
+    # indexes completed, after the last flush.
+    number = log.segment_number(max(log.recovery_point - 1, log.log_start_offset))
     segments = log.segments
     expected = segments[number].base_offset
     log.log_end_offset = expected
@@ -119,20 +132,31 @@ def _recover(log: Log) -> None:
     _restore_before(log, number)
     for index in range(number, len(segments)):
         segment = segments[index]
+        if segment.base_offset > expected and not log.config.compact:
+            # Only compaction leaves gaps. Otherwise the power went before the end of a segment was on the disk, but
+            # after the next one was.
+            _cut_behind(log, index)
+            break
         size = segment.size
-        expected = max(expected, segment.base_offset)
-        log.log_end_offset, end = _recover_segment(log, segment, expected)
+        log.log_end_offset, end = _recover_segment(log, segment, max(expected, segment.base_offset))
         if end < size:
             logger.warning("%s: cut %d bytes after offset %d", segment.log.path, size - end, log.log_end_offset)
-            log.segments = segments[: index + 1]
-            for lost in segments[index + 1 :]:
-                logger.warning("%s: removed, it lies behind the cut", lost.log.path)
-                discard(log, lost)
+            _cut_behind(log, index + 1)
             break
         expected = log.log_end_offset
-    for segment in log.segments[:-1]:
-        segment.retire()
+    log.unsynced.append(log.path)
+    log.unsynced += [snapshot_path(log, offset) for offset in log.snapshots]
+    for segment in log.segments[number:]:
+        log.unsynced += segment.paths()
     log.producers.end_offset = log.log_end_offset
+
+
+def _cut_behind(log: Log, number: int) -> None:
+    """Remove the segments from ``number`` on: they lie behind records that were lost."""
+    lost, log.segments = log.segments[number:], log.segments[:number]
+    for segment in lost:
+        logger.warning("%s: removed, records before it were lost", segment.log.path)
+        discard(log, segment)
 
 
 def _restore_before(log: Log, number: int) -> None:
@@ -144,7 +168,7 @@ def _restore_before(log: Log, number: int) -> None:
     if start < base:
         for segment in log.segments[log.segment_number(start) : number]:
             for _, header, data in segment.batches():
-                if header.base_offset >= start:
+                if header.last_offset >= start:
                     log.replay_batch(header, data, None)
 
 
@@ -172,6 +196,7 @@ def _begin_at_log_start(log: Log) -> None:
     for segment in log.segments:
         discard(log, segment)
     log.segments = [Segment.create(log.home.disk, log.path, log.log_start_offset, log.home.clock.now_ms())]
+    log.unsynced.append(log.active.log.path)
     log.log_end_offset = log.log_start_offset
     log.epochs.clear()
     log.producers.clear(log.log_start_offset)

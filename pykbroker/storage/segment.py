@@ -15,6 +15,7 @@ from struct import Struct
 
 from pykbroker.storage.aborted import AbortedIndex
 from pykbroker.storage.config import LogConfig
+from pykbroker.storage.directory import SEGMENT_SUFFIXES
 from pykbroker.storage.disk import Disk, File
 from pykbroker.storage.index import OffsetIndex, Reader, TimeIndex, read_blocking
 from wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, batch_crc_ok, read_batch_header
@@ -189,14 +190,17 @@ class Segment:
 
     def append(self, data: Buffer, first_offset: int, last_offset: int, timestamp: int, interval: int) -> None:
         """Write one batch at the end. After an error any part of it may be in the file: ``take_back``."""
+        # What may fail comes first; from the write of the batch on, only memory changes.
+        self.offset_index.make_room()
+        self.time_index.make_room()
+        if self.max_timestamp is None:
+            self.largest_timestamp()
         position = self._size
         self.log.pwrite(data, position)
         size = len(data)
         self._size = position + size
         if position == 0:
             self.first_timestamp = timestamp
-        if self.max_timestamp is None:
-            self.largest_timestamp()
         assert self.max_timestamp is not None
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
@@ -226,12 +230,15 @@ class Segment:
         self.log.truncate(size)
         self._size = size
 
-    def finish(self) -> None:
-        """Complete the indexes: before another segment becomes the active one, and at a clean stop."""
-        if self._offset_index is not None and self._time_index is not None:
-            self._add_time_entry()
-            self._offset_index.write_tail()
-            self._time_index.write_tail()
+    def finish(self) -> bool:
+        """Complete the indexes: before another segment becomes the active one, and at a clean stop. Whether anything
+        was written.
+        """
+        if self._offset_index is None or self._time_index is None:
+            return False
+        self._add_time_entry()
+        by_offset, by_time = self._offset_index.write_tail(), self._time_index.write_tail()
+        return by_offset or by_time
 
     def retire(self) -> None:
         """The segment is no longer the active one: nothing is kept in memory that a file holds."""
@@ -321,6 +328,8 @@ class Segment:
             self._add_index_entries(header.last_offset, position)
             self._bytes_since_index = 0
         self._bytes_since_index += header.size
+        self.offset_index.make_room()
+        self.time_index.make_room()
 
     def rebuild_indexes(self, interval: int = 4096) -> None:
         """Make both indexes anew from the batches."""
@@ -356,12 +365,9 @@ class Segment:
 
     # -- files --------------------------------------------------------------------------------------------------------
 
-    def files(self) -> list[File]:
-        """The files to sync: those that hold something."""
-        found: list[File] = [self.log, self.offset_index.file, self.time_index.file]
-        if self.aborted:
-            found.append(self.aborted.file)
-        return found
+    def paths(self) -> list[str]:
+        """Names of the files that the segment has, perhaps, one by one."""
+        return [self.stem + suffix for suffix in SEGMENT_SUFFIXES]
 
     def rename(self, suffix: str) -> None:
         """Give every file ``suffix``, for instance ``.deleted``; open descriptors stay valid."""

@@ -31,8 +31,9 @@ def roll(log: Log, now_ms: int) -> Segment:
         raise log.home.refused(error, f"rolling {log.name}") from error
     _set_jitter(log, segment)
     active.retire()
+    log.unsynced += active.paths()
     log.segments = [*log.segments, segment]
-    log.unsynced.append(segment.stem + ".log")
+    log.unsynced.append(segment.log.path)
     return segment
 
 
@@ -153,6 +154,7 @@ def _start_over(log: Log, offset: int) -> None:
     for segment in dropped:
         discard(log, segment)
     log.segments = [Segment.create(log.home.disk, log.path, offset, log.home.clock.now_ms())]
+    log.unsynced.append(log.active.log.path)
     log.log_start_offset = offset
 
 
@@ -185,12 +187,10 @@ def close(log: Log) -> None:
         return
     active = log.active
     try:
-        if log.unflushed:
-            active.finish()
-            if log.log_end_offset > max(log.snapshots[-1:], default=log.log_start_offset):
-                write_snapshot(log)
-            for file in active.files():
-                file.sync()
+        if log.log_end_offset > max(log.snapshots[-1:], default=log.log_start_offset):
+            write_snapshot(log)
+        if active.finish() or log.log_end_offset > log.recovery_point:
+            log.unsynced += active.paths()
     except OSError as error:
         raise log.home.failed(error, f"closing {log.name}") from error
     log.flush()

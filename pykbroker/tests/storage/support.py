@@ -1,0 +1,108 @@
+"""What the store's tests share: a manager over a simulated disk, and batches to append."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from pykbroker.clock import ManualClock
+from pykbroker.storage.config import LogConfig
+from pykbroker.storage.log import AppendResult, Log
+from pykbroker.storage.manager import LogManager
+from pykbroker.storage.validate import Origin
+from pykbroker.testing.simdisk import SimulatedDisk
+from wire.compression import Compression
+from wire.control_records import EndTxnMarker, encode_end_txn_batch
+from wire.records import Record, decode_records, encode_batch
+
+TOPIC_ID = bytes(range(16))
+START_MS = 1_700_000_000_000
+
+
+class Store:
+    """A data directory that can be stopped, killed, and opened again."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.disk = SimulatedDisk()
+        self.clock = ManualClock(START_MS)
+        self.random = random.Random(seed)
+        self.manager = self.start()
+
+    def start(self) -> LogManager:
+        self.manager = LogManager(
+            Path("/data"), self.disk, self.clock, node_id=1, cluster_id="4L6g3nShT-eMCtK--X86sw", random=self.random
+        )
+        self.manager.load()
+        return self.manager
+
+    def log(self, config: LogConfig | None = None, topic: str = "t") -> Log:
+        return self.manager.open(topic, TOPIC_ID, 0, config or LogConfig())
+
+    def stop(self) -> None:
+        self.manager.shutdown()
+
+    def lose_power(self) -> None:
+        self.disk.crash(self.random)
+
+
+def batch(
+    values: list[bytes | None],
+    *,
+    keys: list[bytes | None] | None = None,
+    timestamp: int = START_MS,
+    compression: Compression = Compression.NONE,
+    producer: tuple[int, int, int] | None = None,
+    transactional: bool = False,
+) -> bytearray:
+    """One batch as a client sends it; ``producer`` is (id, epoch, first sequence)."""
+    producer_id, epoch, sequence = producer or (-1, -1, -1)
+    keys = keys or [None] * len(values)
+    return bytearray(
+        encode_batch(
+            [
+                Record(timestamp=timestamp + number, key=key, value=value)
+                for number, (key, value) in enumerate(zip(keys, values, strict=True))
+            ],
+            compression=compression,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            transactional=transactional,
+        )
+    )
+
+
+def append(log: Log, data: bytes | bytearray, *, epoch: int = 0, now_ms: int = START_MS) -> AppendResult:
+    """Append as the leader, for a client."""
+    return log.append_as_leader(data, leader_epoch=epoch, now_ms=now_ms)
+
+
+def append_marker(log: Log, producer_id: int, epoch: int, *, commit: bool, coordinator_epoch: int = 0) -> AppendResult:
+    """End a transaction, as its coordinator does."""
+    data = encode_end_txn_batch(
+        EndTxnMarker(commit, coordinator_epoch), producer_id=producer_id, producer_epoch=epoch, timestamp=START_MS
+    )
+    return log.append_as_leader(data, leader_epoch=0, now_ms=START_MS, origin=Origin.COORDINATOR)
+
+
+def contents(log: Log) -> list[tuple[int, bytes | None]]:
+    """(offset, value) of every record but control records, through plans as fetches make them."""
+    found: list[tuple[int, bytes | None]] = []
+    offset = log.log_start_offset
+    while (plan := log.plan_read(offset, 1000)) is not None:
+        data = plan.read()
+        if not data:
+            break
+        position = 0
+        while position < len(data):
+            size = int.from_bytes(data[position + 8 : position + 12], "big") + 12
+            control = data[position + 22] & 0x20
+            records = decode_records(bytes(data[position : position + size]))
+            delta = int.from_bytes(data[position + 23 : position + 27], "big")
+            base = int.from_bytes(data[position : position + 8], "big")
+            if not control:
+                found += [(record.offset, record.value) for record in records if record.offset >= offset]
+            position += size
+            following = base + delta + 1
+        offset = following
+    return found
