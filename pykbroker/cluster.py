@@ -187,6 +187,7 @@ class Cluster:
     # ---- following the metadata ------------------------------------------------------------------------------------------
 
     def _load(self, image: MetadataImage) -> None:
+        self._apply_broker_settings(image)
         for topic in image.topics.values():
             for state in topic.in_order():
                 self._add(Partition(self, topic.name, topic.id, state))
@@ -209,7 +210,13 @@ class Cluster:
             if kind == TOPIC_RESOURCE and name in image.topics:
                 self._reconfigure(name)
             elif kind == BROKER_RESOURCE:
+                self._apply_broker_settings(image)
                 self._reconfigure_all()
+
+    def _apply_broker_settings(self, image: MetadataImage) -> None:
+        """Broker settings altered at run time lie over those of the file (KIP-226)."""
+        this_broker = str(self.config.node_id)
+        self.config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, this_broker))
 
     def _remove(self, topic: str, topic_id: bytes, index: int) -> None:
         partition = self._partitions_by_id.pop((topic_id, index), None)

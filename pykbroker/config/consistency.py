@@ -20,6 +20,7 @@ def check_together(values: Mapping[str, Any]) -> None:
     _check_replication(values)
     _check_connections(values)
     _require(values["broker.id"] in (-1, values["node.id"]), "You must set `node.id` to the same value as `broker.id`.")
+    _require(values["log.cleaner.threads"] >= 1, "log.cleaner.threads must be at least 1")
     _require(
         values["log.cleaner.dedupe.buffer.size"] >= _MEBIBYTE * values["log.cleaner.threads"],
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",

@@ -8,7 +8,7 @@ from enum import IntEnum
 from itertools import dropwhile
 from typing import Final, NamedTuple
 
-from pykbroker.config.definitions.broker import BROKER_SETTINGS
+from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
 from pykbroker.config.differences import default_value
 from pykbroker.config.setting import Setting, value_text
 
@@ -74,7 +74,7 @@ class Layers(NamedTuple):
 
 def setting_of(name: str) -> Setting | None:
     """The definition of a broker setting, also of one with a listener's prefix; None for a name Kafka does not have."""
-    return BROKER_SETTINGS.get(name) or BROKER_SETTINGS.get(synonym_names(name)[-1])
+    return DYNAMIC_SETTINGS.get(name) or DYNAMIC_SETTINGS.get(synonym_names(name)[-1])
 
 
 _FAMILIES: Final = (

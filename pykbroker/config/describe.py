@@ -1,0 +1,144 @@
+"""Settings as DescribeConfigs shows them: value, source, synonyms, type (KIP-133, KIP-226, KIP-569).
+
+Shapes follow Apache Kafka 4.3.1's answers: a broker's internal settings are left out, secrets have no value, and what
+nobody defined counts as a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.definitions.broker import BROKER_SETTINGS, DYNAMIC_SETTINGS
+from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
+from pykbroker.config.definitions.groups import GROUP_SETTINGS
+from pykbroker.config.definitions.topics import TOPIC_SETTINGS
+from pykbroker.config.differences import default_value
+from pykbroker.config.layers import Layers, Source, Synonym, setting_of
+from pykbroker.config.setting import Setting, Update, value_text
+from pykbroker.config.topic_synonyms import TOPIC_SYNONYMS
+
+UNKNOWN_TYPE = 0
+
+
+class Entry(NamedTuple):
+    """One setting of a resource. ``value`` is None where it is not set or secret."""
+
+    name: str
+    value: str | None
+    source: Source
+    synonyms: list[Synonym]
+    type: int
+    read_only: bool = False
+    is_sensitive: bool = False
+
+
+def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[Entry]:
+    """The settings of a topic; internal ones only where they are overridden."""
+    layers = layers_in_force(config)
+    defaults = config.topic_defaults()
+
+    def inherited(name: str) -> list[Synonym]:
+        behind = TOPIC_SYNONYMS.get(name)
+        return layers.synonyms(behind[0][0]) if behind else []
+
+    return [
+        _overridable(setting, overrides, Source.TOPIC_CONFIG, inherited, value_text(defaults[name]))
+        for name, setting in TOPIC_SETTINGS.items()
+        if not setting.internal or name in overrides
+    ]
+
+
+def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[Entry]:
+    """The settings of a group; what it does not override, the broker's ``group.<name>`` decides."""
+    layers = layers_in_force(config)
+
+    def inherited(name: str) -> list[Synonym]:
+        broker_name = f"group.{name}"
+        if broker_name in config:
+            return layers.synonyms(broker_name)
+        return [Synonym(name, value_text(GROUP_SETTINGS[name].default), Source.DEFAULT_CONFIG)]
+
+    return [
+        _overridable(
+            setting,
+            overrides,
+            Source.GROUP_CONFIG,
+            inherited,
+            value_text(config.get(f"group.{name}", setting.default)),
+        )
+        for name, setting in GROUP_SETTINGS.items()
+    ]
+
+
+def describe_client_metrics(overrides: Mapping[str, str]) -> list[Entry]:
+    """The settings of a client metrics subscription."""
+    return [
+        _overridable(setting, overrides, Source.CLIENT_METRICS_CONFIG, lambda _name: [], value_text(setting.default))
+        for setting in CLIENT_METRICS_SETTINGS.values()
+    ]
+
+
+def describe_broker(layers: Layers) -> list[Entry]:
+    """All that one broker goes by: Kafka's settings and whatever else was given."""
+    named = [name for name, setting in BROKER_SETTINGS.items() if not setting.internal]
+    given = {name for _, layer in layers.named() for name in layer}
+    return [_broker_entry(layers, name) for name in [*named, *sorted(given.difference(named))]]
+
+
+def describe_cluster_default(layers: Layers) -> list[Entry]:
+    """What was altered for all brokers, and nothing else; values as they were written."""
+    entries = []
+    for name, text in layers.cluster_default.items():
+        entry = _broker_entry(layers, name)
+        synonyms = [synonym for synonym in entry.synonyms if synonym.source == Source.DYNAMIC_DEFAULT_BROKER_CONFIG]
+        entries.append(
+            entry._replace(
+                value=None if entry.is_sensitive else text,
+                source=Source.DYNAMIC_DEFAULT_BROKER_CONFIG,
+                synonyms=synonyms,
+            )
+        )
+    return entries
+
+
+def layers_in_force(config: BrokerConfig) -> Layers:
+    """The layers that ``config`` is made of."""
+    return Layers(config.this_broker, config.cluster_default, config.explicit)
+
+
+def _overridable(
+    setting: Setting,
+    overrides: Mapping[str, str],
+    source: Source,
+    inherited: Callable[[str], list[Synonym]],
+    inherited_value: str | None,
+) -> Entry:
+    name = setting.name
+    synonyms = inherited(name)
+    value = inherited_value
+    if name in overrides:
+        value = value_text(setting.parse(overrides[name]))
+        synonyms = [Synonym(name, value, source), *synonyms]
+    return Entry(name, value, synonyms[0].source if synonyms else Source.DEFAULT_CONFIG, synonyms, setting.type)
+
+
+def _broker_entry(layers: Layers, name: str) -> Entry:
+    synonyms = layers.synonyms(name)
+    setting = setting_of(name)
+    sensitive = setting is None or setting.sensitive
+    value: str | None = None
+    if setting is not None and not sensitive:
+        found = layers.find(name)
+        value = value_text(default_value(name) if found is None else setting.parse(found[1]))
+    exact = DYNAMIC_SETTINGS.get(name)
+    return Entry(
+        name,
+        value,
+        synonyms[0].source if synonyms else Source.DEFAULT_CONFIG,
+        synonyms,
+        UNKNOWN_TYPE if setting is None else setting.type,
+        read_only=exact is None or exact.update is Update.READ_ONLY,
+        is_sensitive=sensitive,
+    )

@@ -1,0 +1,78 @@
+"""Broker settings altered at run time: which may be, and how the metadata image reaches the configuration (KIP-226)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.consistency import RequirementFailed, check_together
+from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
+from pykbroker.config.layers import without_listener
+from pykbroker.config.setting import ConfigError, Update
+from wire.errors import ErrorCode, KafkaError
+
+_ONLY_WITH_LISTENER = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
+
+
+def check_broker_configs(
+    config: BrokerConfig, settings: Mapping[str, str], *, per_broker: bool, others: Mapping[str, str]
+) -> None:
+    """May one broker (or, with ``per_broker`` false, all of them) have these settings altered?
+
+    ``settings`` is all that the resource would hold, ``others`` what the other of the two resources holds. A name that
+    Kafka does not have is stored, as Kafka does (a plug-in may want it). Raises KafkaError INVALID_REQUEST.
+    """
+    try:
+        _refuse(
+            (name for name in settings if name in DYNAMIC_SETTINGS and _is_fixed(name)),
+            "Cannot update these configs dynamically",
+        )
+        _refuse(
+            (name for name in settings if name in _ONLY_WITH_LISTENER),
+            "These security configs can be dynamically updated only per-listener using the listener prefix",
+        )
+        for name, text in settings.items():
+            base = without_listener(name)
+            if base in DYNAMIC_SETTINGS:
+                DYNAMIC_SETTINGS[base].parse(text)
+        if not per_broker:
+            _refuse(
+                (name for name in settings if _is_per_broker(name)),
+                "Cannot update these configs at default cluster level, broker id must be specified",
+            )
+        check_together(config.values_with(others, settings) if per_broker else config.values_with(settings, others))
+    except RequirementFailed as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"requirement failed: {error}") from error
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+
+def _refuse(names: Iterable[str], why: str) -> None:
+    refused = sorted(names)
+    if refused:
+        raise ConfigError(f"{why}: [{', '.join(refused)}]")
+
+
+def _is_fixed(name: str) -> bool:
+    return DYNAMIC_SETTINGS[name].update is Update.READ_ONLY
+
+
+def _is_per_broker(name: str) -> bool:
+    base = without_listener(name)
+    setting = DYNAMIC_SETTINGS.get(base)
+    if setting is not None and setting.update is Update.CLUSTER_WIDE:
+        return False
+    return base != name or (setting is not None and setting.update is Update.PER_BROKER)

@@ -1,0 +1,69 @@
+"""The process's loggers as BROKER_LOGGER resources (KIP-412): Python's loggers under Kafka's level names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Final
+
+from pykbroker.config.alteration import Change, Operation
+from wire.errors import ErrorCode, KafkaError
+
+ROOT: Final = "root"
+
+LEVELS: Final = {
+    "TRACE": 5,
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+}
+
+
+def levels() -> dict[str, str]:
+    """The level in force for the root logger and every logger that was made so far."""
+    return {ROOT: _level_name(logging.root), **{name: _level_name(logger) for name, logger in _loggers().items()}}
+
+
+def alter_levels(changes: Iterable[Change], *, validate_only: bool) -> None:
+    """Set (or with DELETE inherit) levels, all or none. Raises KafkaError in Kafka's words. Nothing is kept on disk."""
+    changes = list(changes)
+    for change in changes:
+        _check(change)
+    if validate_only:
+        return
+    for name, operation, value in changes:
+        level = logging.NOTSET if operation == Operation.DELETE else LEVELS[value or ""]
+        logging.getLogger(None if name == ROOT else name).setLevel(level)
+
+
+def _check(change: Change) -> None:
+    name, operation, value = change
+    if operation in (Operation.APPEND, Operation.SUBTRACT):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{Operation(operation).name} operation is not allowed for the BROKER_LOGGER resource",
+        )
+    if name != ROOT and name not in _loggers():
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
+    if operation == Operation.DELETE:
+        if name == ROOT:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Removing the log level of the {ROOT} logger is not allowed")
+    elif value not in LEVELS:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"Cannot set the log level of {name} to {value} as it is not a supported log level. "
+            f"Valid log levels are {', '.join(sorted(LEVELS))}",
+        )
+
+
+def _loggers() -> dict[str, logging.Logger]:
+    known = logging.root.manager.loggerDict
+    return {name: logger for name, logger in sorted(known.items()) if isinstance(logger, logging.Logger)}
+
+
+def _level_name(logger: logging.Logger) -> str:
+    """The name of the highest level that is not above the logger's own."""
+    level = logger.getEffectiveLevel()
+    return next((name for name, number in reversed(LEVELS.items()) if number <= level), "TRACE")
