@@ -26,7 +26,7 @@ from functools import partial
 
 from pykbroker.clock import Clock
 from pykbroker.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
-from pykbroker.groups.member import Member, join_refusal
+from pykbroker.groups.member import Member, join_refusal, restored_member
 from pykbroker.groups.membership import Membership
 from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.groups.records import group_record
@@ -68,7 +68,8 @@ class ClassicGroup:
         self._clock = clock
         self.settings = settings
         self.state = State.EMPTY
-        self.state_timestamp_ms = clock.now_ms()
+        #: When the state was entered, epoch milliseconds; -1 where no record says.
+        self.state_timestamp_ms = -1
         self.generation = 0
         #: What kind of group it is ("consumer", "connect"); None for one that only commits offsets.
         self.protocol_type: str | None = None
@@ -106,21 +107,7 @@ class ClassicGroup:
         known = {member.member_id: member for member in self.members}
         self.members.clear()
         for stored in value.members:
-            member = known.get(stored.member_id)
-            if member is None:
-                member = Member(
-                    member_id=stored.member_id,
-                    instance_id=stored.group_instance_id,
-                    client_id=stored.client_id,
-                    client_host=stored.client_host,
-                    rebalance_timeout_ms=stored.rebalance_timeout,
-                    session_timeout_ms=stored.session_timeout,
-                    protocols=[(value.protocol or "", stored.subscription)],
-                )
-                if member.rebalance_timeout_ms < 0:  # a record of version 0
-                    member.rebalance_timeout_ms = member.session_timeout_ms
-            member.assignment = stored.assignment
-            self.members.add(member)
+            self.members.add(restored_member(stored, value.protocol, known.get(stored.member_id)))
         self.members.leader = value.leader
         self.members.pending_sync.intersection_update(member.member_id for member in value.members)
         self.generation = value.generation

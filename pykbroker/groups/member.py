@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode
+from wire.internal.group_metadata import MemberMetadata
 from wire.messages.join_group import JoinGroupResponse
 from wire.messages.sync_group import SyncGroupResponse
 
@@ -50,6 +51,23 @@ class Member:
     def vote(self, candidates: set[str]) -> str:
         """The candidate it likes best. The candidates are those that every member offers, so there is one."""
         return next(name for name, _ in self.protocols if name in candidates)
+
+
+def restored_member(stored: MemberMetadata, protocol: str | None, known: Member | None) -> Member:
+    """A member as its group's record has it. One that is ``known`` and offers what the record says stays itself, with
+    the other protocols that it offers and the request that it waits in, which are in no record.
+    """
+    offered = (protocol or "", stored.subscription)
+    member = known if known is not None and offered in known.protocols else None
+    if member is None:
+        member = Member(stored.member_id, stored.group_instance_id, "", "", 0, 0, [offered])
+    member.client_id = stored.client_id
+    member.client_host = stored.client_host
+    member.session_timeout_ms = stored.session_timeout
+    # Records of version 0 do not have it.
+    member.rebalance_timeout_ms = stored.rebalance_timeout if stored.rebalance_timeout >= 0 else stored.session_timeout
+    member.assignment = stored.assignment
+    return member
 
 
 def join_refusal(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:

@@ -34,13 +34,17 @@ def handle(
     for topic in request.topics:
         missing: list[OffsetCommitResponsePartition] = []
         there: list[OffsetCommitRequestPartition] = []
-        code = _name(broker, topic) if ctx.api_version >= _TOPIC_IDS_SINCE else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        for partition in topic.partitions:
-            index = partition.partition_index
-            if broker.cluster.partition(topic.name, index) is None:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if ctx.api_version >= _TOPIC_IDS_SINCE:
+            code = _name(broker, topic)
+        for asked in topic.partitions:
+            index = asked.partition_index
+            partition = broker.cluster.partition(topic.name, index)
+            if partition is None:
                 missing.append(OffsetCommitResponsePartition(partition_index=index, error_code=code))
             else:
-                there.append(partition)
+                topic.topic_id = partition.topic_id  # kept with the offset, also where the client gave a name alone
+                there.append(asked)
         if missing:
             answer = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
             refused.topics.append(answer)
@@ -83,9 +87,9 @@ def _merged(refused: OffsetCommitResponse, rest: OffsetCommitResponse) -> Offset
     """Both answers in one; a topic that is in both has its refused partitions first, as in Kafka."""
     if not refused.topics:
         return rest
-    by_topic = {(topic.name, topic.topic_id): topic for topic in refused.topics}
+    by_name = {topic.name: topic for topic in refused.topics}
     for topic in rest.topics:
-        first = by_topic.get((topic.name, topic.topic_id))
+        first = by_name.get(topic.name)
         if first is None:
             refused.topics.append(topic)
         else:

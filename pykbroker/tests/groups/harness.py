@@ -15,6 +15,7 @@ from pykbroker.groups.settings import GroupSettings
 from pykbroker.groups.shard import GroupShard
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
+from wire.internal.group_metadata import GroupMetadataKey
 from wire.messages.heartbeat import HeartbeatRequest
 from wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
@@ -51,6 +52,8 @@ class Harness:
         self.shard = GroupShard(self.clock, self.settings)
         #: Set to make the next append fail.
         self.append_error: ErrorCode | None = None
+        #: True from a failed append to the next record of the group: until then the log may be behind.
+        self.behind = False
 
     # The shell
 
@@ -60,6 +63,10 @@ class Harness:
         step: Outcome | None = outcome
         while step is not None:
             failure, self.append_error = (self.append_error, None) if step.records else (None, self.append_error)
+            if failure is not None:
+                self.behind = True
+            elif any(isinstance(record.key, GroupMetadataKey) for record in step.records):
+                self.behind = False
             if failure is None:
                 self.log += [encode(record) for record in step.records]
                 for key, value in self.log[len(self.log) - len(step.records) :]:
@@ -267,7 +274,10 @@ class Harness:
     def delete_group(self, group_id: str = GROUP) -> ErrorCode:
         reply: Deferred = Deferred()
         self.run(self.shard.delete_group(group_id, reply))
-        return reply.value
+        try:
+            return reply.value
+        except KafkaError as error:
+            return error.code
 
     # Whole rounds
 

@@ -344,3 +344,13 @@ def test_a_stable_group_survives_a_restart():
     assert h.sync(b).value.assignment == b.encode()
     h.advance(SESSION_MS)
     assert h.state is State.EMPTY, "sessions are watched after a restart too"
+
+
+def test_a_member_that_changed_its_mind_is_restored_as_it_was_last():
+    h = Harness()
+    (a,) = h.stable(protocols={"sticky": SUBSCRIBED_TO_T, "range": SUBSCRIBED_TO_T})
+    joining = h.join(a, protocols={"range": SUBSCRIBED_TO_T})
+    h.settle({a: joining})
+    h.restart()
+    assert h.group.protocol == "range"
+    assert h.group.members[a].metadata("range") == SUBSCRIBED_TO_T
