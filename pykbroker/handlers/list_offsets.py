@@ -8,6 +8,7 @@ log start and -5 and -6 find nothing, as Apache Kafka answers with tiering off.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from wire.errors import ErrorCode, KafkaError
@@ -36,14 +37,13 @@ _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDIN
 
 
 def handle(broker: Broker, ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    named = [(topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions]
-    twice = {key for key in named if named.count(key) > 1} if len(set(named)) < len(named) else set()
+    named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     response = ListOffsetsResponse()
     for topic in request.topics:
         answers = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(answers)
         for asked in topic.partitions:
-            if (topic.name, asked.partition_index) in twice:
+            if named[topic.name, asked.partition_index] > 1:
                 answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
                 continue
             partition = broker.cluster.partition(topic.name, asked.partition_index)

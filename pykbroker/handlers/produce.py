@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.dispatch import CloseConnection
+from pykbroker.metadata.names import is_internal
 from pykbroker.storage.validate import RecordsRejected
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 _ALL = -1
+#: The client id of Kafka's own administration, which alone may write to the brokers' topics.
+_ADMIN_CLIENT_ID = "__admin_client"
 
 
 def handle(
@@ -47,7 +50,7 @@ def handle(
         answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(answers)
         for data in topic.partition_data:
-            answers.partition_responses.append(_append(broker, topic, data, version, unsynced))
+            answers.partition_responses.append(_append(broker, ctx, topic, data, unsynced))
     if version >= 10:
         response.node_endpoints = _leaders(broker, ctx, response)
     if not unsynced:
@@ -76,14 +79,14 @@ def failed(request: ProduceRequest, version: int, error: KafkaError) -> ProduceR
 
 def _append(
     broker: Broker,
+    ctx: RequestContext,
     topic: TopicProduceData,
     data: PartitionProduceData,
-    version: int,
     unsynced: list[tuple[Partition, PartitionProduceResponse]],
 ) -> PartitionProduceResponse:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1, log_start_offset=-1)
     try:
-        partition = _find(broker, topic, data.index, version)
+        partition = _find(broker, ctx, topic, data.index)
         if partition.leader != broker.node_id:
             answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
@@ -111,9 +114,9 @@ def _append(
     return answer
 
 
-def _find(broker: Broker, topic: TopicProduceData, index: int, version: int) -> Partition:
+def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: int) -> Partition:
     cluster = broker.cluster
-    if version >= 13:
+    if ctx.api_version >= 13:
         partition = cluster.partition_by_id(topic.topic_id, index)
         if partition is None and cluster.topic_name(topic.topic_id) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
@@ -123,6 +126,8 @@ def _find(broker: Broker, topic: TopicProduceData, index: int, version: int) -> 
             partition = cluster.partition(topic.name, index)
     if partition is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if is_internal(partition.topic) and ctx.client_id != _ADMIN_CLIENT_ID:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}")
     return partition
 
 
