@@ -7,6 +7,7 @@ partitions) is ready before a client can see it.
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from wire.internal.config_record import ConfigRecord
 from wire.internal.producer_ids_record import ProducerIdsRecord
 from wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
 from wire.internal.unregister_broker_record import UnregisterBrokerRecord
+
+logger = logging.getLogger(__name__)
 
 #: Producer ids are handed to brokers in blocks of this many (KIP-730).
 PRODUCER_ID_BLOCK = 1000
@@ -121,13 +124,19 @@ class Controller:
         return epochs
 
     def stop_brokers(self) -> None:
-        """Fence every broker because the process ends. Leaders stay: they are the same after a clean start."""
-        self.commit(
-            [
-                BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=FENCE)
-                for broker in self.image.active_brokers()
-            ]
-        )
+        """Fence every broker because the process ends. Leaders stay: they are the same after a clean start.
+
+        A courtesy to whoever opens the log next (Kafka would wait for a session to end), so no failure of the disk
+        stands in the way of the end.
+        """
+        records = [
+            BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=FENCE)
+            for broker in self.image.active_brokers()
+        ]
+        try:
+            self.commit(records)
+        except KafkaError as error:
+            logger.warning("The end of the brokers could not be written to the metadata log: %s", error)
 
     def fence_broker(self, broker_id: int) -> None:
         """Take a broker out while the others go on: its partitions move to other replicas in sync.

@@ -38,6 +38,14 @@ def test_what_the_log_does_not_take_does_not_happen():
     assert told == []
 
 
+def test_a_process_ends_even_if_the_log_cannot_be_written(caplog):
+    controller = make_controller()
+    controller._log.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+    controller.stop_brokers()
+    assert "could not be written to the metadata log: KAFKA_STORAGE_ERROR" in caplog.text
+    assert [broker.id for broker in controller.image.active_brokers()] == [1]
+
+
 def test_nothing_to_do_is_not_written():
     controller = make_controller()
     appends = controller._log.appends
