@@ -181,10 +181,13 @@ class RealFile:
 
     def pwrite(self, data: Buffer, position: int) -> None:
         if get_ident() == self._disk.owner:
-            _write_all(self._descriptor(), data, position)
+            fd = self._descriptor()
+            written = os.pwrite(fd, data, position)
+            if written != len(data):
+                _write_rest(fd, data, position, written)
         else:
             with self._borrowed() as fd:
-                _write_all(fd, data, position)
+                _write_rest(fd, data, position, 0)
 
     def truncate(self, size: int) -> None:
         with self._borrowed() as fd:
@@ -211,14 +214,14 @@ class RealFile:
         self._fd = fd
 
 
-def _write_all(fd: int, data: Buffer, position: int) -> None:
-    size = len(data)
-    written = os.pwrite(fd, data, position)
-    while written < size:
-        count = os.pwrite(fd, memoryview(data)[written:], position + written)
-        if count == 0:
-            raise OSError(errno.EIO, "the file system took no more bytes")
-        written += count
+def _write_rest(fd: int, data: Buffer, position: int, written: int) -> None:
+    """Write what a short write left; a file system that takes nothing more says why then."""
+    with memoryview(data) as view:
+        while written < len(view):
+            count = os.pwrite(fd, view[written:], position + written)
+            if count == 0:
+                raise OSError(errno.EIO, "the file system took no more bytes")
+            written += count
 
 
 class RealDisk:

@@ -208,7 +208,7 @@ class Log:
             segment = self.roll(now_ms)
         size = segment.size
         try:
-            segment.append(data, header.base_offset, last, header.max_timestamp, config.index_interval_bytes)
+            segment.append(data, header.base_offset, last, header.max_timestamp, config)
         except OSError as error:
             raise self._taken_back(segment, size, error) from error
         if leader_epoch != self.epochs.latest:

@@ -49,6 +49,7 @@ class Segment:
     __slots__ = (
         "_aborted",
         "_bytes_since_index",
+        "_index_full",
         "_offset_index",
         "_recent_offsets",
         "_recent_positions",
@@ -77,6 +78,7 @@ class Segment:
         self._time_index: TimeIndex | None = None
         self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.stem + ".txnindex")
         self._bytes_since_index = 0
+        self._index_full = False
         self._recent_offsets = array("q")
         self._recent_positions = array("q")
         self.created_ms = created_ms
@@ -177,10 +179,7 @@ class Segment:
             return True
         if mine > 0 and self._age(timestamp, now_ms) > config.segment_ms - self.jitter_ms:
             return True
-        if last_offset - self.base_offset > _MAX_RELATIVE_OFFSET:
-            return True
-        room = config.segment_index_bytes
-        return len(self.offset_index) >= room // 8 or len(self.time_index) >= room // 12 - 1
+        return self._index_full or last_offset - self.base_offset > _MAX_RELATIVE_OFFSET
 
     def _age(self, timestamp: int, now_ms: int) -> int:
         """In the time of the records where they have one, else by the clock."""
@@ -188,11 +187,13 @@ class Segment:
             return timestamp - self.first_timestamp
         return now_ms - self.created_ms
 
-    def append(self, data: Buffer, first_offset: int, last_offset: int, timestamp: int, interval: int) -> None:
+    def append(self, data: Buffer, first_offset: int, last_offset: int, timestamp: int, config: LogConfig) -> None:
         """Write one batch at the end. After an error any part of it may be in the file: ``take_back``."""
-        # What may fail comes first; from the write of the batch on, only memory changes.
-        self.offset_index.make_room()
-        self.time_index.make_room()
+        due = self._bytes_since_index > config.index_interval_bytes
+        if due:
+            # What may fail comes first; from the write of the batch on, only memory changes.
+            self.offset_index.make_room()
+            self.time_index.make_room()
         if self.max_timestamp is None:
             self.largest_timestamp()
         position = self._size
@@ -201,8 +202,7 @@ class Segment:
         self._size = position + size
         if position == 0:
             self.first_timestamp = timestamp
-        assert self.max_timestamp is not None
-        if timestamp > self.max_timestamp:
+        if timestamp > self.max_timestamp:  # type: ignore[operator]  # read above
             self.max_timestamp = timestamp
             self.max_timestamp_offset = last_offset
         offsets = self._recent_offsets
@@ -210,10 +210,13 @@ class Segment:
             del offsets[:_RECENT], self._recent_positions[:_RECENT]
         offsets.append(first_offset)
         self._recent_positions.append(position)
-        if self._bytes_since_index > interval:
+        if due:
             self._add_index_entries(last_offset, position)
-            self._bytes_since_index = 0
-        self._bytes_since_index += size
+            self._bytes_since_index = size
+            room = config.segment_index_bytes
+            self._index_full = len(self.offset_index) >= room // 8 or len(self.time_index) >= room // 12 - 1
+        else:
+            self._bytes_since_index += size
 
     def _add_index_entries(self, last_offset: int, position: int) -> None:
         self.offset_index.append(last_offset - self.base_offset, position)
