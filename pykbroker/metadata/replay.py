@@ -2,7 +2,7 @@
 
 What each record means: the schemas of kafka-metadata 4.3.1, KIP-631 and its successors (KIP-858 directories,
 KIP-966 eligible leader replicas). A record that contradicts the image stops the replay: the log is then not ours
-to guess about.
+to guess about. (A function for each kind of record, and all kinds in one place: hence the length.)
 """
 
 from __future__ import annotations
