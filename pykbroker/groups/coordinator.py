@@ -105,6 +105,7 @@ class GroupCoordinator:
         loaded = self._loaded[partition.index] = _Loaded(partition, shard)
         for group in list(shard.groups.values()):
             self._run(loaded, group.group_id, group.loaded())
+        self._run(loaded, None, shard.forget_topics_gone(self._topic_id))
         log.info("Loaded %d groups of %s-%d", len(shard.groups), partition.topic, partition.index)
         return loaded
 
@@ -132,6 +133,10 @@ class GroupCoordinator:
                     waiting.complete(response)
             for _, timer in loaded.alarms.values():
                 timer.cancel()
+
+    def _topic_id(self, name: str) -> bytes | None:
+        topic = self._cluster.metadata.image.topic(name)
+        return None if topic is None else topic.id
 
     def _forget_topic(self, topic: str, topic_id: bytes) -> None:
         for loaded in list(self._loaded.values()):

@@ -72,8 +72,9 @@ class Offsets:
         """Topic to partition to offset; to be read, not written."""
         return self._groups.get(group_id, {})
 
-    def of_topic(self, topic: str) -> Iterator[tuple[str, dict[int, CommittedOffset]]]:
-        """Group by group, what is committed for a topic."""
+    def __iter__(self) -> Iterator[tuple[str, str, int, CommittedOffset]]:
+        """Group, topic, partition and offset, all of them."""
         for group_id, topics in self._groups.items():
-            if topic in topics:
-                yield group_id, topics[topic]
+            for topic, partitions in topics.items():
+                for partition, committed in partitions.items():
+                    yield group_id, topic, partition, committed

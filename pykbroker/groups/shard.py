@@ -6,6 +6,7 @@ place where that state changes, whether the record was appended just now or is r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from pykbroker.clock import Clock
@@ -30,6 +31,7 @@ from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRespons
 from wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from wire.primitives import ZERO_UUID
 
 
 class GroupShard:
@@ -136,10 +138,21 @@ class GroupShard:
         """Remove what was committed for a topic that is deleted, unless it was committed for another of that name."""
         return Outcome(
             [
-                offset_tombstone(group_id, topic, index)
-                for group_id, partitions in self._offsets.of_topic(topic)
-                for index, committed in partitions.items()
-                if committed.is_for(topic_id)
+                offset_tombstone(group_id, name, partition)
+                for group_id, name, partition, committed in self._offsets
+                if name == topic and committed.is_for(topic_id)
+            ]
+        )
+
+    def forget_topics_gone(self, topic_ids: Callable[[str], bytes | None]) -> Outcome:
+        """Remove what was committed for topics that were deleted while this shard was not loaded; ``topic_ids`` gives
+        the id of the topic that has a name now. Else a topic made again would be read from where the former one was.
+        """
+        return Outcome(
+            [
+                offset_tombstone(group_id, name, partition)
+                for group_id, name, partition, committed in self._offsets
+                if committed.topic_id not in (ZERO_UUID, topic_ids(name))
             ]
         )
 
