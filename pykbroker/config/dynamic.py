@@ -26,6 +26,8 @@ _ONLY_WITH_LISTENER = frozenset(
     }
 )
 
+_AT_START = ("listeners", "listener.security.protocol.map")
+
 
 def check_broker_configs(
     config: BrokerConfig, settings: Mapping[str, str], *, per_broker: bool, others: Mapping[str, str]
@@ -53,6 +55,10 @@ def check_broker_configs(
                 (name for name in settings if _is_per_broker(name)),
                 "Cannot update these configs at default cluster level, broker id must be specified",
             )
+        _refuse(
+            (name for name in settings if name in _AT_START),
+            "This broker takes these configs from its file when it starts and cannot update them dynamically",
+        )
         check_together(config.values_with(others, settings) if per_broker else config.values_with(settings, others))
     except RequirementFailed as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"requirement failed: {error}") from error
