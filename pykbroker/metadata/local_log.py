@@ -6,6 +6,7 @@ new leader epoch with a LeaderChange record; what it decides is appended in that
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import posixpath
 from collections.abc import Sequence
@@ -104,10 +105,23 @@ class LocalLog:
         """
         first = self.end_offset
         self._last_ms = self._clock.now_ms()
-        for start in range(0, len(records), MAX_RECORDS_PER_BATCH):
-            part = records[start : start + MAX_RECORDS_PER_BATCH]
-            self._append(encode_records(part, base_offset=self.end_offset, epoch=self.epoch, timestamp=self._last_ms))
-        self._log.flush()
+        batches = [
+            encode_records(
+                records[start : start + MAX_RECORDS_PER_BATCH],
+                base_offset=first + start,
+                epoch=self.epoch,
+                timestamp=self._last_ms,
+            )
+            for start in range(0, len(records), MAX_RECORDS_PER_BATCH)
+        ]
+        try:
+            for batch in batches:
+                self._append(batch)
+            self._log.flush()
+        except KafkaError:
+            with contextlib.suppress(KafkaError):  # then the directory is offline, and nothing more is appended
+                self._log.truncate_to(first)
+            raise
         return first
 
     def snapshot_if_due(self, image: MetadataImage) -> None:

@@ -5,7 +5,7 @@ What was under way is there as a whole or not at all: one decision is one batch.
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import random
 from pathlib import Path
 
@@ -103,13 +103,51 @@ def test_death_at_any_operation(operation):
 
 
 @pytest.mark.parametrize("operation", range(1, OPERATIONS + 1))
-def test_an_error_at_any_operation(operation):
-    """The disk refuses once: an operation fails as a whole, and what a later start finds was answered or under way."""
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_an_error_at_any_operation(operation, code):
+    """The disk refuses once. The step fails as a whole and is tried again; unless the directory went offline, the
+    process goes on as if nothing had been, and a later start finds what it decided.
+    """
     disk = SimulatedDisk()
-    disk.fail = lambda number, _: OSError(28, "No space left on device") if number == operation else None
-    reached = []
-    with contextlib.suppress(OSError, KafkaError):
-        run(disk, reached)
+    disk.fail = lambda number, _: OSError(code, "refused") if number == operation else None
+    try:
+        controller = open_controller(disk)
+    except (KafkaError, OSError):
+        disk.fail = None
+        controller = open_controller(disk)
+    for step in STEPS:
+        before = state(controller.image)
+        try:
+            step(controller)
+        except (KafkaError, OSError):
+            assert state(controller.image) == before
+            if controller._log._log.home.offline:
+                return
+            step(controller)
+    if not controller._log._log.home.offline:
+        assert {name: len(topic.partitions) for name, topic in controller.image.topics.items()} == {"a": 5}
+        assert state(open_controller(disk).image) == state(controller.image)
+
+
+def test_a_disk_that_fills_between_the_batches_of_one_decision():
+    disk = SimulatedDisk()
+    controller = open_controller(disk)
+    controller.start_brokers([registration(1)])
+    for name in ("a", "b"):
+        controller.create_topics([NewTopic(name, 9_000, 1)])
+    before = state(controller.image)
+    writes = []
+
+    def full(_, name):
+        if name.startswith("write") and "__cluster_metadata" in name:
+            writes.append(name)
+            return OSError(errno.ENOSPC, "full") if len(writes) == 2 else None
+        return None
+
+    disk.fail = full
+    with pytest.raises(KafkaError):
+        controller.start_brokers([registration(1)], clean=False)
     disk.fail = None
-    answered = reached[-1] if reached else STATES[0]
-    assert state(open_controller(disk).image) in [answered, *STATES[len(reached) : len(reached) + 1]]
+    assert state(controller.image) == before
+    controller.create_topics([NewTopic("c")])
+    assert state(open_controller(disk).image) == state(controller.image)
