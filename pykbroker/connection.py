@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, cast
 
 from pykbroker import dispatch
 from pykbroker.waits import Deferred
-from wire.errors import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined]  # a name for people; Python 3.12 has it
@@ -108,8 +107,6 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = self.broker.cluster.clock.monotonic()
         try:
             self._take_frames()
-        except WireError as error:
-            self.close(f"it sent a malformed request ({error})")
         except dispatch.CloseConnection as error:
             self.close(str(error))
         except Exception:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pykbroker.context import RequestContext
 from pykbroker.waits import Deferred
 from wire.apis import ApiKey, request_class
-from wire.errors import KafkaError
+from wire.errors import KafkaError, WireError
 from wire.headers import begin_response, decode_request_header
 
 if TYPE_CHECKING:
@@ -116,9 +116,12 @@ def handle_frame(broker: Broker, peer: Connection, frame: memoryview) -> Any:
     """Answer one request frame (without its size).
 
     Returns the response as a list of buffers, size included; a Deferred of it where the handler waits; None where
-    nothing is to be sent. Raises WireError for malformed bytes and CloseConnection where the connection must end.
+    nothing is to be sent. Raises CloseConnection where the connection must end, for malformed bytes above all.
     """
-    header, pos = decode_request_header(frame, 0)
+    try:
+        header, pos = decode_request_header(frame, 0)
+    except WireError as error:
+        raise CloseConnection(f"it sent a malformed request ({error})") from error
     key, version = header.api_key, header.api_version
     route = _route(key, version)
     ctx = RequestContext(
@@ -128,7 +131,10 @@ def handle_frame(broker: Broker, peer: Connection, frame: memoryview) -> Any:
         version = ctx.api_version = 0  # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is
         response = route.handle(broker, ctx, None)
     else:
-        request, _ = route.decode(frame, pos, version)
+        try:
+            request, _ = route.decode(frame, pos, version)
+        except WireError as error:
+            raise CloseConnection(f"it sent a malformed request ({error})") from error
         try:
             response = route.handle(broker, ctx, request)
         except KafkaError as error:

@@ -77,7 +77,7 @@ def _answer(
         partition_index=asked.partition_index,
         timestamp=timestamp,
         offset=offset,
-        leader_epoch=epoch,
+        leader_epoch=epoch if version >= 4 else -1,
     )
 
 
