@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 #: The files of a segment.
 SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 
+#: Behind the names of files that are about to be removed.
+DELETED = ".deleted"
+
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
@@ -85,6 +88,6 @@ class LogDirectory:
                     self.disk.remove_tree(path)
                 else:
                     for suffix in SEGMENT_SUFFIXES:
-                        self.disk.remove(f"{path}{suffix}.deleted")
+                        self.disk.remove(f"{path}{suffix}{DELETED}")
         except OSError as error:
             raise self.failed(error, "removing deleted files") from error

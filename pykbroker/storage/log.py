@@ -125,10 +125,10 @@ class Log:
         """State of every producer id that is remembered, for DescribeProducers. Not to be changed."""
         return list(self.producers.entries.values())
 
-    def has_open_transaction(self, producer_id: int) -> bool:
-        """Whether the producer has an open transaction on this partition."""
+    def has_open_transaction(self, producer_id: int, epoch: int | None = None) -> bool:
+        """Whether the producer has an open transaction on this partition, in this epoch if one is given."""
         entry = self.producers.entries.get(producer_id)
-        return entry is not None and entry.txn_first_offset >= 0
+        return entry is not None and entry.txn_first_offset >= 0 and epoch in (None, entry.epoch)
 
     # -- appending ----------------------------------------------------------------------------------------------------
 

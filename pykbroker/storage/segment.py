@@ -15,7 +15,7 @@ from struct import Struct
 
 from pykbroker.storage.aborted import AbortedIndex
 from pykbroker.storage.config import LogConfig
-from pykbroker.storage.directory import SEGMENT_SUFFIXES
+from pykbroker.storage.directory import DELETED, SEGMENT_SUFFIXES
 from pykbroker.storage.disk import Disk, File
 from pykbroker.storage.index import OffsetIndex, Reader, TimeIndex, read_blocking
 from wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, batch_crc_ok, read_batch_header
@@ -64,19 +64,29 @@ class Segment:
         "max_timestamp",
         "max_timestamp_offset",
         "stem",
+        "suffix",
     )
 
     def __init__(
-        self, disk: Disk, directory: str, base_offset: int, *, created_ms: int = 0, has_aborted: bool = False
+        self,
+        disk: Disk,
+        directory: str,
+        base_offset: int,
+        *,
+        created_ms: int = 0,
+        has_aborted: bool = False,
+        suffix: str = "",
     ) -> None:
         self.disk = disk
         self.base_offset = base_offset
         self.stem = f"{directory}/{segment_name(base_offset)}"
-        self.log: File = disk.open(self.stem + ".log")
+        #: Behind every file's name: ``.deleted``, or ``.cleaned`` and ``.swap`` while compaction replaces segments.
+        self.suffix = suffix
+        self.log: File = disk.open(self.path(".log"))
         self._size = -1
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
-        self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.stem + ".txnindex")
+        self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.path(".txnindex"))
         self._bytes_since_index = 0
         self._index_full = False
         self._recent_offsets = array("q")
@@ -91,17 +101,17 @@ class Segment:
         self.max_timestamp_offset = -1
 
     @classmethod
-    def create(cls, disk: Disk, directory: str, base_offset: int, now_ms: int) -> Segment:
+    def create(cls, disk: Disk, directory: str, base_offset: int, now_ms: int, suffix: str = "") -> Segment:
         """Make the files of a new segment, the .log last: a failure in between leaves nothing that counts."""
-        segment = cls(disk, directory, base_offset, created_ms=now_ms)
-        disk.create(segment.stem + ".index")
-        disk.create(segment.stem + ".timeindex")
-        disk.create(segment.stem + ".log")
+        segment = cls(disk, directory, base_offset, created_ms=now_ms, suffix=suffix)
+        segment.begin_rebuild()
+        disk.create(segment.path(".log"))
         segment._size = 0
-        segment.max_timestamp = -1
-        segment._offset_index = OffsetIndex(disk, segment.stem + ".index")
-        segment._time_index = TimeIndex(disk, segment.stem + ".timeindex")
         return segment
+
+    def path(self, kind: str) -> str:
+        """Name of the file of a kind: ``.log``, ``.index``, ``.timeindex`` or ``.txnindex``."""
+        return f"{self.stem}{kind}{self.suffix}"
 
     # -- what it holds ------------------------------------------------------------------------------------------------
 
@@ -134,7 +144,7 @@ class Segment:
     def aborted(self) -> AbortedIndex:
         """The aborted transactions whose markers lie here."""
         if self._aborted is None:
-            path = self.stem + ".txnindex"
+            path = self.path(".txnindex")
             self._aborted = AbortedIndex(self.disk, path, self.disk.size(path))
         return self._aborted
 
@@ -145,8 +155,8 @@ class Segment:
     def _load_indexes(self) -> None:
         if self._offset_index is not None:
             return
-        by_offset = OffsetIndex(self.disk, self.stem + ".index")
-        by_time = TimeIndex(self.disk, self.stem + ".timeindex")
+        by_offset = OffsetIndex(self.disk, self.path(".index"))
+        by_time = TimeIndex(self.disk, self.path(".timeindex"))
         try:
             sound = by_offset.load() and by_time.load() and self._indexes_fit(by_offset, by_time)
         except FileNotFoundError:
@@ -312,10 +322,10 @@ class Segment:
 
     def begin_rebuild(self) -> None:
         """Empty both indexes and the timestamps, before the batches are gone through again with ``index_batch``."""
-        for suffix in (".index", ".timeindex"):
-            self.disk.create(self.stem + suffix)
-        self._offset_index = OffsetIndex(self.disk, self.stem + ".index")
-        self._time_index = TimeIndex(self.disk, self.stem + ".timeindex")
+        self.disk.create(self.path(".index"))
+        self.disk.create(self.path(".timeindex"))
+        self._offset_index = OffsetIndex(self.disk, self.path(".index"))
+        self._time_index = TimeIndex(self.disk, self.path(".timeindex"))
         self.max_timestamp, self.max_timestamp_offset = -1, -1
         self._bytes_since_index = 0
         self.retire()
@@ -335,11 +345,14 @@ class Segment:
         self.time_index.make_room()
 
     def rebuild_indexes(self, interval: int = 4096) -> None:
-        """Make both indexes anew from the batches."""
+        """Make both indexes anew from the batches, and sync them: whoever loads the log next takes them on trust."""
         self.begin_rebuild()
         for position, header, _ in self.batches():
             self.index_batch(position, header, interval)
         self.finish()
+        self.offset_index.file.sync()
+        self.time_index.file.sync()
+        self.disk.sync_directory(self.stem.rpartition("/")[0])
 
     def truncate(self, offset: int) -> None:
         """Drop the batches that end at ``offset`` or later."""
@@ -370,20 +383,23 @@ class Segment:
 
     def paths(self) -> list[str]:
         """Names of the files that the segment has, perhaps, one by one."""
-        return [self.stem + suffix for suffix in SEGMENT_SUFFIXES]
+        return [self.path(kind) for kind in SEGMENT_SUFFIXES]
 
     def rename(self, suffix: str) -> None:
-        """Give every file ``suffix``, for instance ``.deleted``; open descriptors stay valid."""
-        for file in self._known_files():
+        """Give every file another suffix; open descriptors stay valid. Interrupted by a crash, it leaves a segment that
+        lacks nothing, or files without a .log that do not count: the .log goes first to ``.deleted``, else last.
+        """
+        before = dict(zip(SEGMENT_SUFFIXES, self.paths(), strict=True))
+        self.suffix = suffix
+        for kind in SEGMENT_SUFFIXES if suffix == DELETED else reversed(SEGMENT_SUFFIXES):
             with contextlib.suppress(FileNotFoundError):
-                self.disk.rename(file.path, file.path + suffix)
-            file.path += suffix
-
-    def _known_files(self) -> list[File]:
-        by_offset = self._offset_index.file if self._offset_index is not None else self.disk.open(self.stem + ".index")
-        by_time = self._time_index.file if self._time_index is not None else self.disk.open(self.stem + ".timeindex")
-        aborted = self._aborted.file if self._aborted is not None else self.disk.open(self.stem + ".txnindex")
-        return [self.log, by_offset, by_time, aborted]
+                self.disk.rename(before[kind], self.path(kind))
+        self.log.path = self.path(".log")
+        if self._offset_index is not None and self._time_index is not None:
+            self._offset_index.file.path = self.path(".index")
+            self._time_index.file.path = self.path(".timeindex")
+        if self._aborted is not None:
+            self._aborted.file.path = self.path(".txnindex")
 
     def close(self) -> None:
         """Give back the descriptors."""

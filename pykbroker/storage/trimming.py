@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pykbroker.storage.directory import DELETED
 from pykbroker.storage.producers import CorruptSnapshotError
 from pykbroker.storage.segment import Segment, segment_name
 from wire.errors import ErrorCode, KafkaError
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from pykbroker.storage.log import Log
 
 logger = logging.getLogger(__name__)
-
-DELETED = ".deleted"
 
 
 def roll(log: Log, now_ms: int) -> Segment:
