@@ -6,10 +6,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pykbroker.waits import Deferred
 from wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.cluster import Cluster
+    from pykbroker.storage.log import Log
 
 log = logging.getLogger(__name__)
 
@@ -19,24 +21,53 @@ _FLUSH_ROUND_MS = 1000
 
 
 class Housekeeping:
-    """Rounds over the store. Each is rescheduled when it ends, so that a slow one never overlaps itself."""
+    """Rounds over the store. What waits for the disk goes to a thread; a round is armed again when it has ended, so
+    that a slow one never overlaps itself.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def start(self) -> None:
-        """Arm the timers."""
-        config, logs, clock = self._cluster.config, self._cluster.logs, self._cluster.clock
-        # RETENTION self._every(config["log.retention.check.interval.ms"], lambda: logs.retention_round(clock.now_ms()))
-        self._every(config["log.flush.offset.checkpoint.interval.ms"], logs.checkpoint_round)
-        self._every(_FLUSH_ROUND_MS, lambda: logs.flush_round(clock.now_ms()))
+        """Arm the timers; the first rounds come after log.initial.task.delay.ms."""
+        config = self._cluster.config
+        delay = config["log.initial.task.delay.ms"]
+        self._every(config["log.retention.check.interval.ms"], delay, self._retention)
+        self._every(config["log.flush.offset.checkpoint.interval.ms"], delay, self._checkpoints)
+        self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
 
-    def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
-        def run() -> None:
+    def _retention(self) -> Deferred[None] | None:
+        self._cluster.logs.retention_round(self._cluster.clock.now_ms())
+        return None
+
+    def _checkpoints(self) -> Deferred[None] | None:
+        return self._cluster.offload(self._cluster.logs.plan_checkpoints())
+
+    def _flushes(self) -> Deferred[None] | None:
+        due = self._cluster.logs.due_flushes(self._cluster.clock.now_ms())
+        return self._cluster.offload(_flush, due) if due else None
+
+    def _every(self, interval_ms: int, delay_ms: int, work: Callable[[], Deferred[None] | None]) -> None:
+        def begin() -> None:
             try:
-                work()
-            except KafkaError:
-                log.exception("A round of housekeeping failed; it is tried again in %d ms", interval_ms)
-            self._cluster.timers.after(interval_ms, run)
+                running = work()
+            except KafkaError as error:
+                log.error("A round of housekeeping failed (%s); it is tried again in %d ms", error, interval_ms)
+                running = None
+            (running or Deferred.completed(None)).then(end)
 
-        self._cluster.timers.after(interval_ms, run)
+        def end(done: Deferred[None]) -> None:
+            try:
+                _ = done.value
+            except KafkaError as error:
+                log.error("A round of housekeeping failed (%s); it is tried again in %d ms", error, interval_ms)
+            except Exception:
+                log.exception("A round of housekeeping failed; it is tried again in %d ms", interval_ms)
+            self._cluster.timers.after(interval_ms, begin)
+
+        self._cluster.timers.after(delay_ms, begin)
+
+
+def _flush(logs: list[Log]) -> None:
+    for due in logs:
+        due.flush()
