@@ -1,0 +1,66 @@
+"""Handlers of settings without sockets or disk: a stub broker whose settings follow the metadata, as a cluster's do."""
+
+from __future__ import annotations
+
+from pykbroker.handlers import alter_configs, describe_configs, incremental_alter_configs
+from pykbroker.metadata.image import BROKER_RESOURCE, Endpoint
+from pykbroker.metadata.topics import NewTopic
+from pykbroker.tests.handlers.cluster_stub import StubBroker
+from wire.messages import alter_configs as replacing
+from wire.messages import incremental_alter_configs as altering
+from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+class ConfigBroker(StubBroker):
+    """Broker 1 with a topic ``t``. A change of a setting is ``(name, operation, value)``."""
+
+    def __init__(self, node_id: int = 1, brokers: int = 1, **settings: str) -> None:
+        super().__init__(brokers, **settings)
+        self.node_id = node_id
+        self.endpoints = [Endpoint("PLAINTEXT", "127.0.0.1", 9090 + node_id)]
+        self.controller.subscribe(lambda image, _delta: self._apply(image))
+        self.controller.create_topics([NewTopic("t", 1, 1)])
+
+    def _apply(self, image):
+        first = str(self.cluster.config.node_id)
+        self.cluster.config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, first))
+
+    def describe(self, resource_type, name, *keys, version=4, **options):
+        """The one result for a resource, with synonyms."""
+        resource = DescribeConfigsResource(resource_type, name, list(keys) or None)
+        request = DescribeConfigsRequest([resource], options.pop("include_synonyms", True), **options)
+        return self.ask(describe_configs, request, version).results[0]
+
+    def entry(self, resource_type, name, key):
+        """One setting as (value, source, [(synonym, value, source), ...])."""
+        (config,) = self.describe(resource_type, name, key).configs
+        return config.value, config.config_source, [(s.name, s.value, s.source) for s in config.synonyms]
+
+    def alter(self, *resources, version=1, validate_only=False):
+        """IncrementalAlterConfigs of (type, name, changes) resources; each answer is (code, message)."""
+        request = altering.IncrementalAlterConfigsRequest(
+            [
+                altering.AlterConfigsResource(kind, name, [altering.AlterableConfig(*change) for change in changes])
+                for kind, name, changes in resources
+            ],
+            validate_only,
+        )
+        answer = self.ask(incremental_alter_configs, request, version)
+        assert [(r.resource_type, r.resource_name) for r in answer.responses] == [r[:2] for r in resources]
+        return [(response.error_code, response.error_message) for response in answer.responses]
+
+    def replace(self, *resources, version=2, validate_only=False):
+        """AlterConfigs of (type, name, {name: value}) resources; each answer is (code, message)."""
+        request = replacing.AlterConfigsRequest(
+            [
+                replacing.AlterConfigsResource(
+                    kind, name, [replacing.AlterableConfig(*item) for item in settings.items()]
+                )
+                for kind, name, settings in resources
+            ],
+            validate_only,
+        )
+        answer = self.ask(alter_configs, request, version)
+        return [(response.error_code, response.error_message) for response in answer.responses]
