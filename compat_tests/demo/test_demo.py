@@ -45,7 +45,7 @@ def csv_rows() -> list[dict[str, str]]:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """One run of the whole demo with a kill; the folder it has filled and what it has printed."""
     folder = tmp_path_factory.mktemp("demo") / "out"
-    command = [sys.executable, "-m", "scripts.demo_job", "--kill", "--seconds", "40", "--out", str(folder)]
+    command = [sys.executable, "-m", "scripts.demo_job", "--kill", "--seconds", "30", "--out", str(folder)]
     environment = {**os.environ, "COLUMNS": "200"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
@@ -117,10 +117,11 @@ def records(bootstrap: str, topic: str) -> Iterator[tuple[int, int, str | None, 
     consumer = Consumer(settings | {"enable.auto.commit": False})
     partitions = consumer.list_topics(topic, 30).topics[topic].partitions
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
-    ended = 0
+    ended = silent = 0
     while ended < len(partitions):
-        messages = consumer.consume(10_000, 30)
-        assert messages, "the broker sent nothing for 30 s"
+        messages = consumer.consume(10_000, 0.5)
+        silent = 0 if messages else silent + 1
+        assert silent < 60, "the broker sent nothing for 30 s"
         for message in messages:
             error = message.error()
             if error is not None:
@@ -142,5 +143,5 @@ def test_the_plot_is_a_picture_and_the_table_is_there(demo: tuple[Path, str]) ->
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 50_000
     assert "336,776" in demo[1]
-    for airport in ("EWR Newark", "JFK Kennedy", "LGA LaGuardia"):
+    for airport in ("Newark", "Kennedy", "LaGuardia"):
         assert airport in demo[1]

@@ -61,7 +61,7 @@ def summary(hours: Hours) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for code, name in AIRPORTS.items():
         here = {place: totals for place, totals in hours.items() if place[1] == code}
-        table.add_row(f"{code} {name}", *_cells(here), end_section=code == "LGA")
+        table.add_row(name, *_cells(here), end_section=code == "LGA")
     table.add_row("all", *_cells(hours), style="bold")
     return table
 
