@@ -1,0 +1,151 @@
+"""What a case is given: a way to set things up and to ask, at one version, of one broker. It keeps what was answered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from compat_tests.oracle.connection import Closed, Connection
+from compat_tests.oracle.normalise import Normaliser
+from wire.message import Message
+from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from wire.records import Record, encode_batch
+
+START_MS = 1_700_000_000_000
+"""Timestamp of the first record of ``records``; each later one is a second younger."""
+
+
+class Ask:
+    """Asks one broker. Calling it sends a request at the case's version and keeps the normalised answer."""
+
+    def __init__(self, address: str, version: int, prefix: str) -> None:
+        self.version = version
+        self.prefix = prefix
+        self.answers: list[Any] = []
+        self.topic_ids: dict[str, bytes] = {}
+        self.port = int(address.rsplit(":", 1)[1])
+        self._address = address
+        self._connections: list[Connection] = []
+        self.connection = self.connect()
+        self._names: dict[bytes, str] = {}
+        self.normalise = Normaliser(self.port, self._names)
+
+    # ---- asking
+
+    def __call__(self, request: Message, version: int | None = None) -> Any:
+        """Sends the request at the case's version (or another), keeps the answer, and returns it as decoded."""
+        return self.answered(self.send(request, version))
+
+    def send(self, request: Message, version: int | None = None) -> tuple[Connection, int, int, int]:
+        """Sends on a connection of its own, so that requests which wait for each other can be on their way together."""
+        version = self.version if version is None else version
+        connection = self.connect()
+        return connection, type(request).API_KEY, version, connection.send(request, version)
+
+    def answered(self, sent: tuple[Connection, int, int, int]) -> Any:
+        """Waits for the answer to what ``send`` sent, and keeps it. A closed connection is an answer too."""
+        connection, api_key, version, correlation_id = sent
+        try:
+            response = connection.receive(api_key, version, correlation_id)
+        except Closed:
+            self.keep("<connection closed>")
+            return None
+        finally:
+            connection.close()
+        self.keep(response)
+        return response
+
+    def quietly(self, request: Message, version: int) -> Any:
+        """Asks for the case's own sake; nothing is kept."""
+        return self.connection.ask(request, version)
+
+    def until(self, done: Callable[[Any], bool], request: Message, version: int | None = None) -> Any:
+        """Asks again until the answer is as wanted (ten seconds at most), and keeps the last one: Apache Kafka answers a
+        change before it can be read."""
+        version = self.version if version is None else version
+        deadline = time.monotonic() + 10
+        while True:
+            response = self.quietly(request, version)
+            if done(response) or time.monotonic() > deadline:
+                self.keep(response)
+                return response
+            time.sleep(0.01)
+
+    def keep(self, value: Any) -> None:
+        """Adds a value to what the two brokers must agree on."""
+        self.answers.append(self.normalise(value))
+
+    def connect(self) -> Connection:
+        connection = Connection(self._address)
+        self._connections.append(connection)
+        return connection
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+    # ---- setting up
+
+    def name(self, what: str) -> str:
+        """A name of this case's own, the same on both brokers."""
+        return f"{self.prefix}-{what}"
+
+    def topic(self, what: str = "t", partitions: int = 1, **configs: str) -> str:
+        """Creates a topic and waits until it is served; returns its name. ``_`` in a setting's name stands for a dot."""
+        topic = self.name(what)
+        settings = [CreatableTopicConfig(name.replace("_", "."), value) for name, value in configs.items()]
+        created = self.quietly(CreateTopicsRequest([CreatableTopic(topic, partitions, 1, [], settings)], 10_000), 7)
+        assert created.topics[0].error_code == 0, created
+        self.learn(topic)
+        return topic
+
+    def learn(self, topic: str) -> bytes:
+        """Waits until the topic is served, and remembers its id."""
+        deadline = time.monotonic() + 10
+        while True:
+            (found,) = self.quietly(MetadataRequest([MetadataRequestTopic(name=topic)], False), 12).topics
+            if found.error_code == 0 and all(partition.error_code == 0 for partition in found.partitions):
+                break
+            assert time.monotonic() < deadline, found
+            time.sleep(0.01)
+        self.topic_ids[topic] = found.topic_id
+        self._names[found.topic_id] = f"<id of {topic}>"
+        return found.topic_id
+
+    def produce(self, topic: str, batch: bytes, partition: int = 0) -> None:
+        """Appends a batch; waits for a leader that is not ready yet."""
+        deadline = time.monotonic() + 10
+        while True:
+            data = [TopicProduceData(name=topic, partition_data=[PartitionProduceData(partition, batch)])]
+            answer = self.quietly(ProduceRequest(None, -1, 10_000, data), 9).responses[0].partition_responses[0]
+            if answer.error_code == 0:
+                return
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.01)
+
+    def fill(self, topic: str, count: int = 10, partition: int = 0, per_batch: int = 5, **options: Any) -> None:
+        """Appends records in batches of ``per_batch``; each is a second younger than the one before."""
+        for first in range(0, count, per_batch):
+            self.produce(topic, encode_batch(records(first, min(per_batch, count - first)), **options), partition)
+
+    def reference(self, topic: str, ids_from: int, field: str = "topic") -> dict[str, Any]:
+        """How this version names a topic: by name, or by id from version ``ids_from``."""
+        if self.version >= ids_from:
+            return {"topic_id": self.topic_ids.get(topic, bytes(range(16)))}
+        return {field: topic}
+
+
+def records(first: int, count: int) -> list[Record]:
+    """Records key N and value N, with headers on every third, a second apart."""
+    return [
+        Record(
+            timestamp=START_MS + 1000 * n,
+            key=b"key %d" % n,
+            value=b"value %d" % n,
+            headers=[("n", b"%d" % n)] if n % 3 == 0 else (),
+        )
+        for n in range(first, first + count)
+    ]

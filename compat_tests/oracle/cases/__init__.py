@@ -1,0 +1,50 @@
+"""The cases: functions that ask, by API. ``CASES`` holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from compat_tests.oracle.asking import Ask
+from wire.apis import APIS, ApiKey
+
+_MODULES = ("cluster", "topics", "malformed")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function run at every version of an API, against both brokers."""
+
+    api: ApiKey
+    ask: Callable[[Ask], None]
+    versions: range
+
+    @property
+    def name(self) -> str:
+        return f"{APIS[self.api].name}/{self.ask.__name__}"
+
+
+CASES: list[Case] = []
+
+
+def case(
+    api: ApiKey, *, since: int = 0, until: int = 0x7FFF
+) -> Callable[[Callable[[Ask], None]], Callable[[Ask], None]]:
+    """Registers a case, for the versions of the API that Apache Kafka offers within ``since`` to ``until``."""
+    listed = APIS[api]
+    highest = listed.max_version - 1 if listed.latest_unstable else listed.max_version
+    versions = range(max(since, listed.min_version), min(until, highest) + 1)
+
+    def register(ask: Callable[[Ask], None]) -> Callable[[Ask], None]:
+        CASES.append(Case(api, ask, versions))
+        return ask
+
+    return register
+
+
+def all_cases() -> list[Case]:
+    """All cases of all modules."""
+    for module in _MODULES:
+        import_module(f"compat_tests.oracle.cases.{module}")
+    return CASES

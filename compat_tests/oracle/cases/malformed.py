@@ -1,0 +1,63 @@
+"""Frames that are no requests. Whatever Apache Kafka does with them (an answer, or the end of the connection), so do we."""
+
+from __future__ import annotations
+
+import struct
+
+from compat_tests.oracle.asking import Ask
+from compat_tests.oracle.cases import case
+from compat_tests.oracle.connection import Closed
+from wire.apis import ApiKey
+
+
+def outcome(ask: Ask, frame: bytes, *, size: int | None = None) -> None:
+    """Sends a frame; keeps the answer's bytes (but for the versions ApiVersions lists), or that the connection ended."""
+    connection = ask.connect()
+    connection.send_raw(frame, size=size)
+    try:
+        ask.keep(["answer", connection.receive_raw()[:6]])
+    except Closed:
+        ask.keep("<connection closed>")
+
+
+def header(api_key: int, version: int, client_id: bytes | None = b"x") -> bytes:
+    client = struct.pack(">h", -1) if client_id is None else struct.pack(">h", len(client_id)) + client_id
+    return struct.pack(">hhi", api_key, version, 7) + client
+
+
+@case(ApiKey.API_VERSIONS, until=0)
+def unknown_apis_and_versions(ask: Ask) -> None:
+    outcome(ask, header(18, 99))
+    outcome(ask, header(18, -1))
+    outcome(ask, header(18, 0, None))
+    outcome(ask, header(3, 99))
+    outcome(ask, header(3, -1))
+    outcome(ask, header(0, 2))
+    outcome(ask, header(999, 0))
+    outcome(ask, header(-1, 0))
+    outcome(ask, header(4, 0))
+    outcome(ask, header(7, 0))
+
+
+@case(ApiKey.API_VERSIONS, until=0)
+def frames_cut_short(ask: Ask) -> None:
+    outcome(ask, b"")
+    outcome(ask, b"\0")
+    outcome(ask, header(18, 0)[:5])
+    outcome(ask, struct.pack(">hhih", 18, 0, 7, 500) + b"x")
+    outcome(ask, struct.pack(">hhih", 18, 0, 7, -5))
+    outcome(ask, header(3, 1))
+    outcome(ask, header(3, 1) + struct.pack(">i", 2_000_000_000))
+    outcome(ask, header(3, 1) + struct.pack(">ih", 1, 5) + b"ab")
+    outcome(ask, header(3, 9) + b"\0\xff\xff\xff\xff\x7f")
+
+
+@case(ApiKey.API_VERSIONS, until=0)
+def sizes_that_lie(ask: Ask) -> None:
+    outcome(ask, b"", size=-1)
+    outcome(ask, b"", size=2_000_000_000)
+
+
+@case(ApiKey.METADATA, since=1, until=1)
+def bytes_after_the_request(ask: Ask) -> None:
+    outcome(ask, header(3, 1) + struct.pack(">i", 0) + b"more")
