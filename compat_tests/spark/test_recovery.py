@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -108,3 +109,30 @@ def test_a_broker_killed_between_two_runs(
     broker.start()
     source.drain(tmp_path, subscribe=topic, startingOffsets="earliest")
     assert offsets(source, tmp_path) == all_offsets(2, 130)
+
+
+def test_a_broker_killed_under_a_batch_write(
+    spark: SparkSession, start_target: Callable[..., BrokerProcess], tmp_path: Path
+) -> None:
+    """Spark's producers are idempotent and try again: every row is there once, although the broker died between."""
+    broker = start_target()
+    topics = Topics(broker.bootstrap)
+    topic = topics.create(3)
+    rows = 60_000
+    frame = spark.range(0, rows, numPartitions=2).selectExpr(
+        "CAST(id AS STRING) AS key", "concat(id, repeat('.', 200)) AS value"
+    )
+    options = {"kafka.bootstrap.servers": broker.bootstrap, "topic": topic, "kafka.batch.size": "2000"}
+    with ThreadPoolExecutor(1) as background:
+        written = background.submit(frame.write.format("kafka").options(**options).save)
+        deadline = time.monotonic() + 60
+        while topics.latest(topic) == 0:
+            assert not written.done(), "the write was over before the broker could be killed"
+            assert time.monotonic() < deadline, "nothing was written within 60 s"
+        broker.kill()
+        before_end = not written.done()
+        broker.start()
+        written.result(timeout=120)
+    assert before_end, "the write was over before the broker was killed"
+    found = sorted(int((message.value() or b"").rstrip(b".")) for message in topics.receive(topic))
+    assert found == list(range(rows))

@@ -55,6 +55,11 @@ class Topics:
         place = TopicPartition(name, partition)
         return self._admin.list_offsets({place: OffsetSpec.earliest()})[place].result(timeout=30).offset
 
+    def latest(self, name: str, partition: int = 0) -> int:
+        """The offset of the next record."""
+        place = TopicPartition(name, partition)
+        return self._admin.list_offsets({place: OffsetSpec.latest()})[place].result(timeout=30).offset
+
     def configure(self, name: str, **settings: str) -> None:
         """Sets settings of the topic (``_`` for ``.``)."""
         changes = [
@@ -117,6 +122,11 @@ class Topics:
 
     def names(self) -> set[str]:
         return set(self._admin.list_topics(timeout=30).topics)
+
+    def leaders(self, name: str) -> list[int]:
+        """The node id of the leader of each partition."""
+        partitions = self._admin.list_topics(name, timeout=30).topics[name].partitions
+        return [partitions[number].leader for number in sorted(partitions)]
 
     def make_internal_topic(self) -> None:
         """Commits an offset, so that ``__consumer_offsets`` exists and has a record."""
