@@ -65,9 +65,9 @@ class UniqueList:
         if not value and not self._empty:
             choice = f"[{', '.join(self._allowed)}]" if self._allowed else "any non-empty value"
             raise ConfigError(f"Configuration '{name}' must not be empty. Valid values include: {choice}")
-        if "" in value:
-            raise ConfigError(f"Configuration '{name}' values must not be empty.")
         for entry in value:
+            if not entry:
+                raise ConfigError(f"Configuration '{name}' values must not be empty.")
             if self._allowed and entry not in self._allowed:
                 raise invalid(name, entry, f"String must be one of: {', '.join(self._allowed)}")
 
@@ -101,20 +101,21 @@ def throttled_replicas(name: str, value: Any) -> None:
 
 def quorum_voters(name: str, value: Any) -> None:
     """A list of ``id@host:port``."""
+    form = "Each entry should be in the form `{id}@{host}:{port}`."
     for entry in _listed(name, value):
         voter, at, address = entry.partition("@")
-        if not at or "@" in address or not _has_port(address):
-            raise ConfigError(
-                f"Invalid configuration value for {name}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`.",
-            )
+        if not at or "@" in address:
+            raise ConfigError(f"Invalid configuration value for {name}. {form}")
         if not voter.isdecimal():
             raise ConfigError(f"Failed to parse voter ID as an integer from {voter}")
+        if not _is_address(address):
+            raise ConfigError(f"Failed to parse host name from entry {entry} for the configuration {name}. {form}")
 
 
 def quorum_bootstrap_servers(name: str, value: Any) -> None:
     """A list of ``host:port``."""
     for entry in _listed(name, value):
-        if not _has_port(entry):
+        if not _is_address(entry):
             raise ConfigError(
                 f"Failed to parse host name from {entry} for the configuration {name}. "
                 'Each entry should be in the form "{host}:{port}"',
@@ -143,6 +144,5 @@ def _listed(name: str, value: Any) -> tuple[str, ...]:
     return entries
 
 
-def _has_port(address: str) -> bool:
-    host, colon, port = address.rpartition(":")
-    return bool(host and colon and port.isdecimal())
+def _is_address(text: str) -> bool:
+    return re.fullmatch(r"(?:[0-9a-zA-Z\-%._]*://)?\[?[0-9a-zA-Z\-%._:]*\]?:[0-9]+", text) is not None

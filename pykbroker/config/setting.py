@@ -123,7 +123,7 @@ def _integer(kind: Type, bits: int) -> Callable[[str, str], int]:
         digits = stripped[1:] if stripped.startswith(("+", "-")) else stripped
         if digits.isdecimal() and low <= (value := int(stripped)) <= high:
             return value
-        raise invalid(name, stripped, f"Not a number of type {kind.name}")
+        raise invalid(name, text, f"Not a number of type {kind.name}")
 
     return parse
 
@@ -132,7 +132,7 @@ def _double(name: str, text: str) -> float:
     stripped = text.strip()
     if found := re.fullmatch(r"([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?", stripped):
         return float(found[1])
-    raise invalid(name, stripped, "Not a number of type DOUBLE")
+    raise invalid(name, text, "Not a number of type DOUBLE")
 
 
 def _boolean(name: str, text: str) -> bool:
@@ -140,7 +140,7 @@ def _boolean(name: str, text: str) -> bool:
     lowered = stripped.lower()
     if lowered in ("true", "false"):
         return lowered == "true"
-    raise invalid(name, stripped, "Expected value to be either true or false")
+    raise invalid(name, text, "Expected value to be either true or false")
 
 
 def _list(_name: str, text: str) -> tuple[str, ...]:

@@ -1,0 +1,115 @@
+"""Our tables of settings, and how texts are read, against Kafka's own classes (ConfigDef, java.util.Properties).
+
+One JVM prints all definitions and reads thousands of values. Nothing is skipped but classes, which cannot be looked for
+here, and passwords, which Kafka prints hidden.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from compat_tests.harness.java import compile_java, java_command
+from pykbroker.config.definitions.broker import BROKER_SETTINGS
+from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
+from pykbroker.config.definitions.groups import GROUP_SETTINGS
+from pykbroker.config.definitions.topics import TOPIC_SETTINGS
+from pykbroker.config.properties import parse_properties
+from pykbroker.config.setting import REQUIRED, ConfigError, Type, value_text
+
+TABLES = {
+    "broker": BROKER_SETTINGS,
+    "topic": TOPIC_SETTINGS,
+    "group": GROUP_SETTINGS,
+    "client metrics": CLIENT_METRICS_SETTINGS,
+}
+
+# Near every limit, and in every shape of text that some type takes or refuses.
+TEXTS = [
+    *("", " ", ",", "a", "a,b", "a,a", " a , b ", "a,", "*", "0:1", "0:1,2:3", "a:b", "true", " TRUE ", "no"),
+    *("0", "1", "-1", "-2", "-3", "+5", " 7 ", "1_0", "0x10", "1.5", "1e-1", ".5", "5.", "NaN", "Infinity", "1f"),
+    *("2", "3", "4", "5", "9", "10", "17", "18", "22", "23", "25", "26", "99", "100", "500", "501", "1000", "1001"),
+    *("1023", "1024", "32767", "32768", "65536", "524287", "524288", "1048575", "1048576", "8388608", "99999999"),
+    *("2147483647", "2147483648", "-2147483649", "9223372036854775807", "9223372036854775808"),
+    *("gzip", "GZIP", "uncompressed", "delete", "compact,delete", "DELETE", "CreateTime", "LogAppendTime"),
+    *("broker", "broker,controller", "classic,consumer", "PLAINTEXT", "SASL_SSL", "required", "requested", "none"),
+    *("upgrade", "Bidirectional", "es256", "read_committed", "latest", "earliest", "by_duration:PT1H", "by_duration:P"),
+    *("PLAINTEXT://:9092", "1@localhost:99", "x@localhost:99", "1@localhost", "localhost:99", "localhost"),
+]
+
+VALUES = [
+    (table, name, text)
+    for table, settings in TABLES.items()
+    for name, setting in settings.items()
+    if setting.type not in (Type.CLASS, Type.PASSWORD)
+    for text in TEXTS
+]
+
+
+def _properties_texts() -> list[str]:
+    """Short texts of the characters that mean something in a .properties file, the same in every run."""
+    rng = random.Random(7)
+    letters = "ab=: \\\n\r\t#!n"
+    texts = ["".join(rng.choices(letters, k=rng.randrange(2, 16))) for _ in range(4000)]
+    # A line of nothing but a backslash makes an entry without a name in Java, or none, depending on what follows.
+    return [text for text in texts if not any(not line.strip(" \t\\") for line in text.replace("\r", "\n").split("\n"))]
+
+
+@pytest.fixture(scope="module")
+def kafkas() -> dict:
+    """What Kafka says: its definitions by table, the values, the properties."""
+    source = Path(__file__).with_name("KafkaSettings.java")
+    classes = compile_java([source], "kafka")
+    asked = json.dumps({"values": VALUES, "properties": _properties_texts()})
+    command = java_command("KafkaSettings", "kafka", classes=classes)
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_definitions(kafkas, table):
+    ours = [
+        [
+            setting.name,
+            setting.type.name,
+            setting.default is REQUIRED,
+            None if setting.default is REQUIRED else value_text(setting.default),
+            setting.importance.name,
+            setting.update.value if table == "broker" else None,
+            setting.internal,
+        ]
+        for setting in TABLES[table].values()
+    ]
+    theirs = [[*each[:5], each[5] if table == "broker" else None, each[6]] for each in kafkas[table]]
+    if table == "broker":  # ours are in another order, by subject
+        assert sorted(ours) == sorted(theirs)
+    else:
+        assert ours == theirs
+
+
+def test_values_are_taken_and_refused_alike(kafkas):
+    different = []
+    for (table, name, text), theirs in zip(VALUES, kafkas["parsed"], strict=True):
+        try:
+            ours = [True, value_text(TABLES[table][name].parse(text))]
+        except ConfigError as refused:
+            ours = [False, str(refused)]
+        if ours != theirs:
+            different.append((name, text, ours, theirs))
+    assert different == []
+
+
+def test_properties_are_read_alike(kafkas):
+    texts = _properties_texts()
+    different = [
+        (text, ours, theirs)
+        for text, theirs in zip(texts, kafkas["properties"], strict=True)
+        if (ours := parse_properties(text)) != theirs
+    ]
+    assert list(itertools.islice(different, 5)) == []
