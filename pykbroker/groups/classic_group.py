@@ -14,6 +14,7 @@
 3. Time: deadlines are kept here, in monotonic seconds, and ``wake_at`` is no later than the earliest. A heartbeat only
    moves a deadline; ``tick``, called at ``wake_at``, looks which have really passed. So a heartbeat costs no timer.
 
+This file is long because every transition is in it; who may join, sync and leave is in joining, syncing and leaving.
 Source of the rules: Apache Kafka 4.3.1 (GroupMetadataManager's classic part), KIP-62, KIP-134, KIP-345, KIP-394.
 """
 
@@ -25,16 +26,16 @@ from enum import Enum
 from functools import partial
 
 from pykbroker.clock import Clock
+from pykbroker.groups.answers import assigned, joined, not_assigned, not_joined
 from pykbroker.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
-from pykbroker.groups.member import Member, join_refusal, restored_member
+from pykbroker.groups.initial_delay import InitialDelay
+from pykbroker.groups.member import Member, restored_member
 from pykbroker.groups.membership import Membership
 from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.groups.records import group_record
 from pykbroker.groups.settings import GroupSettings
 from wire.errors import ErrorCode
 from wire.internal.group_metadata import GroupMetadataValue
-from wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
-from wire.messages.sync_group import SyncGroupResponse
 
 log = logging.getLogger(__name__)
 
@@ -56,10 +57,21 @@ class ClassicGroup:
     """A group whose members agree among themselves, one of them computing the assignment."""
 
     __slots__ = (
-        "_clock", "_initial_delay_ms", "_initial_remaining_ms", "_join_deadline", "_member_added",
-        "_sync_deadline", "generation", "group_id", "initial", "members", "protocol", "protocol_type", "settings",
-        "state", "state_timestamp_ms", "subscribed_topics", "wake_at",
-    )  # fmt: skip
+        "_clock",
+        "_initial",
+        "_join_deadline",
+        "_sync_deadline",
+        "generation",
+        "group_id",
+        "members",
+        "protocol",
+        "protocol_type",
+        "settings",
+        "state",
+        "state_timestamp_ms",
+        "subscribed_topics",
+        "wake_at",
+    )
 
     type_name = "classic"
 
@@ -78,11 +90,8 @@ class ClassicGroup:
         self.members = Membership()
         #: Known for groups of consumers whose subscriptions can be read.
         self.subscribed_topics: frozenset[str] | None = None
-        #: Whether the rebalance that goes on is the first one since the group was empty.
-        self.initial = False
-        self._initial_delay_ms = 0
-        self._initial_remaining_ms = 0
-        self._member_added = False
+        #: Of the rebalance that goes on, if it is the first one since the group was empty.
+        self._initial: InitialDelay | None = None
         self._join_deadline = math.inf
         self._sync_deadline = math.inf
         #: When to call ``tick`` (monotonic seconds).
@@ -131,8 +140,8 @@ class ClassicGroup:
         out = Outcome()
         for member in self.members:
             code = ErrorCode.NOT_COORDINATOR
-            out.reply(member.joining, join_refusal(code, member.member_id))
-            out.reply(member.syncing, SyncGroupResponse(error_code=code))
+            out.reply(member.joining, not_joined(code, member.member_id))
+            out.reply(member.syncing, not_assigned(code))
         self.die()
         return out
 
@@ -242,8 +251,8 @@ class ClassicGroup:
 
     def drop(self, member: Member, out: Outcome) -> None:
         """Take a member out. If it waits it may still be there: UNKNOWN_MEMBER_ID makes it start afresh."""
-        out.reply(member.joining, join_refusal(ErrorCode.UNKNOWN_MEMBER_ID))
-        out.reply(member.syncing, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        out.reply(member.joining, not_joined(ErrorCode.UNKNOWN_MEMBER_ID))
+        out.reply(member.syncing, not_assigned(ErrorCode.UNKNOWN_MEMBER_ID))
         self.members.remove(member.member_id)
 
     def rebalance_or_complete(self, reason: str, out: Outcome) -> None:
@@ -259,15 +268,12 @@ class ClassicGroup:
             self._refuse_assignments(ErrorCode.REBALANCE_IN_PROGRESS, out)
         self.members.pending_sync.clear()
         self._sync_deadline = math.inf
-        self.initial = self.state is State.EMPTY
+        timeout_ms = self.members.longest_rebalance_timeout_ms
+        delay_ms = self.settings.initial_rebalance_delay_ms
+        self._initial = InitialDelay(delay_ms, timeout_ms) if self.state is State.EMPTY else None
         self._move_to(State.PREPARING_REBALANCE)
         log.info("Group %s: preparing to rebalance generation %d (%s)", self.group_id, self.generation, reason)
-        timeout_ms = self.members.longest_rebalance_timeout_ms
-        if self.initial:
-            delay_ms = self.settings.initial_rebalance_delay_ms
-            self._member_added = False
-            self._initial_delay_ms = delay_ms
-            self._initial_remaining_ms = max(timeout_ms - delay_ms, 0)
+        if self._initial is not None:
             self._set_join_deadline(delay_ms)
         elif self.members.all_joined:
             self._complete_join(out)
@@ -276,23 +282,20 @@ class ClassicGroup:
 
     def complete_if_joined(self, out: Outcome) -> None:
         """Go on when nobody is awaited any more, except in the first rebalance: that one waits for its delay."""
-        if self.state is State.PREPARING_REBALANCE and not self.initial and self.members.all_joined:
+        if self.state is State.PREPARING_REBALANCE and self._initial is None and self.members.all_joined:
             self._complete_join(out)
 
     def note_added(self) -> None:
         """A member was added; in the first rebalance that earns the others some more time to come."""
-        if self.state is State.PREPARING_REBALANCE and self.initial:
-            self._member_added = True
+        if self.state is State.PREPARING_REBALANCE and self._initial is not None:
+            self._initial.somebody_came = True
 
     def _join_time_is_up(self, out: Outcome) -> None:
-        if self.initial and self._member_added and self._initial_remaining_ms:
-            delay_ms = min(self.settings.initial_rebalance_delay_ms, self._initial_remaining_ms)
-            self._member_added = False
-            self._initial_remaining_ms = max(self._initial_remaining_ms - self._initial_delay_ms, 0)
-            self._initial_delay_ms = delay_ms
-            self._set_join_deadline(delay_ms)
-        else:
+        wait_ms = None if self._initial is None else self._initial.another()
+        if wait_ms is None:
             self._complete_join(out)
+        else:
+            self._set_join_deadline(wait_ms)
 
     def _complete_join(self, out: Outcome) -> None:
         """The next generation is made of those who have joined, and of static members, who may be restarting."""
@@ -327,36 +330,13 @@ class ClassicGroup:
         self._move_to(State.COMPLETING_REBALANCE)
         log.info("Group %s: generation %d has %d members", self.group_id, self.generation, len(self.members))
         for member in self.members:
-            out.reply(member.joining, self.joined(member))
+            out.reply(member.joining, joined(self, member))
             self.members.set_joining(member, None)
             member.is_new = False
             self.touch(member)
         self.members.pending_sync = {member.member_id for member in self.members}
         self._sync_deadline = self._clock.monotonic() + self.members.longest_rebalance_timeout_ms / 1000
         self.wake_at = min(self.wake_at, self._sync_deadline)
-
-    def joined(self, member: Member, *, skip_assignment: bool = False) -> JoinGroupResponse:
-        """What a member of this generation is told; the leader also hears of the others."""
-        leads = member.member_id == self.members.leader
-        return JoinGroupResponse(
-            member_id=member.member_id,
-            generation_id=self.generation,
-            protocol_type=self.protocol_type,
-            protocol_name=self.protocol,
-            leader=self.members.leader or "",
-            skip_assignment=skip_assignment,
-            members=self._everybody() if leads else [],
-        )
-
-    def _everybody(self) -> list[JoinGroupResponseMember]:
-        return [
-            JoinGroupResponseMember(
-                member_id=member.member_id,
-                group_instance_id=member.instance_id,
-                metadata=member.metadata(self.protocol),
-            )
-            for member in self.members
-        ]
 
     # The assignment
 
@@ -376,15 +356,10 @@ class ClassicGroup:
         out = Outcome()
         for member in self.members:
             if member.syncing is not None:
-                out.reply(member.syncing, self.assignment_of(member))
+                out.reply(member.syncing, assigned(self, member))
                 member.syncing = None
                 self.touch(member)
         return out
-
-    def assignment_of(self, member: Member) -> SyncGroupResponse:
-        return SyncGroupResponse(
-            protocol_type=self.protocol_type, protocol_name=self.protocol, assignment=member.assignment
-        )
 
     def _assignment_lost(self, error: ErrorCode) -> Outcome:
         out = Outcome()
@@ -396,7 +371,7 @@ class ClassicGroup:
         for member in self.members:
             member.assignment = b""
             if member.syncing is not None:
-                out.reply(member.syncing, SyncGroupResponse(error_code=error))
+                out.reply(member.syncing, not_assigned(error))
                 member.syncing = None
                 self.touch(member)
 

@@ -15,13 +15,13 @@ from random import Random
 from uuid import UUID
 
 from pykbroker.context import RequestContext
+from pykbroker.groups.answers import joined, not_assigned, not_joined
 from pykbroker.groups.classic_group import ClassicGroup, State
-from pykbroker.groups.member import Member, Protocols, join_refusal
+from pykbroker.groups.member import Member, Protocols
 from pykbroker.groups.outcome import Outcome
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from wire.messages.sync_group import SyncGroupResponse
 
 _KNOWN_ID_SINCE = 4  # KIP-394: a dynamic member is first given an id and must come back with it
 _SKIP_ASSIGNMENT_SINCE = 9  # KIP-814: a static leader that returns is told that nothing is to be assigned
@@ -63,7 +63,7 @@ class Joining:
 
     def refused(self, code: ErrorCode, out: Outcome, member_id: str | None = None) -> Outcome:
         shown = self.request.member_id if member_id is None else member_id
-        out.reply(self.reply, join_refusal(code, shown))
+        out.reply(self.reply, not_joined(code, shown))
         return out
 
 
@@ -141,12 +141,12 @@ def _join_known(group: ClassicGroup, joining: Joining, out: Outcome) -> None:
     elif group.state is State.EMPTY:
         joining.refused(ErrorCode.UNKNOWN_MEMBER_ID, out)
     else:
-        out.reply(joining.reply, group.joined(member))
+        out.reply(joining.reply, joined(group, member))
 
 
 def _update(group: ClassicGroup, joining: Joining, member: Member, out: Outcome) -> None:
     """What the member says now, and that it waits here now; a JoinGroup of it that waited before is let go."""
-    superseded = join_refusal(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
+    superseded = not_joined(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
     out.reply(member.joining, superseded)
     group.members.set_protocols(member, joining.protocols)
     group.members.set_joining(member, joining.reply)
@@ -159,8 +159,8 @@ def _replace_static(group: ClassicGroup, joining: Joining, old_id: str, new_id: 
     fenced should it still wait. If the group is stable and stays with its protocol, nobody else notices.
     """
     old = group.members[old_id]
-    out.reply(old.joining, join_refusal(ErrorCode.FENCED_INSTANCE_ID, old_id))
-    out.reply(old.syncing, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    out.reply(old.joining, not_joined(ErrorCode.FENCED_INSTANCE_ID, old_id))
+    out.reply(old.syncing, not_assigned(ErrorCode.FENCED_INSTANCE_ID))
     was_leader = group.members.leader
     new = Member(
         member_id=new_id,
@@ -193,10 +193,10 @@ def _replaced(group: ClassicGroup, joining: Joining, new: Member, was_leader: st
     out = Outcome()
     group.members.set_joining(new, None)
     if joining.context.api_version >= _SKIP_ASSIGNMENT_SINCE:
-        response = group.joined(new, skip_assignment=group.members.leader == new.member_id)
+        response = joined(group, new, skip_assignment=group.members.leader == new.member_id)
     else:
         # An older client must not take itself for the leader, or it would assign anew: it is shown the former id.
-        response = group.joined(new)
+        response = joined(group, new)
         response.leader = was_leader or ""
         response.members = []
     out.reply(joining.reply, response)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=4096)  # asked for every request of a group
 def partition_for(group_id: str, partitions: int) -> int:
     """The absolute value (Utils.abs) of Java's String.hashCode of the id, modulo the number of partitions."""
     units = group_id.encode("utf-16-be", "surrogatepass")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 
+from pykbroker.groups.answers import assigned, not_assigned
 from pykbroker.groups.classic_group import ClassicGroup, State
 from pykbroker.groups.outcome import Outcome
 from pykbroker.waits import Deferred
@@ -21,14 +22,14 @@ def sync(group: ClassicGroup, request: SyncGroupRequest, reply: Deferred[SyncGro
     out = Outcome()
     code = _refusal(group, request)
     if code is not ErrorCode.NONE:
-        out.reply(reply, SyncGroupResponse(error_code=code))
+        out.reply(reply, not_assigned(code))
         return out
     member = group.members[request.member_id]
     group.synced(member.member_id)
     if group.state is State.STABLE:
-        out.reply(reply, group.assignment_of(member))
+        out.reply(reply, assigned(group, member))
         return out
-    out.reply(member.syncing, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))  # superseded by this one
+    out.reply(member.syncing, not_assigned(ErrorCode.REBALANCE_IN_PROGRESS))  # superseded by this one
     member.syncing = reply
     if member.member_id == group.members.leader:
         assignments = {given.member_id: given.assignment for given in request.assignments}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import KafkaError
+from wire.errors import ErrorCode, KafkaError
 from wire.messages.heartbeat import HeartbeatResponse
 
 if TYPE_CHECKING:
@@ -21,4 +21,6 @@ def handle(broker: Broker, ctx: RequestContext, request: HeartbeatRequest) -> He
 
 
 def failed(request: HeartbeatRequest, version: int, error: KafkaError) -> HeartbeatResponse:
+    if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        return HeartbeatResponse()  # as Kafka does: while the group is read back, nobody is sent away
     return HeartbeatResponse(error_code=error.code)

@@ -1,0 +1,29 @@
+"""How long the first rebalance of a group waits for members to come (KIP-134).
+
+It waits ``group.initial.rebalance.delay.ms``, again as often as somebody came meanwhile, and in all no longer than the
+longest rebalance timeout of its members.
+"""
+
+from __future__ import annotations
+
+
+class InitialDelay:
+    """The waits of one first rebalance, in milliseconds."""
+
+    __slots__ = ("_delay_ms", "_last_ms", "_remaining_ms", "somebody_came")
+
+    def __init__(self, delay_ms: int, longest_ms: int) -> None:
+        self._delay_ms = delay_ms
+        self._last_ms = delay_ms
+        self._remaining_ms = max(longest_ms - delay_ms, 0)
+        self.somebody_came = False
+
+    def another(self) -> int | None:
+        """The next wait after one has passed; None when it is time to go on."""
+        if not (self.somebody_came and self._remaining_ms):
+            return None
+        self.somebody_came = False
+        wait_ms = min(self._delay_ms, self._remaining_ms)
+        self._remaining_ms = max(self._remaining_ms - self._last_ms, 0)
+        self._last_ms = wait_ms
+        return wait_ms
