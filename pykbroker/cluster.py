@@ -15,6 +15,7 @@ from pykbroker.broker import Broker
 from pykbroker.metadata.controller import BrokerRegistration
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.metadata.start import open_metadata
 from pykbroker.partition import Partition
 from pykbroker.storage import checkpoints
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import Endpoint, MetadataImage
     from pykbroker.storage.disk import Disk
     from pykbroker.storage.log import Log
+    from pykbroker.transactions.coordinator import TransactionCoordinator
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +75,7 @@ class Cluster:
         self.offload: Callable[..., Deferred[Any]] = run_inline
         self.brokers: dict[int, Broker] = {}
         self._groups: GroupCoordinator | None = None
+        self._transactions: TransactionCoordinator | None = None
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._partitions_by_id: dict[tuple[bytes, int], Partition] = {}
         self._commits: dict[Partition, Deferred[None]] = {}
@@ -133,6 +136,12 @@ class Cluster:
             clean=self.logs.clean,
         )
         self.logs.broker_epoch = epochs[self.config.node_id]
+        if TRANSACTION_STATE in self.metadata.image.topics:
+            # Once clients are served: a transaction may be open, with nobody left to end it but its time limit.
+            self.timers.after(0, self._load_transactions)
+
+    def _load_transactions(self) -> None:
+        self.transactions.load()
 
     def nodes(self, listener: str) -> list[Node]:
         """The live brokers that have the listener, by id."""
@@ -150,6 +159,15 @@ class Cluster:
 
             self._groups = GroupCoordinator(self)
         return self._groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        """The transaction coordinator; made on first use, or at the start where there were transactions before."""
+        if self._transactions is None:
+            from pykbroker.transactions.coordinator import TransactionCoordinator  # noqa: PLC0415 - start-up counts
+
+            self._transactions = TransactionCoordinator(self)
+        return self._transactions
 
     # ---- partitions ----------------------------------------------------------------------------------------------------
 

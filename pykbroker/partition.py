@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from pykbroker.storage.validate import Origin
+from wire.control_records import EndTxnMarker, encode_end_txn_batch
 from wire.errors import ErrorCode, KafkaError
 from wire.primitives import Buffer
-from wire.records import Record, encode_batch
+from wire.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, encode_batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,20 +145,55 @@ class Partition:
                 watcher.appended(self, size)
         return result
 
-    def append_internal(self, records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int) -> int:
-        """Append a coordinator's records as one batch and return the offset of the first."""
+    def append_internal(
+        self,
+        records: Sequence[tuple[bytes | None, bytes | None]],
+        timestamp_ms: int,
+        producer: tuple[int, int] | None = None,
+    ) -> int:
+        """Append a coordinator's records as one batch and return the offset of the first.
+
+        With ``producer`` (id and epoch) they are part of its transaction, and count when its marker says so.
+        """
+        producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         batch = encode_batch(
             [
                 Record(offset=delta, timestamp=timestamp_ms, key=key, value=value, headers=[])
                 for delta, (key, value) in enumerate(records)
             ],
             base_offset=0,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transactional=producer is not None,
         )
+        return self._append_own(batch, timestamp_ms)
+
+    def append_marker(
+        self,
+        marker: EndTxnMarker,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        transaction_version: int,
+        timestamp_ms: int,
+    ) -> int:
+        """Append the end of a producer's transaction and return its offset.
+
+        Raises KafkaError (INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR).
+        """
+        batch = encode_end_txn_batch(
+            marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=timestamp_ms
+        )
+        return self._append_own(batch, timestamp_ms, transaction_version)
+
+    def _append_own(self, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> int:
+        """Append a batch that this process made, and wake who waits."""
         result = self.log.append_as_leader(
             memoryview(bytearray(batch)),
             leader_epoch=self.leader_epoch,
             now_ms=timestamp_ms,
             origin=Origin.COORDINATOR,
+            transaction_version=transaction_version,
         )
         for watcher in list(self.watchers):
             watcher.appended(self, len(batch))

@@ -9,6 +9,8 @@ Who may commit (generation and member id as the request states them):
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from pykbroker.groups.classic_group import ClassicGroup, State
 from pykbroker.groups.consumer_protocol import PROTOCOL_TYPE
 from pykbroker.groups.offsets import CommittedOffset, TopicOffsets
@@ -33,6 +35,12 @@ from wire.messages.offset_fetch import (
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
+)
+from wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
 )
 
 _GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: older clients are told ILLEGAL_GENERATION of a group that does not exist
@@ -70,8 +78,7 @@ def commit(
         for partition in topic.partitions:
             metadata = partition.committed_metadata or ""
             code = ErrorCode.NONE
-            # Counted as Kafka's Java does: characters beyond the basic plane are two.
-            if len(metadata.encode("utf-16-le")) > 2 * settings.offset_metadata_max_bytes:
+            if _too_large(metadata, settings):
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
                 committed = CommittedOffset(
@@ -88,12 +95,65 @@ def commit(
     return records, response
 
 
-def fetch(request: OffsetFetchRequestGroup, offsets: TopicOffsets) -> OffsetFetchResponseGroup:
-    """The offsets asked for, or all when no topics are named; where there is none, offset -1 and no error."""
+def check_commit_in_transaction(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> None:
+    """Raise KafkaError unless this commit in a transaction is allowed.
+
+    Versions before 3 say nothing of the group's member and generation, and are taken at their word.
+    """
+    generation = request.generation_id
+    if group is None:
+        if generation >= 0:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        return
+    if generation < 0 and (group.is_empty or (request.member_id == "" and request.group_instance_id is None)):
+        return
+    group.members.validate(request.member_id, request.group_instance_id)
+    if generation != group.generation:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+
+
+def commit_in_transaction(
+    request: TxnOffsetCommitRequest, settings: GroupSettings, now_ms: int
+) -> tuple[list[Record], TxnOffsetCommitResponse]:
+    """The records of an allowed commit in a transaction, and its answer."""
+    records: list[Record] = []
+    response = TxnOffsetCommitResponse()
+    for topic in request.topics:
+        answers: list[TxnOffsetCommitResponsePartition] = []
+        for partition in topic.partitions:
+            metadata = partition.committed_metadata or ""
+            code = ErrorCode.NONE
+            if _too_large(metadata, settings):
+                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                committed = CommittedOffset(
+                    partition.committed_offset, partition.committed_leader_epoch, metadata, now_ms
+                )
+                records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
+            answers.append(TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
+        response.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+    return records, response
+
+
+def _too_large(metadata: str, settings: GroupSettings) -> bool:
+    """Counted as Kafka's Java does: characters beyond the basic plane are two."""
+    return len(metadata.encode("utf-16-le")) > 2 * settings.offset_metadata_max_bytes
+
+
+def fetch(
+    request: OffsetFetchRequestGroup, offsets: TopicOffsets, unstable: AbstractSet[tuple[str, int]] = frozenset()
+) -> OffsetFetchResponseGroup:
+    """The offsets asked for, or all when no topics are named; where there is none, offset -1 and no error.
+
+    Topics and partitions that are ``unstable`` are answered UNSTABLE_OFFSET_COMMIT.
+    """
     response = OffsetFetchResponseGroup(group_id=request.group_id)
     if request.topics is None:
         for topic, partitions in offsets.items():
-            found = [_fetched(index, committed) for index, committed in partitions.items()]
+            found = [
+                _fetched(index, committed, unstable=(topic, index) in unstable)
+                for index, committed in partitions.items()
+            ]
             response.topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
         return response
     for asked in request.topics:
@@ -103,12 +163,16 @@ def fetch(request: OffsetFetchRequestGroup, offsets: TopicOffsets) -> OffsetFetc
             committed = partitions.get(index)
             if committed is not None and not committed.is_for(asked.topic_id):
                 committed = None
-            found.append(_fetched(index, committed))
+            found.append(_fetched(index, committed, unstable=(asked.name, index) in unstable))
         response.topics.append(OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=found))
     return response
 
 
-def _fetched(index: int, committed: CommittedOffset | None) -> OffsetFetchResponsePartitions:
+def _fetched(index: int, committed: CommittedOffset | None, *, unstable: bool) -> OffsetFetchResponsePartitions:
+    if unstable:
+        return OffsetFetchResponsePartitions(
+            partition_index=index, committed_offset=-1, metadata="", error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT
+        )
     if committed is None:
         return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="")
     return OffsetFetchResponsePartitions(
@@ -142,19 +206,16 @@ def delete(
     return records, response
 
 
-def delete_all(group_id: str, offsets: TopicOffsets) -> list[Record]:
-    """Tombstones for every offset of a group."""
-    return [offset_tombstone(group_id, topic, index) for topic, partitions in offsets.items() for index in partitions]
-
-
-def expire(group: ClassicGroup, offsets: TopicOffsets, retention_ms: int, now_ms: int) -> tuple[list[Record], bool]:
+def expire(
+    group: ClassicGroup, offsets: TopicOffsets, pending: AbstractSet[tuple[str, int]], retention_ms: int, now_ms: int
+) -> tuple[list[Record], bool]:
     """Tombstones for the offsets that nobody wants any more, and whether that leaves the group without any (KIP-211).
 
     An offset ages from when the group became empty; in a stable group of consumers, and in one that has no members
-    ever, from its commit. What the members of a group still read does not age.
+    ever, from its commit. What the members of a group still read does not age, nor what an open transaction committed.
     """
     if not offsets:
-        return [], True
+        return [], not pending
     empty_since = group.protocol_type is not None and group.is_empty
     stable = (
         group.protocol_type == PROTOCOL_TYPE and group.subscribed_topics is not None and group.state is State.STABLE
@@ -169,7 +230,7 @@ def expire(group: ClassicGroup, offsets: TopicOffsets, retention_ms: int, now_ms
             since_ms = committed.commit_timestamp_ms
             if empty_since and group.state_timestamp_ms >= 0:
                 since_ms = group.state_timestamp_ms
-            if not wanted and committed.expired(now_ms, since_ms, retention_ms):
+            if not wanted and (topic, index) not in pending and committed.expired(now_ms, since_ms, retention_ms):
                 records.append(offset_tombstone(group.group_id, topic, index))
             else:
                 all_expired = False

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykbroker.context import RequestContext
 from pykbroker.groups.joining import Joining
-from pykbroker.groups.loading import stored_records
+from pykbroker.groups.loading import Loading
 from pykbroker.groups.outcome import Outcome
 from pykbroker.groups.placement import partition_for
 from pykbroker.groups.records import encode
 from pykbroker.groups.settings import GroupSettings
 from pykbroker.groups.shard import GroupShard
 from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -31,6 +32,7 @@ from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRespons
 from wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
@@ -58,6 +60,10 @@ _SHOWN_AS = {
 }
 
 
+#: Records replayed in one turn of the loop when a shard loads: about 20 ms of work.
+_LOADED_AT_ONCE = 2000
+
+
 class _Loaded:
     """A shard with its partition and the timers of its groups."""
 
@@ -77,6 +83,7 @@ class GroupCoordinator:
         self._cluster = cluster
         self._settings = GroupSettings.from_config(cluster.config)
         self._loaded: dict[int, _Loaded] = {}
+        self._loading: dict[int, Loading] = {}
         cluster.metadata.subscribe(self._follow)
         self._plan_expiry()
 
@@ -99,15 +106,39 @@ class GroupCoordinator:
         return self._load(partition) if loaded is None else loaded
 
     def _load(self, partition: Partition) -> _Loaded:
-        shard = GroupShard(self._cluster.clock, self._settings)
-        for record in stored_records(partition):
-            shard.replay(record)
+        """The shard of a partition that is not loaded yet. While a large one loads, requests to it are refused with
+        COORDINATOR_LOAD_IN_PROGRESS, and all others are served.
+        """
+        if partition.index not in self._loading:
+            shard = GroupShard(self._cluster.clock, self._settings)
+            loading = self._loading[partition.index] = Loading(partition, shard)
+            self._load_some(loading)
+        loaded = self._loaded.get(partition.index)
+        if loaded is None:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return loaded
+
+    def _load_some(self, loading: Loading) -> None:
+        partition = loading.partition
+        if self._loading.get(partition.index) is not loading:
+            return  # the topic was deleted meanwhile
+        try:
+            done = loading.advance(_LOADED_AT_ONCE)
+        except KafkaError:
+            del self._loading[partition.index]  # the next request tries again
+            raise
+        if done:
+            del self._loading[partition.index]
+            self._finish_load(partition, loading.shard)
+        else:
+            self._cluster.timers.after(0, partial(self._load_some, loading))
+
+    def _finish_load(self, partition: Partition, shard: GroupShard) -> None:
         loaded = self._loaded[partition.index] = _Loaded(partition, shard)
         for group in list(shard.groups.values()):
             self._run(loaded, group.group_id, group.loaded())
         self._run(loaded, None, shard.forget_topics_gone(self._topic_id))
         log.info("Loaded %d groups of %s-%d", len(shard.groups), partition.topic, partition.index)
-        return loaded
 
     def _led_by(self, broker: Broker) -> Iterable[_Loaded]:
         """Every shard of the broker; those that never were needed are loaded if anything is in them."""
@@ -126,6 +157,7 @@ class GroupCoordinator:
                 self._cluster.wake_queue.add(partial(self._forget_topic, topic.name, topic.id))
 
     def _unload_all(self) -> None:
+        self._loading.clear()
         while self._loaded:
             _, loaded = self._loaded.popitem()
             for group in list(loaded.shard.groups.values()):
@@ -180,9 +212,42 @@ class GroupCoordinator:
         """OffsetCommit of topics that exist, under their names. The empty group id is allowed, as Kafka allows it."""
         return self._ask(broker, request.group_id, lambda shard, reply: shard.commit(context, request, reply))
 
-    def fetch(self, broker: Broker, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
-        """OffsetFetch of one group, topics under their names."""
-        return self._shard_of(broker, request.group_id).shard.fetch(request)
+    def commit_in_transaction(
+        self, broker: Broker, request: TxnOffsetCommitRequest, dialect: Dialect
+    ) -> Deferred[TxnOffsetCommitResponse]:
+        """TxnOffsetCommit of topics that exist, once the group's partition is known to be part of the transaction.
+
+        ``dialect`` says what the client's version understands of that.
+        """
+        _check_group_id(request.group_id)
+        loaded = self._shard_of(broker, request.group_id)
+        reply: Deferred[TxnOffsetCommitResponse] = Deferred()
+
+        def commit(admitted: Deferred[Refusals]) -> None:
+            try:
+                for refusal in admitted.value.values():
+                    raise KafkaError(_SHOWN_AS.get(refusal.code, refusal.code))
+                outcome = loaded.shard.commit_in_transaction(request, reply)
+            except KafkaError as error:
+                reply.fail(error)
+            else:
+                self._run(loaded, request.group_id, outcome)
+
+        producer = (request.producer_id, request.producer_epoch)
+        admit(self._cluster, request.transactional_id, producer, [loaded.partition], dialect).then(commit)
+        return reply
+
+    def end_transaction(self, index: int, producer_id: int, *, commit: bool) -> None:
+        """The marker of a transaction was appended to a partition of ``__consumer_offsets``."""
+        loaded = self._loaded.get(index)
+        if loaded is not None:
+            loaded.shard.end_transaction(producer_id, commit=commit)
+
+    def fetch(
+        self, broker: Broker, request: OffsetFetchRequestGroup, *, stable: bool = False
+    ) -> OffsetFetchResponseGroup:
+        """OffsetFetch of one group, topics under their names; ``stable`` refuses what open transactions may change."""
+        return self._shard_of(broker, request.group_id).shard.fetch(request, stable=stable)
 
     def delete_offsets(self, broker: Broker, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
         """OffsetDelete. Raises KafkaError with INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP too."""
@@ -239,12 +304,13 @@ class GroupCoordinator:
             return None
         try:
             encoded = [encode(record) for record in outcome.records]
-            loaded.partition.append_internal(encoded, self._cluster.clock.now_ms())
+            loaded.partition.append_internal(encoded, self._cluster.clock.now_ms(), outcome.producer)
         except KafkaError as error:
             log.warning("Group records could not be appended to %r: %s", loaded.partition, error)
             return _SHOWN_AS.get(error.code, error.code)
+        producer_id = -1 if outcome.producer is None else outcome.producer[0]
         for record in outcome.records:
-            loaded.shard.replay(record)
+            loaded.shard.replay(record._replace(producer_id=producer_id))
         return None
 
     # Time

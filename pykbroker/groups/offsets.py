@@ -21,6 +21,8 @@ class CommittedOffset:
     expire_timestamp_ms: int = -1
     #: The topic it was committed for, where the client said which (OffsetCommit v10); else ZERO_UUID.
     topic_id: bytes = ZERO_UUID
+    #: Where it stands among all commits of its shard, for those that a transaction's end makes count later.
+    order: int = 0
 
     @classmethod
     def from_record(cls, value: OffsetCommitValue) -> CommittedOffset:

@@ -15,11 +15,15 @@ from wire.errors import ErrorCode
 
 
 class Record(NamedTuple):
-    """A coordinator record in decoded form: the key's class says its type, a value of None is a tombstone."""
+    """A coordinator record in decoded form: the key's class says its type, a value of None is a tombstone.
+
+    ``producer_id`` is that of the producer in whose transaction the record stands, else -1.
+    """
 
     key: Any
     value: Any
     value_version: int
+    producer_id: int = -1
 
 
 @dataclass(slots=True)
@@ -34,6 +38,8 @@ class Outcome:
     then: Callable[[], Outcome] | None = None
     #: Instead of 1 and 3, when the append fails with this code. Without it the replies fail with the code.
     otherwise: Callable[[ErrorCode], Outcome] | None = None
+    #: Id and epoch of the producer in whose transaction the records are appended.
+    producer: tuple[int, int] | None = None
 
     def reply(self, waiting: Deferred[Any] | None, response: Any) -> None:
         """Send ``response`` to whoever waits, if anyone does."""

@@ -12,12 +12,13 @@ from functools import partial
 from pykbroker.clock import Clock
 from pykbroker.context import RequestContext
 from pykbroker.groups import committing
+from pykbroker.groups.answers import not_assigned, not_joined
 from pykbroker.groups.classic_group import ClassicGroup, State
 from pykbroker.groups.joining import Joining, join
 from pykbroker.groups.leaving import leave
-from pykbroker.groups.member import join_refusal
 from pykbroker.groups.offsets import CommittedOffset, Offsets
 from pykbroker.groups.outcome import Outcome, Record
+from pykbroker.groups.pending import PendingOffsets
 from pykbroker.groups.records import group_record, group_tombstone, offset_tombstone
 from pykbroker.groups.settings import GroupSettings
 from pykbroker.groups.syncing import sync
@@ -31,6 +32,7 @@ from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRespons
 from wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from wire.primitives import ZERO_UUID
 
 
@@ -40,6 +42,8 @@ class GroupShard:
     def __init__(self, clock: Clock, settings: GroupSettings) -> None:
         self.groups: dict[str, ClassicGroup] = {}
         self._offsets = Offsets()
+        self._pending = PendingOffsets()
+        self._commits = 0
         self._clock = clock
         self._settings = settings
 
@@ -67,7 +71,7 @@ class GroupShard:
         """SyncGroup."""
         group = self.groups.get(request.group_id)
         if group is None or group.is_empty:
-            return Outcome(replies=[(reply, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))])
+            return Outcome(replies=[(reply, not_assigned(ErrorCode.UNKNOWN_MEMBER_ID))])
         return sync(group, request, reply)
 
     def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
@@ -102,9 +106,25 @@ class GroupShard:
         records, response = committing.commit(request, self._settings, self._clock.now_ms())
         return Outcome(records, [(reply, response)])
 
-    def fetch(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    def commit_in_transaction(
+        self, request: TxnOffsetCommitRequest, reply: Deferred[TxnOffsetCommitResponse]
+    ) -> Outcome:
+        """TxnOffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
+        committing.check_commit_in_transaction(self.groups.get(request.group_id), request)
+        records, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
+        return Outcome(records, [(reply, response)], producer=(request.producer_id, request.producer_epoch))
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """The marker of a producer's transaction is in the log: what was committed in it counts, or goes."""
+        for (group_id, topic, index), committed in self._pending.end(producer_id).items():
+            existing = self._offsets.of_group(group_id).get(topic, {}).get(index)
+            if commit and (existing is None or existing.order < committed.order):
+                self._offsets.put(group_id, topic, index, committed)
+
+    def fetch(self, request: OffsetFetchRequestGroup, *, stable: bool = False) -> OffsetFetchResponseGroup:
         """OffsetFetch of one group; one that does not exist has no offsets, which is no error."""
-        return committing.fetch(request, self._offsets.of_group(request.group_id))
+        pending = set(self._pending.of_group(request.group_id)) if stable else set()
+        return committing.fetch(request, self._offsets.of_group(request.group_id), pending)
 
     def delete_offsets(self, request: OffsetDeleteRequest, reply: Deferred[OffsetDeleteResponse]) -> Outcome:
         """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""
@@ -119,7 +139,9 @@ class GroupShard:
             return Outcome(replies=[(reply, ErrorCode.GROUP_ID_NOT_FOUND)])
         if not group.is_empty:
             return Outcome(replies=[(reply, ErrorCode.NON_EMPTY_GROUP)])
-        tombstones = committing.delete_all(group_id, self._offsets.of_group(group_id))
+        offsets = {(topic, index) for topic, found in self._offsets.of_group(group_id).items() for index in found}
+        offsets.update(self._pending.of_group(group_id))
+        tombstones = [offset_tombstone(group_id, topic, index) for topic, index in sorted(offsets)]
         return Outcome([*tombstones, group_tombstone(group_id)], [(reply, ErrorCode.NONE)])
 
     def expire(self) -> Outcome:
@@ -128,7 +150,8 @@ class GroupShard:
         now_ms = self._clock.now_ms()
         for group_id, group in self.groups.items():
             offsets = self._offsets.of_group(group_id)
-            records, none_left = committing.expire(group, offsets, self._settings.offsets_retention_ms, now_ms)
+            pending = set(self._pending.of_group(group_id))
+            records, none_left = committing.expire(group, offsets, pending, self._settings.offsets_retention_ms, now_ms)
             outcome.records += records
             if none_left and group.is_empty:
                 outcome.records.append(group_tombstone(group_id))
@@ -167,17 +190,24 @@ class GroupShard:
     def replay(self, record: Record) -> None:
         """Take a record that is in the log into the state. Types of groups not served here are skipped."""
         if isinstance(record.key, OffsetCommitKey):
-            self._replay_offset(record.key, record.value)
+            self._replay_offset(record.key, record.value, record.producer_id)
         elif isinstance(record.key, GroupMetadataKey):
             self._replay_group(record.key.group, record.value)
 
-    def _replay_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+    def _replay_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:
         if value is None:
             self._offsets.remove(key.group, key.topic, key.partition)
+            self._pending.remove((key.group, key.topic, key.partition))
             return
         if key.group not in self.groups:  # a simple group: it exists by its offsets alone
             self.groups[key.group] = ClassicGroup(key.group, self._clock, self._settings)
-        self._offsets.put(key.group, key.topic, key.partition, CommittedOffset.from_record(value))
+        self._commits += 1
+        committed = CommittedOffset.from_record(value)
+        committed.order = self._commits
+        if producer_id < 0:
+            self._offsets.put(key.group, key.topic, key.partition, committed)
+        else:
+            self._pending.put(producer_id, (key.group, key.topic, key.partition), committed)
 
     def _replay_group(self, group_id: str, value: GroupMetadataValue | None) -> None:
         group = self.groups.get(group_id)
@@ -192,4 +222,4 @@ class GroupShard:
 
 
 def _refuse_new(joining: Joining, error: ErrorCode) -> Outcome:
-    return Outcome(replies=[(joining.reply, join_refusal(error))])
+    return Outcome(replies=[(joining.reply, not_joined(error))])

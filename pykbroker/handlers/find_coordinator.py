@@ -1,16 +1,17 @@
-"""FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group.
+"""FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group or a transactional id.
 
 Many keys at once from version 4 (KIP-699). The answer names the broker under the listener that the question came in
-on. The topic that holds the groups is created by the first question, and is there when it is answered.
+on. The topic that holds the groups, or the transactions, is created by the first question, and is there when it is
+answered.
 
-Left out: transaction and share coordinators, which are not served; their keys are answered COORDINATOR_NOT_AVAILABLE.
+Left out: share coordinators, which are not served; their keys are answered COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 
@@ -61,13 +62,15 @@ def _find(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> tuple
     """Node id and endpoint of the coordinator. Raises KafkaError."""
     if key_type == _SHARE and ctx.api_version < _SHARE_SINCE:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    if key_type != _GROUP:
+    if key_type == _SHARE:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     cluster = broker.cluster
     image = cluster.metadata.image
-    if image.topic(CONSUMER_OFFSETS) is None:
-        cluster.metadata.auto_create([CONSUMER_OFFSETS])
-    partition = image.partition(CONSUMER_OFFSETS, cluster.groups.partition_of(key))
+    topic = CONSUMER_OFFSETS if key_type == _GROUP else TRANSACTION_STATE
+    if image.topic(topic) is None:
+        cluster.metadata.auto_create([topic])
+    coordinator = cluster.groups if key_type == _GROUP else cluster.transactions
+    partition = image.partition(topic, coordinator.partition_of(key))
     endpoint = None if partition is None else image.endpoint(partition.leader, ctx.listener)
     if partition is None or endpoint is None:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)

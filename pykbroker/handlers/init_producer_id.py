@@ -1,28 +1,65 @@
-"""InitProducerId (key 22), versions 0 to 5: a producer id for an idempotent producer (KIP-98, KIP-360).
+"""InitProducerId (key 22), versions 0 to 5: a producer id and epoch.
 
-Ids come from blocks that the metadata log hands out. Left out: transactional ids, which are refused with
-COORDINATOR_NOT_AVAILABLE as long as no transaction coordinator is served.
+Without a transactional id, for an idempotent producer (KIP-98): a new id, out of the blocks that the metadata log hands
+out. With one, a new incarnation of a transactional producer: ``transactions/initializing.py``. Recovering producers
+name their identity from version 3 on (KIP-360); before version 4 PRODUCER_FENCED is told as INVALID_PRODUCER_EPOCH.
+
+Left out: two-phase commit (version 6, KIP-939), which Apache Kafka 4.3.1 does not serve either.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.transactions.initializing import Expected
+from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.init_producer_id import InitProducerIdResponse
 
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
+    from pykbroker.transactions.coordinator import ProducerIdentity
     from wire.messages.init_producer_id import InitProducerIdRequest
 
+_FENCED_SINCE = 4
+_UNKNOWN = -1
 
-def handle(broker: Broker, ctx: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
-    if request.transactional_id is not None:
-        code = ErrorCode.COORDINATOR_NOT_AVAILABLE if request.transactional_id else ErrorCode.INVALID_REQUEST
-        return failed(request, ctx.api_version, KafkaError(code))
-    return InitProducerIdResponse(producer_id=broker.next_producer_id(), producer_epoch=0)
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: InitProducerIdRequest
+) -> InitProducerIdResponse | Deferred[InitProducerIdResponse]:
+    expected = _expected(request)
+    if request.transactional_id is None:
+        return InitProducerIdResponse(producer_id=broker.next_producer_id(), producer_epoch=0)
+    response: Deferred[InitProducerIdResponse] = Deferred()
+
+    def answer(done: Deferred[ProducerIdentity]) -> None:
+        try:
+            identity = done.value
+        except KafkaError as error:
+            response.fail(error)
+        else:
+            response.complete(InitProducerIdResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch))
+
+    broker.cluster.transactions.init_producer_id(
+        broker, request.transactional_id, request.transaction_timeout_ms, expected
+    ).then(answer)
+    return response
 
 
 def failed(request: InitProducerIdRequest, version: int, error: KafkaError) -> InitProducerIdResponse:
-    return InitProducerIdResponse(error_code=error.code, producer_id=-1, producer_epoch=-1)
+    code = error.code
+    if code is ErrorCode.PRODUCER_FENCED and version < _FENCED_SINCE:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
+
+
+def _expected(request: InitProducerIdRequest) -> Expected | None:
+    """The identity that a recovering producer names: both parts or none. Raises KafkaError INVALID_REQUEST."""
+    unknown = (request.producer_id == _UNKNOWN, request.producer_epoch == _UNKNOWN)
+    if all(unknown):
+        return None
+    if any(unknown):
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    return Expected(request.producer_id, request.producer_epoch)

@@ -2,8 +2,8 @@
 
 All topics of a group from version 2 (no topics named), the leader epoch from version 5 (KIP-320), many groups from
 version 8 (KIP-709), the asking member from version 9 and topic ids from version 10 (KIP-848). A group or a partition
-without a committed offset gets offset -1 and no error. "Require stable" (version 7, KIP-447) holds of itself while
-offsets cannot be committed in transactions.
+without a committed offset gets offset -1 and no error. Who asks for stable offsets (version 7, KIP-447) is told
+UNSTABLE_OFFSET_COMMIT where an open transaction committed one.
 """
 
 from __future__ import annotations
@@ -35,23 +35,26 @@ _TOPIC_IDS_SINCE = 10
 def handle(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     version = ctx.api_version
     if version >= _MANY_GROUPS_SINCE:
-        return OffsetFetchResponse(groups=[_fetch(broker, asked, version) for asked in request.groups])
+        return OffsetFetchResponse(
+            groups=[_fetch(broker, asked, version, stable=request.require_stable) for asked in request.groups]
+        )
     topics = None
     if request.topics is not None:
         topics = [
             OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
             for topic in request.topics
         ]
-    found = _fetch(broker, OffsetFetchRequestGroup(group_id=request.group_id, topics=topics), version)
+    asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+    found = _fetch(broker, asked, version, stable=request.require_stable)
     return OffsetFetchResponse(error_code=found.error_code, topics=[_older(topic) for topic in found.topics])
 
 
-def _fetch(broker: Broker, asked: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
+def _fetch(broker: Broker, asked: OffsetFetchRequestGroup, version: int, *, stable: bool) -> OffsetFetchResponseGroup:
     """The answer for one group."""
     try:
         if version >= _TOPIC_IDS_SINCE:
-            return _fetch_by_id(broker, asked)
-        return broker.cluster.groups.fetch(broker, asked)
+            return _fetch_by_id(broker, asked, stable=stable)
+        return broker.cluster.groups.fetch(broker, asked, stable=stable)
     except KafkaError as error:
         if version >= _ERROR_OF_GROUP_SINCE:
             return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
@@ -59,10 +62,10 @@ def _fetch(broker: Broker, asked: OffsetFetchRequestGroup, version: int) -> Offs
         return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
-def _fetch_by_id(broker: Broker, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def _fetch_by_id(broker: Broker, asked: OffsetFetchRequestGroup, *, stable: bool) -> OffsetFetchResponseGroup:
     image = broker.cluster.metadata.image
     if asked.topics is None:
-        everything = broker.cluster.groups.fetch(broker, asked)
+        everything = broker.cluster.groups.fetch(broker, asked, stable=stable)
         everything.topics = [found for found in everything.topics if found.name in image.topics]
         for found in everything.topics:
             found.topic_id = image.topics[found.name].id
@@ -77,7 +80,7 @@ def _fetch_by_id(broker: Broker, asked: OffsetFetchRequestGroup) -> OffsetFetchR
             topic.name = name
             known.append(topic)
     asked.topics = known
-    response = broker.cluster.groups.fetch(broker, asked)
+    response = broker.cluster.groups.fetch(broker, asked, stable=stable)
     response.topics += unknown
     return response
 

@@ -5,19 +5,22 @@ they came; validation, idempotence and the per-record errors of KIP-467 are the 
 from version 13 (KIP-516), the current leader in errors from version 10 (KIP-951). An unknown topic named by its name is
 created where auto.create.topics.enable is on.
 
-Left out: transactions (a batch marked transactional is refused with INVALID_TXN_STATE).
+Batches of a transaction need its transactional id in the request, and the coordinator's word that the partition is part
+of it (KIP-890); from version 12 on, partitions join the transaction by being written to.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.dispatch import CloseConnection
 from pykbroker.metadata.names import is_internal
 from pykbroker.storage.validate import RecordsRejected
+from pykbroker.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
+from wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
+from wire.errors import ErrorCode, KafkaError, WireError
 from wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 _ALL = -1
+#: Versions from which partitions join a transaction by being written to, and TRANSACTION_ABORTABLE is known (KIP-890).
+_ADDS_SINCE = 12
+_ABORTABLE_SINCE = 11
 #: The client id of Kafka's own administration, which alone may write to the brokers' topics.
 _ADMIN_CLIENT_ID = "__admin_client"
 
@@ -44,18 +50,105 @@ def handle(
     version = ctx.api_version
     if request.acks not in (_ALL, 0, 1):
         return _settle(request, failed(request, version, KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)))
+    transactional = [
+        (topic, data.index, header)
+        for topic in request.topic_data
+        for data in topic.partition_data
+        if (header := _transactional_header(data.records)) is not None
+    ]
+    if transactional:
+        return _handle_transactional(broker, ctx, request, transactional)
+    return _write(broker, ctx, request, {})
+
+
+def _write(
+    broker: Broker, ctx: RequestContext, request: ProduceRequest, refusals: Refusals
+) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
+    """Append everything but what is refused already."""
+    version = ctx.api_version
     response = ProduceResponse()
     unsynced: list[tuple[Partition, PartitionProduceResponse]] = []
     for topic in request.topic_data:
         answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(answers)
         for data in topic.partition_data:
-            answers.partition_responses.append(_append(broker, ctx, topic, data, unsynced))
+            answers.partition_responses.append(_append(broker, ctx, topic, data, unsynced=unsynced, refusals=refusals))
     if version >= 10:
         response.node_endpoints = _leaders(broker, ctx, response)
     if not unsynced:
         return _settle(request, response)
     return _after_flush(broker, request, response, unsynced)
+
+
+def _transactional_header(records: Any) -> BatchHeader | None:
+    """The header of a batch that is marked as part of a transaction; looks at one byte of all others."""
+    if records is None or len(records) < HEADER_SIZE or not records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
+        return None
+    try:
+        return read_batch_header(records)
+    except WireError:
+        return None  # refused, with the reason, when it would be appended
+
+
+def _handle_transactional(
+    broker: Broker,
+    ctx: RequestContext,
+    request: ProduceRequest,
+    transactional: list[tuple[TopicProduceData, int, BatchHeader]],
+) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
+    """Ask for the admission of the transactional batches, then append."""
+    version = ctx.api_version
+    if request.transactional_id is None:
+        error = KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return _settle(request, failed(request, version, error))
+    producers = set()
+    partitions: list[Partition] = []
+    for topic, index, header in transactional:
+        producers.add((header.producer_id, header.producer_epoch))
+        try:
+            partition = _find(broker, ctx, topic, index)
+        except KafkaError:
+            continue  # found again, and answered, when it would be appended to
+        if partition.leader == broker.node_id:
+            partitions.append(partition)
+    if len(producers) > 1:
+        return _settle(request, failed(request, version, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
+    dialect = Dialect(adds=version >= _ADDS_SINCE, knows_abortable=version >= _ABORTABLE_SINCE)
+    admitted = admit(broker.cluster, request.transactional_id, producers.pop(), partitions, dialect)
+    if admitted.done:
+        return _write(broker, ctx, request, admitted.value)
+    return _write_later(broker, ctx, request, admitted)
+
+
+def _write_later(
+    broker: Broker, ctx: RequestContext, request: ProduceRequest, admitted: Deferred[Refusals]
+) -> Deferred[ProduceResponse | None]:
+    """Append when the coordinator has answered; the records are kept until then, since the receive block is not."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            data.records = bytearray(data.records or b"")  # type: ignore[arg-type]  # a list is for encoding only
+    settled: Deferred[ProduceResponse | None] = Deferred()
+
+    def write(done: Deferred[Refusals]) -> None:
+        try:
+            written = _write(broker, ctx, request, done.value)
+        except CloseConnection as error:
+            settled.fail(error)
+            return
+        if isinstance(written, Deferred):
+            written.then(partial(_pass_on, settled))
+        else:
+            settled.complete(written)
+
+    admitted.then(write)
+    return settled
+
+
+def _pass_on(settled: Deferred[ProduceResponse | None], done: Deferred[ProduceResponse | None]) -> None:
+    try:
+        settled.complete(done.value)
+    except CloseConnection as error:
+        settled.fail(error)
 
 
 def failed(request: ProduceRequest, version: int, error: KafkaError) -> ProduceResponse:
@@ -82,7 +175,9 @@ def _append(
     ctx: RequestContext,
     topic: TopicProduceData,
     data: PartitionProduceData,
+    *,
     unsynced: list[tuple[Partition, PartitionProduceResponse]],
+    refusals: Refusals,
 ) -> PartitionProduceResponse:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1, log_start_offset=-1)
     try:
@@ -93,6 +188,8 @@ def _append(
             return answer
         if data.records is None or isinstance(data.records, list):
             raise KafkaError(ErrorCode.INVALID_RECORD, "a produce request must carry records")
+        if refusals and (partition.topic, partition.index) in refusals:
+            raise refusals[partition.topic, partition.index]
         result = partition.append_produce(data.records)
     except RecordsRejected as error:
         answer.error_code = error.code

@@ -1,0 +1,51 @@
+"""AddOffsetsToTxn (key 25), versions 0 to 4: the offsets of a group become part of a transaction.
+
+What joins the transaction is the partition of ``__consumer_offsets`` that the group lives in. Clients of transaction
+version 2 do not ask: TxnOffsetCommit does it. Before version 2 PRODUCER_FENCED is told as INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+
+_FENCED_SINCE = 2
+
+
+def handle(broker: Broker, ctx: RequestContext, request: AddOffsetsToTxnRequest) -> Deferred[AddOffsetsToTxnResponse]:
+    response: Deferred[AddOffsetsToTxnResponse] = Deferred()
+
+    def answer(done: Deferred[None]) -> None:
+        try:
+            _ = done.value
+        except KafkaError as error:
+            response.fail(error)
+        else:
+            response.complete(AddOffsetsToTxnResponse())
+
+    cluster = broker.cluster
+    cluster.transactions.add_partitions(
+        broker,
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        [(CONSUMER_OFFSETS, cluster.groups.partition_of(request.group_id))],
+        client_version=0,
+    ).then(answer)
+    return response
+
+
+def failed(request: AddOffsetsToTxnRequest, version: int, error: KafkaError) -> AddOffsetsToTxnResponse:
+    code = error.code
+    if code is ErrorCode.PRODUCER_FENCED and version < _FENCED_SINCE:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return AddOffsetsToTxnResponse(error_code=code)

@@ -1,0 +1,55 @@
+"""EndTxn (key 26), versions 0 to 5: commit or abort a transaction.
+
+From version 5 on (transaction version 2, KIP-890) the epoch rises with every end, the answer carries the identity to go
+on with, and what was never begun can be aborted. Before version 2 PRODUCER_FENCED is told as INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.end_txn import EndTxnResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.transactions.coordinator import ProducerIdentity
+    from wire.messages.end_txn import EndTxnRequest
+
+_FENCED_SINCE = 2
+_EPOCH_BUMP_SINCE = 5
+
+
+def handle(broker: Broker, ctx: RequestContext, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
+    bumps = ctx.api_version >= _EPOCH_BUMP_SINCE
+    response: Deferred[EndTxnResponse] = Deferred()
+
+    def answer(done: Deferred[ProducerIdentity]) -> None:
+        try:
+            identity = done.value
+        except KafkaError as error:
+            response.fail(error)
+            return
+        answered = EndTxnResponse()
+        if bumps:
+            answered.producer_id, answered.producer_epoch = identity
+        response.complete(answered)
+
+    broker.cluster.transactions.end(
+        broker,
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        commit=request.committed,
+        client_version=2 if bumps else 0,
+    ).then(answer)
+    return response
+
+
+def failed(request: EndTxnRequest, version: int, error: KafkaError) -> EndTxnResponse:
+    code = error.code
+    if code is ErrorCode.PRODUCER_FENCED and version < _FENCED_SINCE:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return EndTxnResponse(error_code=code)

@@ -1,0 +1,69 @@
+"""ListTransactions (key 66), versions 0 to 2 (KIP-664): the transactional ids that this broker coordinates.
+
+Filters hold together: states, producer ids, from version 1 how long (ms) a transaction has been open, from version 2
+a pattern (RE2 syntax) that the whole id must match.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pykbroker.transactions.transaction import State
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.list_transactions import ListTransactionsResponse, TransactionState
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.transactions.transaction import Transaction
+    from wire.messages.list_transactions import ListTransactionsRequest
+
+_STATES = {state.title: state for state in State}
+
+
+def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+    states = {_STATES[name] for name in request.state_filters if name in _STATES}
+    pattern = _pattern(request.transactional_id_pattern)
+    now_ms = broker.cluster.clock.now_ms()
+
+    def wanted(each: Transaction) -> bool:
+        if request.producer_id_filters and each.producer_id not in request.producer_id_filters:
+            return False
+        if request.state_filters and each.state not in states:
+            return False
+        if request.duration_filter >= 0 and not _lasts(each, now_ms, request.duration_filter):
+            return False
+        return pattern is None or pattern.fullmatch(each.transactional_id) is not None
+
+    return ListTransactionsResponse(
+        unknown_state_filters=[name for name in request.state_filters if name not in _STATES],
+        transaction_states=[
+            TransactionState(
+                transactional_id=each.transactional_id,
+                producer_id=each.producer_id,
+                transaction_state=each.state.title,
+            )
+            for each in broker.cluster.transactions.transactions(broker)
+            if wanted(each)
+        ],
+    )
+
+
+def failed(request: ListTransactionsRequest, version: int, error: KafkaError) -> ListTransactionsResponse:
+    return ListTransactionsResponse(error_code=error.code)
+
+
+def _lasts(each: Transaction, now_ms: int, duration_ms: int) -> bool:
+    """Whether a transaction began longer ago than that."""
+    return each.start_ms >= 0 and now_ms - each.start_ms > duration_ms
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    """The pattern compiled. Raises KafkaError with INVALID_REGULAR_EXPRESSION."""
+    if not text:
+        return None
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error)) from None

@@ -1,0 +1,103 @@
+"""TxnOffsetCommit (key 28), versions 0 to 5: commit a group's offsets as part of a transaction.
+
+They count when the transaction is committed. Member and generation from version 3 (KIP-447), TRANSACTION_ABORTABLE
+from version 4, and from version 5 on the group's partition joins the transaction by this request (KIP-890). Before
+version 2 COORDINATOR_LOAD_IN_PROGRESS is told as COORDINATOR_NOT_AVAILABLE.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.transactions.admitting import Dialect
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+_LOADING_SINCE = 2
+_ABORTABLE_SINCE = 4
+_ADDS_SINCE = 5
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
+    refused = _take_out_missing(broker, request)
+    if not request.topics:
+        return refused
+    version = ctx.api_version
+    response: Deferred[TxnOffsetCommitResponse] = Deferred()
+
+    def answer(committed: Deferred[TxnOffsetCommitResponse]) -> None:
+        try:
+            rest = committed.value
+        except KafkaError as error:
+            rest = failed(request, version, error)
+        response.complete(_merged(refused, rest))
+
+    dialect = Dialect(adds=version >= _ADDS_SINCE, knows_abortable=version >= _ABORTABLE_SINCE)
+    try:
+        broker.cluster.groups.commit_in_transaction(broker, request, dialect).then(answer)
+    except KafkaError as error:
+        response.complete(_merged(refused, failed(request, version, error)))
+    return response
+
+
+def failed(request: TxnOffsetCommitRequest, version: int, error: KafkaError) -> TxnOffsetCommitResponse:
+    """The same error for every partition of the request."""
+    code = error.code
+    if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < _LOADING_SINCE:
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _take_out_missing(broker: Broker, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
+    """Leave in the request what exists; the answer for the rest."""
+    refused = TxnOffsetCommitResponse()
+    known: list[TxnOffsetCommitRequestTopic] = []
+    for topic in request.topics:
+        there = [each for each in topic.partitions if broker.cluster.partition(topic.name, each.partition_index)]
+        missing = [each.partition_index for each in topic.partitions if each not in there]
+        if missing:
+            answers = [
+                TxnOffsetCommitResponsePartition(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                for index in missing
+            ]
+            refused.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+        if there:
+            known.append(TxnOffsetCommitRequestTopic(name=topic.name, partitions=there))
+    request.topics = known
+    return refused
+
+
+def _merged(refused: TxnOffsetCommitResponse, rest: TxnOffsetCommitResponse) -> TxnOffsetCommitResponse:
+    """Both answers in one; a topic that is in both has its refused partitions first, as in Kafka."""
+    by_topic = {topic.name: topic for topic in refused.topics}
+    for topic in rest.topics:
+        first = by_topic.get(topic.name)
+        if first is None:
+            refused.topics.append(topic)
+        else:
+            first.partitions += topic.partitions
+    return refused

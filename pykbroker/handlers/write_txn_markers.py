@@ -1,0 +1,98 @@
+"""WriteTxnMarkers (key 27), versions 1 to 2: end transactions in partitions that this broker leads.
+
+Brokers ask it of each other, and administrators to end a transaction that its coordinator has forgotten (KIP-664).
+Between brokers of one process markers go the short way (``transactions/completing.py``). Version 2 says the transaction
+version, by which the epoch is judged.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pykbroker.transactions.markers import write_marker
+from pykbroker.waits import Deferred
+from wire.control_records import EndTxnMarker
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersResponse,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from pykbroker.partition import Partition
+    from wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: WriteTxnMarkersRequest
+) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
+    unsynced: list[tuple[Partition, WritableTxnMarkerPartitionResult]] = []
+    response = WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            _write(broker, marker, topic.name, index, unsynced) for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
+    )
+    if not unsynced:
+        return response
+    settled: Deferred[WriteTxnMarkersResponse] = Deferred()
+    waiting = [answer for _, answer in unsynced]
+
+    def synced(answer: WritableTxnMarkerPartitionResult, done: Deferred[None]) -> None:
+        try:
+            _ = done.value
+        except KafkaError as error:
+            answer.error_code = error.code
+        waiting.remove(answer)
+        if not waiting:
+            settled.complete(response)
+
+    for partition, answer in unsynced:
+        broker.cluster.group_commit(partition).then(partial(synced, answer))
+    return settled
+
+
+def _write(
+    broker: Broker,
+    marker: WritableTxnMarker,
+    topic: str,
+    index: int,
+    unsynced: list[tuple[Partition, WritableTxnMarkerPartitionResult]],
+) -> WritableTxnMarkerPartitionResult:
+    answer = WritableTxnMarkerPartitionResult(partition_index=index)
+    try:
+        partition = broker.cluster.partition(topic, index)
+        if partition is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.leader != broker.node_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        write_marker(
+            broker.cluster,
+            partition,
+            EndTxnMarker(marker.transaction_result, marker.coordinator_epoch),
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            transaction_version=marker.transaction_version,
+        )
+    except KafkaError as error:
+        answer.error_code = error.code
+        return answer
+    if partition.log.needs_flush_before_ack:
+        unsynced.append((partition, answer))
+    return answer
