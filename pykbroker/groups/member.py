@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 
 from pykbroker.waits import Deferred
-from wire.errors import ErrorCode
 from wire.internal.group_metadata import MemberMetadata
 from wire.messages.join_group import JoinGroupResponse
 from wire.messages.sync_group import SyncGroupResponse
@@ -68,8 +67,3 @@ def restored_member(stored: MemberMetadata, protocol: str | None, known: Member 
     member.rebalance_timeout_ms = stored.rebalance_timeout if stored.rebalance_timeout >= 0 else stored.session_timeout
     member.assignment = stored.assignment
     return member
-
-
-def join_refusal(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
-    """The answer to a JoinGroup that is not granted: it names no protocol."""
-    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)

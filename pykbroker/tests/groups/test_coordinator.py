@@ -12,6 +12,7 @@ from pykbroker.clock import ManualClock
 from pykbroker.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.context import RequestContext
+from pykbroker.groups import coordinator
 from pykbroker.metadata.image import Endpoint
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.metadata.topics import NewTopic
@@ -233,8 +234,8 @@ def test_each_broker_lists_its_own_groups():
     world.topic()
     names = [f"group-{i}" for i in range(12)]
     found = world.ask(FindCoordinatorRequest(coordinator_keys=names), 4, broker=2)
-    for coordinator in found.coordinators:
-        world.commit({("t", 0): 1}, group=coordinator.key, broker=coordinator.node_id)
+    for one in found.coordinators:
+        world.commit({("t", 0): 1}, group=one.key, broker=one.node_id)
     listed = [group.group_id for i in (1, 2, 3) for group in world.ask(ListGroupsRequest(), 5, broker=i).groups]
     assert sorted(listed) == sorted(names)
 
@@ -278,6 +279,36 @@ def test_groups_and_offsets_are_there_after_a_restart(kill):
     assert group.members[0].client_host == "/127.0.0.1"
     world.advance(10_000)
     assert world.heartbeat(member_id) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_large_shard_loads_bit_by_bit(monkeypatch):
+    monkeypatch.setattr(coordinator, "_LOADED_AT_ONCE", 3)
+    world = World()
+    world.topic()
+    member_id = world.member()
+    for offset in range(5):
+        world.commit({("t", 0): offset}, generation=1, member_id=member_id)
+    world.restart()
+    request = OffsetFetchRequest(group_id=GROUP, topics=None)
+    assert world.ask(request, 7).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert world.ask(ListGroupsRequest(), 5).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert world.heartbeat(member_id) is ErrorCode.NONE
+    for _ in range(2):
+        world.advance(0)
+    assert world.committed() == {("t", 0): 4}
+
+
+def test_a_topic_deleted_while_it_loads(monkeypatch):
+    monkeypatch.setattr(coordinator, "_LOADED_AT_ONCE", 1)
+    world = World()
+    world.topic()
+    world.commit({("t", 0): 1})
+    world.commit({("t", 0): 2})
+    world.restart()
+    assert world.heartbeat("m") is ErrorCode.NONE
+    world.delete_topic(CONSUMER_OFFSETS)
+    world.advance(0)
+    assert world.committed() == {}
 
 
 def test_partitions_that_do_not_exist_are_refused_and_the_others_committed():
