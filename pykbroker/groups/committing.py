@@ -45,6 +45,8 @@ from wire.messages.txn_offset_commit import (
 
 _GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: older clients are told ILLEGAL_GENERATION of a group that does not exist
 
+_LATEST_MS = 2**63 - 1
+
 
 def check_commit(group: ClassicGroup | None, request: OffsetCommitRequest, version: int) -> None:
     """Raise KafkaError unless this commit is allowed; one by a member also counts as a sign of life."""
@@ -72,7 +74,7 @@ def commit(
     """The records of an allowed commit, and its answer."""
     records: list[Record] = []
     response = OffsetCommitResponse()
-    expires_ms = -1 if request.retention_time_ms == -1 else now_ms + request.retention_time_ms
+    expires_ms = -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, _LATEST_MS)
     for topic in request.topics:
         answers: list[OffsetCommitResponsePartition] = []
         for partition in topic.partitions:

@@ -218,6 +218,14 @@ def test_a_commit_may_say_how_long_to_keep_it():
     assert h.fetch("t", 0) == -1
 
 
+def test_a_commit_may_ask_to_be_kept_for_ever():
+    h = Harness(offsets_retention_ms=DAY_MS)
+    assert h.commit({("t", 0): 5}, retention_ms=2**63 - 1, version=4) == ErrorCode.NONE
+    h.advance(100 * DAY_MS)
+    h.run(h.shard.expire())
+    assert h.fetch("t", 0) == 5
+
+
 def test_a_new_group_is_forgotten_when_nobody_joins_it():
     h = Harness()
     h.join()
