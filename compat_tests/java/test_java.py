@@ -1,7 +1,7 @@
-"""The Java client 4.3.1: producer, consumer, classic groups, admin.
+"""The Java client 4.3.1: producer, consumer, classic groups, transactions, admin.
 
-The cases are in ProducerConsumerCases.java and AdminCases.java, one virtual machine each. Left out: transactions, the consumer protocol
-of KIP-848, share groups, access lists, users, quotas, delegation tokens, reassignments.
+The cases are in three Java files, one virtual machine each. Left out: the consumer protocol of KIP-848, share groups, access
+lists, users, quotas, delegation tokens, reassignments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FOLDER = Path(__file__).parent
 _CLIENTS = _FOLDER / "Clients.java"
 _SETS = {
     file: JavaCases(_FOLDER / f"{file}.java", "kafka", helpers=(_CLIENTS,))
-    for file in ("ProducerConsumerCases", "AdminCases")
+    for file in ("ProducerConsumerCases", "TransactionCases", "AdminCases")
 }
 
 

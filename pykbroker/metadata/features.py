@@ -7,13 +7,14 @@ from __future__ import annotations
 
 METADATA_VERSION = "metadata.version"
 GROUP_VERSION = "group.version"
+TRANSACTION_VERSION = "transaction.version"
 
 #: Finalized when a data directory is new. A level of 0 is said by absence.
-#: transaction.version stays 0 until transactions exist: from level 2 on clients use KIP-890's protocol.
 #: eligible.leader.replicas.version stays 0: replicas that share one store need no eligible leaders beside the ISR.
 BOOTSTRAP_LEVELS: dict[str, int] = {
     METADATA_VERSION: 30,  # 4.3-IV0
     GROUP_VERSION: 1,
+    TRANSACTION_VERSION: 2,  # clients use KIP-890's protocol
 }
 
 #: What brokers register. It must cover every level that Apache Kafka 4.3.1 finalizes, or a log of its could not be used.
@@ -21,7 +22,7 @@ SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
     METADATA_VERSION: (7, 30),
     "kraft.version": (0, 1),
     GROUP_VERSION: (0, 1),
-    "transaction.version": (0, 2),
+    TRANSACTION_VERSION: (0, 2),
     "share.version": (0, 1),
     "streams.version": (0, 1),
     "eligible.leader.replicas.version": (0, 1),

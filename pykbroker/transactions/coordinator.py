@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.groups.placement import partition_for
+from pykbroker.metadata.features import TRANSACTION_VERSION
 from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.transactions import adding, ending, initializing
 from pykbroker.transactions.completing import Completion
@@ -48,8 +49,6 @@ _SHOWN_AS = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-
-_TRANSACTION_VERSION = "transaction.version"
 
 
 class ProducerIdentity(NamedTuple):
@@ -232,7 +231,7 @@ class TransactionCoordinator:
 
     @property
     def _server_version(self) -> int:
-        return self._cluster.metadata.image.features.get(_TRANSACTION_VERSION, 0)
+        return self._cluster.metadata.image.features.get(TRANSACTION_VERSION, 0)
 
     def _change(self, loaded: _Loaded, changed: Transaction) -> Deferred[None]:
         """Append and replay; completes when it will not be lost. Raises KafkaError as clients are to see it."""

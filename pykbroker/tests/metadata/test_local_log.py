@@ -87,7 +87,7 @@ def start(node):
 
 
 def test_a_new_directory_is_a_new_cluster(node):
-    assert node.image.features == {"metadata.version": 30, "group.version": 1}
+    assert node.image.features == {"metadata.version": 30, "group.version": 1, "transaction.version": 2}
     assert node.image.epoch == 1
     state = json.loads((node.directory / "quorum-state").read_text())
     assert state == {
