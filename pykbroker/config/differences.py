@@ -1,11 +1,12 @@
-"""Defaults that differ from Apache Kafka's, each with its reason. The README's list is made from this table."""
+"""Defaults that differ from Apache Kafka's, each with its reason. The README has the table that
+``python -m pykbroker.config.differences`` prints."""
 
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
-from pykbroker.config.setting import REQUIRED
+from pykbroker.config.setting import REQUIRED, value_text
 
 
 class Difference(NamedTuple):
@@ -36,3 +37,16 @@ def default_value(name: str) -> Any:
         return ours.value
     setting = BROKER_SETTINGS.get(name)
     return None if setting is None or setting.default is REQUIRED else setting.default
+
+
+def _print_table() -> None:
+    """The README's list."""
+    print("| setting | Kafka | pykbroker | why |\n|---|---|---|---|")  # noqa: T201
+    for name, ours in OUR_DEFAULTS.items():
+        kafkas = BROKER_SETTINGS[name].default
+        told = "(none: it must be set)" if kafkas is REQUIRED else value_text(kafkas)
+        print(f"| `{name}` | {told} | {value_text(ours.value)} | {ours.reason} |")  # noqa: T201
+
+
+if __name__ == "__main__":
+    _print_table()
