@@ -1,5 +1,6 @@
 """Defaults that differ from Apache Kafka's, each with its reason. The README has the table that
-``python -m pykbroker.config.differences`` prints."""
+``python -m pykbroker.config.differences`` prints.
+"""
 
 from __future__ import annotations
 
