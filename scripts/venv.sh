@@ -1,9 +1,8 @@
-# Sourced by the scripts beside it: `. scripts/venv.sh EXTRA...` makes the project's virtual environment, installs the
-# project with these extras into it, and puts its python first on the path. Quick when nothing changed since.
+# Sourced by the scripts beside it. `use_venv EXTRA...` makes the project's virtual environment, installs the project
+# with these extras into it, and puts its python first on the path. Quick when nothing changed since.
 # shellcheck shell=bash
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$project" || exit 1
 
 if [ -z "${PYTHON:-}" ]; then
     for PYTHON in python3 python3.13 python3.12 python3.11 none; do
@@ -16,26 +15,25 @@ if [ "$PYTHON" = none ]; then
     exit 1
 fi
 
-venv_of() { # EXTRA...
-    local wanted extras stamp
+use_venv() { # EXTRA...
+    local wanted extras stamp venv="$project/.venv"
     extras=$(IFS=,; echo "$*")
-    wanted=$(cat pyproject.toml "$project/scripts/venv.sh" | cksum)
-    stamp=".venv/.installed-${extras:-none}"
-    [ -x .venv/bin/python ] || "$PYTHON" -m venv .venv || {
+    wanted=$(cat "$project/pyproject.toml" "$project/scripts/venv.sh" | cksum)
+    stamp="$venv/.installed-${extras:-none}"
+    [ -x "$venv/bin/python" ] || "$PYTHON" -m venv "$venv" || {
         echo "The virtual environment could not be made (on Debian: apt-get install python3-venv)." >&2
         exit 1
     }
     if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
         echo "Installing pykbroker${extras:+[$extras]} into .venv (once) ..." >&2
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}" >&2 || {
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+            --editable "$project${extras:+[$extras]}" >&2 || {
             echo "Installing failed; what pip said stands above. Mend it and run this again." >&2
             exit 1
         }
-        .venv/bin/python -m compileall -q pykbroker wire # the first start should be quick, too
+        "$venv/bin/python" -m compileall -q "$project/pykbroker" "$project/wire" # the first start should be quick, too
         echo "$wanted" > "$stamp"
     fi
     unset PYTHONDONTWRITEBYTECODE # compiling the sources anew costs every start half a second
-    export VIRTUAL_ENV="$project/.venv" PATH="$project/.venv/bin:$PATH"
+    export VIRTUAL_ENV="$venv" PATH="$venv/bin:$PATH"
 }
-
-venv_of "$@"
