@@ -10,12 +10,9 @@ import typer
 
 from pykbroker import __version__
 from pykbroker.cli import consume, dump, groups, produce, topics
-from pykbroker.cli.output import Output
-from pykbroker.cli.trouble import EXIT_FAILED, CliError, refusal
+from pykbroker.cli.output import Output, flush
+from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
 from wire.errors import KafkaError, WireError
-
-EXIT_INTERRUPTED = 130
-EXIT_BROKEN_PIPE = 141
 
 app = typer.Typer(
     name="pykbroker",
@@ -46,35 +43,46 @@ app.command("consume")(consume.consume)
 app.command("dump")(dump.dump)
 
 
-@app.callback()
-def top(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and end.")] = False,
-) -> None:
-    """A Kafka-compatible broker, and commands that talk to any Kafka."""
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(f"pykbroker {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def top(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """A Kafka-compatible broker, and commands that talk to any Kafka."""
 
 
 def main(argv: list[str]) -> int:
     """Run one command; returns the exit status."""
     try:
         app(argv, prog_name="pykbroker")
-        status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else EXIT_FAILED
     except CliError as error:
-        Output(as_json=False).error(error.message)
-        status = error.status
+        status = _fail(error)
     except KafkaError as error:
-        Output(as_json=False).error(refusal("The broker refused", error))
-        status = EXIT_FAILED
+        status = _fail(CliError(refusal("The broker refused", error)))
     except WireError as error:
-        Output(as_json=False).error(f"{error}.")
-        status = EXIT_FAILED
+        status = _fail(CliError(f"{error}."))
     except KeyboardInterrupt:
         status = EXIT_INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has seen enough
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the interpreter's last flush
-        status = EXIT_BROKEN_PIPE
+    try:
+        flush()
+    except OutputClosed as error:
+        status = _fail(error)
     return status
+
+
+def _fail(error: CliError) -> int:
+    if isinstance(error, OutputClosed):
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the interpreter's last flush
+    else:
+        Output(as_json=False).error(error.message)
+    return error.status

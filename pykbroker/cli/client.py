@@ -27,6 +27,7 @@ T = TypeVar("T")
 DEFAULT_PORT = 9092
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
+_CHANGES_ARE_SEEN_S = 5.0
 _COORDINATOR_KEYS_SINCE = 4
 _GROUP_COORDINATOR = 0
 
@@ -183,6 +184,12 @@ class Client:
                 self.forget_leaders()
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait for what a broker did to be seen by asking it, a few seconds at most: brokers learn of changes by and by."""
+        deadline = self.clock.monotonic() + min(self.timeout_s, _CHANGES_ARE_SEEN_S)
+        while not condition() and self.clock.monotonic() < deadline:
+            time.sleep(_FIRST_PAUSE_S)
 
     # Below: parts
 

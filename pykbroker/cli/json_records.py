@@ -9,12 +9,13 @@ Bytes that are not UTF-8 stand as base64 under ``key_base64`` or ``value_base64`
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from typing import Any
 
 from pykbroker.cli.trouble import CliError
 from wire.records import NO_TIMESTAMP, Header, Record
+
+NO_PARTITION = -1
 
 
 def record_as_json(topic: str, partition: int, record: Record) -> dict[str, Any]:
@@ -40,19 +41,19 @@ def record_from_json(line: bytes, *, now_ms: int) -> tuple[Record, int | None]:
         if not isinstance(found, dict):
             raise TypeError("not an object")
         headers: list[Header] = [(_string(item["key"]), _bytes(item, "value")) for item in found.get("headers") or ()]
-        timestamp = found.get("timestamp")
-        partition = found.get("partition")
-        for number in (timestamp, partition):
-            if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
-                raise TypeError("timestamp and partition are whole numbers")
-    except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
+        record = Record(
+            timestamp=_number(found, "timestamp"),
+            key=_bytes(found, "key"),
+            value=_bytes(found, "value"),
+            headers=headers,
+        )
+        partition = _number(found, "partition")
+    except (ValueError, TypeError, KeyError) as error:
         shown = line[:80].decode("utf-8", "replace")
         raise CliError(f"This line is not a record in JSON ({error}): {shown}") from error
-    if timestamp is None or timestamp == NO_TIMESTAMP:
-        timestamp = now_ms
-    return Record(
-        timestamp=timestamp, key=_bytes(found, "key"), value=_bytes(found, "value"), headers=headers
-    ), partition
+    if record.timestamp == NO_TIMESTAMP:
+        record.timestamp = now_ms
+    return record, None if partition == NO_PARTITION else partition
 
 
 def _field(name: str, data: bytes | None) -> dict[str, str | None]:
@@ -77,5 +78,15 @@ def _bytes(found: dict[str, Any], name: str) -> bytes | None:
 
 def _string(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("keys are strings")
+        raise TypeError(f"{value!r} is not a string")
+    return value
+
+
+def _number(found: dict[str, Any], name: str) -> int:
+    """A whole number; -1 where there is none."""
+    value = found.get(name)
+    if value is None:
+        return -1
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} is not a whole number")
     return value

@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from pykbroker.cli.trouble import OutputClosed
+
 Row = Mapping[str, Any]
 _NUMERIC = (int, float)
 
@@ -55,11 +57,14 @@ class Output:
 
     def line(self, text: str) -> None:
         """Print a line as it is."""
-        sys.stdout.write(text + "\n")
+        write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 
     def styled(self, text: str, style: str) -> None:
         """Print a line, coloured on a terminal."""
-        self._console.print(Text(text, style=style))
+        if self.is_terminal:
+            self._console.print(Text(text, style=style))
+        else:
+            self.line(text)
 
     def remark(self, text: str) -> None:
         """A sentence beside the results, on standard error."""
@@ -68,6 +73,22 @@ class Output:
     def error(self, text: str) -> None:
         """Say what went wrong, on standard error."""
         self._remarks.print(f"[bold red]error:[/] {escape(text)}", highlight=False)
+
+
+def write_bytes(data: bytes) -> None:
+    """Write to standard output. Raises OutputClosed when nobody reads it any more."""
+    try:
+        sys.stdout.buffer.write(data)
+    except BrokenPipeError:
+        raise OutputClosed from None
+
+
+def flush() -> None:
+    """Let what was written be seen. Raises OutputClosed when nobody reads it any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise OutputClosed from None
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Mapping
 
@@ -10,7 +9,7 @@ from pykbroker.cli.client import Client
 from pykbroker.cli.fetcher import Fetched, Fetcher
 from pykbroker.cli.membership import Membership
 from pykbroker.cli.offsets import Partition, committed_offsets
-from pykbroker.cli.output import Output
+from pykbroker.cli.output import Output, flush, write_bytes
 from pykbroker.cli.record_format import Formatter
 from pykbroker.cli.start import Start, end_offsets
 from wire.errors import ErrorCode, KafkaError
@@ -51,11 +50,11 @@ class Printer:
             self.positions[fetched.partition] = fetched.next_offset
 
     def _write(self, partition: Partition, record: Record) -> None:
-        sys.stdout.buffer.write(self._formatter(partition, record))
+        write_bytes(self._formatter(partition, record))
 
     def flush(self) -> None:
         """Show what was printed."""
-        sys.stdout.buffer.flush()
+        flush()
 
 
 class Reader:

@@ -117,6 +117,9 @@ def create(
     fine = {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS} if if_not_exists else {ErrorCode.NONE}
     with connect(bootstrap, timeout) as client:
         answers = client.controller().call(request, CreateTopicsResponse).topics
+        made = [answer.name for answer in answers if not answer.error_code]
+        if made and not dry_run:
+            client.wait_until(lambda: all(count > 0 for count in _partition_counts(client, made)))
     done = "would be created" if dry_run else "created"
     report(
         Output(as_json=as_json),
@@ -257,6 +260,9 @@ def alter(
                 validate_only=dry_run,
             )
             grown = client.controller().call(growth, CreatePartitionsResponse)
+            larger = [answer.name for answer in grown.results if not answer.error_code]
+            if not dry_run:
+                client.wait_until(lambda: all(count >= partitions for count in _partition_counts(client, larger)))
             results += [
                 (a.name, a.error_code, a.error_message, f"{prefix} {partitions} partitions") for a in grown.results
             ]
@@ -284,11 +290,20 @@ def delete(
         else:
             request.topic_names = names
         answers = controller.call(request, DeleteTopicsResponse).responses
+        gone = [answer.name or "" for answer in answers if not answer.error_code]
+        client.wait_until(lambda: not any(_partition_counts(client, gone)))
     fine = {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} if if_exists else {ErrorCode.NONE}
     results = [
         (a.name or "", a.error_code, a.error_message, "does not exist" if a.error_code else "deleted") for a in answers
     ]
     report(out, results, fine)
+
+
+def _partition_counts(client: Client, names: list[str]) -> list[int]:
+    """How many partitions the broker knows of each topic that have a leader; 0 for topics it does not know."""
+    if not names:
+        return []
+    return [sum(part.leader_id >= 0 for part in topic.partitions) for topic in client.metadata(names).topics]
 
 
 def confirm(out: Output, question: str, *, yes: bool) -> None:
@@ -306,7 +321,7 @@ def report(
     """Print what became of each (name, error code, error message, outcome). Raises CliError when one failed."""
     refused = []
     rows = []
-    for name, code, message, outcome in results:
+    for name, code, message, outcome in sorted(results):
         error = KafkaError(error_code(code), message or None)
         good = error.code in fine
         rows.append(

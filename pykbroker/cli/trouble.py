@@ -1,7 +1,7 @@
 """What a command says when it cannot do what was asked: a sentence, what to do about it, and a stable exit status.
 
 Exit statuses: 0 done, 1 the broker refused or something was found wrong, 2 the command line is wrong, 3 no broker could
-be reached.
+be reached, 130 interrupted, 141 whoever read the output has seen enough (the last two as shells have them).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from wire.errors import ErrorCode, KafkaError
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_UNREACHABLE = 3
+EXIT_INTERRUPTED = 130
+EXIT_OUTPUT_CLOSED = 141
 
 
 class CliError(Exception):
@@ -27,6 +29,13 @@ class UsageError(CliError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, EXIT_USAGE)
+
+
+class OutputClosed(CliError):
+    """Whoever read our output has gone; there is nobody to tell."""
+
+    def __init__(self) -> None:
+        super().__init__("", EXIT_OUTPUT_CLOSED)
 
 
 class Unreachable(CliError):

@@ -1,0 +1,89 @@
+"""Help, wrong command lines, and exit statuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from pykbroker import __version__
+from pykbroker.tests.cli.conftest import Result
+
+Run = Callable[..., Result]
+
+
+def test_help_names_every_command(run: Run) -> None:
+    result = run("--help")
+    assert result.status == 0
+    for command in ("serve", "topics", "groups", "produce", "consume", "dump"):
+        assert command in result.out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("topics",),
+        ("topics", "create"),
+        ("topics", "alter"),
+        ("groups", "reset"),
+        ("produce",),
+        ("consume",),
+        ("dump",),
+    ],
+)
+def test_every_command_has_help(run: Run, command: tuple[str, ...]) -> None:
+    result = run(*command, "--help")
+    assert result.status == 0
+    assert "Usage:" in result.out
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").out == f"pykbroker {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nonsense",), "nonsense"),
+        (("topics", "create"), "TOPIC"),
+        (("topics", "create", "t", "-p", "0"), "--partitions"),
+        (("topics", "create", "t", "-c", "retention.ms"), "is not NAME=VALUE"),
+        (("topics", "alter", "t"), "Nothing to change"),
+        (("topics", "delete", "t"), "add --yes"),
+        (("topics", "list", "-b", "nowhere:port"), "is not HOST:PORT"),
+        (("groups", "reset", "g", "-t", "t"), "Give exactly one of"),
+        (("groups", "reset", "g", "-t", "t", "--to-latest", "--to-offset", "5"), "Give exactly one of"),
+        (("groups", "reset", "g", "--to-latest"), "Say which topics"),
+        (("groups", "reset", "g", "--to-latest", "--all-topics", "-t", "t"), "Say which topics"),
+        (("produce", "t", "--key", "k", "-K", ":"), "not both"),
+        (("produce", "t", "--json", "--key", "k"), "stand in the lines"),
+        (("produce", "t", "-z", "rar"), "rar"),
+        (("consume", "t", "--end", "--last", "5"), "Give one of"),
+        (("consume", "t", "--json", "-f", "%v"), "not both"),
+        (("consume", "t", "-f", "%z"), "no field"),
+        (("consume", "t", "-g", "g", "-p", "0"), "the group decides"),
+        (("dump", "/no/such/file"), "does not exist"),
+    ],
+)
+def test_a_wrong_command_line_is_status_2(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    result = run(*arguments)
+    assert result.status == 2
+    assert said in result.err
+    assert "Traceback" not in result.err
+
+
+def test_no_broker_is_status_3(run: Run) -> None:
+    result = run("topics", "list", "-b", "127.0.0.1:1", "--timeout", "2")
+    assert result.status == 3
+    assert result.err.startswith("error: Cannot connect to 127.0.0.1:1")
+
+
+def test_the_broker_does_not_import_what_people_need() -> None:
+    program = (
+        "import sys, pykbroker.__main__, pykbroker.cli.serve;"
+        "print([name for name in ('typer', 'rich') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
