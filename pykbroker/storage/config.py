@@ -43,6 +43,8 @@ class LogConfig:
     preallocate: bool = False
     #: Nothing here asks to look into a batch that a producer sent: computed.
     opaque_batches: bool = field(init=False, default=True)
+    #: The age at which a segment rolls; max.compaction.lag.ms counts too where the log is compacted (KIP-354): computed.
+    roll_ms: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         opaque = (
@@ -52,6 +54,8 @@ class LogConfig:
             and self.timestamp_before_max_ms == _NEVER
         )
         object.__setattr__(self, "opaque_batches", opaque)
+        lag = self.max_compaction_lag_ms if self.compact else _NEVER
+        object.__setattr__(self, "roll_ms", min(self.segment_ms, lag) if lag > 0 else self.segment_ms)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, object]) -> LogConfig:
@@ -107,7 +111,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[object], object]]] = {
     **{
         item.name.replace("_", "."): (item.name, _number)
         for item in fields(LogConfig)
-        if item.type == "int" and not item.name.startswith("timestamp_")
+        if item.type == "int" and item.init and not item.name.startswith("timestamp_")
     },
     **_OTHERS,
 }

@@ -22,6 +22,8 @@ SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 
 #: Behind the names of files that are about to be removed.
 DELETED = ".deleted"
+#: Of segments that compaction writes, and of those that are complete and about to replace others.
+CLEANED, SWAP = ".cleaned", ".swap"
 
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class FlushPlan:
     """One flush of a log up to ``end_offset``: ``run`` then ``finish``."""
 
-    __slots__ = ("_epochs", "_file", "_log", "_paths", "end_offset")
+    __slots__ = ("_epochs", "_file", "_log", "_paths", "_stable_offset", "end_offset")
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self._stable_offset = log.last_stable_offset
         self.end_offset = log.log_end_offset
         self._file = log.active.log
         self._paths, log.unsynced = log.unsynced, []
@@ -55,3 +56,4 @@ class FlushPlan:
         """Note that the data is on the disk."""
         log = self._log
         log.recovery_point = min(max(log.recovery_point, self.end_offset), log.log_end_offset)
+        log.stable_point = min(max(log.stable_point, self._stable_offset), log.recovery_point)

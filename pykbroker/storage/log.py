@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pykbroker.storage import lookup, trimming
 from pykbroker.storage.aborted import AbortedTxn
@@ -27,6 +28,9 @@ from wire.errors import ErrorCode, KafkaError
 from wire.primitives import Buffer
 from wire.records import decode_records
 
+if TYPE_CHECKING:
+    from pykbroker.storage.compaction import CompactionPlan
+
 
 @dataclass(slots=True)
 class AppendResult:
@@ -44,6 +48,7 @@ class Log:
     """A partition's log. Made by ``LogManager.open``."""
 
     __slots__ = (
+        "cleaning",
         "config",
         "epochs",
         "flushed_ms",
@@ -57,6 +62,7 @@ class Log:
         "recovery_point",
         "segments",
         "snapshots",
+        "stable_point",
         "topic",
         "topic_id",
         "unsynced",
@@ -77,6 +83,8 @@ class Log:
         self.log_end_offset = 0
         #: Everything before it is on the disk.
         self.recovery_point = 0
+        #: No transaction that begins before it can be open again after a power loss.
+        self.stable_point = 0
         self.flushed_ms = 0
         self.epochs = LeaderEpochs()
         self.producers = Producers()
@@ -85,6 +93,8 @@ class Log:
         #: What the next flush syncs beside the active segment's batches: segments closed since, snapshots, new files;
         #: the directory itself while it is new.
         self.unsynced: list[str] = []
+        #: The compaction that is at work on closed segments; they stay until it has finished.
+        self.cleaning: CompactionPlan | None = None
 
     # -- state --------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from random import Random
 from pykbroker.clock import Clock
 from pykbroker.storage import checkpoints, recovery
 from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
+from pykbroker.storage.cleaning import CleaningResult
+from pykbroker.storage.compaction import Cleanable, CompactionPlan, cleanable
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk, replace_file
@@ -40,11 +42,13 @@ class LogManager:
         cluster_id: str,
         random: Random,
         producer_expiration_ms: int = 24 * 3600 * 1000,
+        cleaner_memory_bytes: int = 128 * 1024**2,
     ) -> None:
         self.home = LogDirectory(str(directory.absolute()), disk, clock, random)
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.producer_expiration_ms = producer_expiration_ms
+        self.cleaner_memory_bytes = cleaner_memory_bytes
         #: Written into the marker of a clean stop (KIP-966).
         self.broker_epoch = -1
         #: The logs opened so far.
@@ -56,6 +60,8 @@ class LogManager:
         self._recovery_points: dict[TopicPartition, int] = {}
         self._log_starts: dict[TopicPartition, int] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
+        self._cleaner_offsets: dict[TopicPartition, int] = {}
+        self._uncleanable: set[Log] = set()
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._writing = threading.Lock()
 
@@ -93,6 +99,7 @@ class LogManager:
         self._recovery_points = self._read(checkpoints.RECOVERY_POINTS)
         self._log_starts = self._read(checkpoints.LOG_STARTS)
         self._high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
+        self._cleaner_offsets = self._read(checkpoints.CLEANER_OFFSETS)
         self.clean = checkpoints.CLEAN_SHUTDOWN in names
         if self.clean:
             disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
@@ -163,7 +170,7 @@ class LogManager:
             if log is not None:
                 self.delete(log)
             path = f"{self.home.path}/{topic}-{partition}"
-            if self.home.disk.exists(path) and not self._belongs(path, topic_id):
+            if self._stored_topic_id(path) not in (None, topic_id):
                 self._put_aside(path, config.file_delete_delay_ms)
             log = self._load_log(key, topic_id, config)
         except OSError as error:
@@ -171,36 +178,38 @@ class LogManager:
         self.logs[key] = log
         return log
 
-    def _belongs(self, path: str, topic_id: bytes) -> bool:
-        """Whether the directory is that topic's; one without a readable id counts as such."""
+    def _stored_topic_id(self, path: str) -> bytes | None:
+        """Which topic a log's directory belongs to; None where that cannot be read, for instance after a power loss."""
         try:
-            found = checkpoints.decode_partition_metadata(
-                self.home.disk.read(f"{path}/{checkpoints.PARTITION_METADATA}")
-            )
+            data = self.home.disk.read(f"{path}/{checkpoints.PARTITION_METADATA}")
+            return checkpoints.decode_partition_metadata(data)
         except (FileNotFoundError, CorruptCheckpointError):
-            return True
-        return found == topic_id
+            return None
 
     def _load_log(self, key: TopicPartition, topic_id: bytes, config: LogConfig) -> Log:
         disk = self.home.disk
         log = Log(self.home, key[0], key[1], topic_id=topic_id, config=config)
         disk.make_directory(log.path)
-        metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
-        if not disk.exists(metadata):
+        if self._stored_topic_id(log.path) is None:
+            metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
             disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
+            log.unsynced.append(metadata)
         recovery.load(
             log,
             clean=self.clean,
             recovery_point=self._recovery_points.get(key, 0),
             log_start_offset=self._log_starts.get(key, 0),
+            compacted_to=self._cleaner_offsets.get(key, 0),
         )
         log.flushed_ms = self.home.clock.now_ms()
         return log
 
     def delete(self, log: Log) -> None:
         """Take a log out of use at once; its files are removed after file.delete.delay.ms."""
+        log.cleaning = None
+        self._uncleanable.discard(log)
         self.logs.pop((log.topic, log.partition), None)
-        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks):
+        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks, self._cleaner_offsets):
             offsets.pop((log.topic, log.partition), None)
         for segment in log.segments:
             segment.close()
@@ -223,6 +232,39 @@ class LogManager:
             apply_retention(log, now_ms)
             log.producers.remove_expired(now_ms, self.producer_expiration_ms)
         self.home.remove_due(now_ms)
+
+    def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
+        """The compaction that is most wanted; None where none is due. See ``finish_compaction``. Raises
+        KAFKA_STORAGE_ERROR.
+        """
+        self.home.check()
+        best: Cleanable | None = None
+        for key, log in self.logs.items():
+            if not log.config.compact or log in self._uncleanable:
+                continue
+            try:
+                found = cleanable(log, self._cleaner_offsets.get(key), now_ms)
+            except OSError as error:
+                raise self.home.failed(error, f"looking for what to compact in {log.name}") from error
+            if found is not None and found.due and (best is None or found.ratio > best.ratio):
+                best = found
+        return CompactionPlan(best, now_ms, self.cleaner_memory_bytes) if best is not None else None
+
+    def finish_compaction(self, plan: CompactionPlan, result: CleaningResult | BaseException) -> None:
+        """Take over what ``cleaning.clean(plan.job, disk)`` returned, in any thread or process, or the error it raised.
+
+        A log whose compaction failed is left alone until the next start. Raises KAFKA_STORAGE_ERROR.
+        """
+        log = plan.log
+        if isinstance(result, BaseException):
+            if log.cleaning is plan:
+                log.cleaning = None
+                self._uncleanable.add(log)
+                logger.error("Compaction of %s failed and is not tried again before a restart: %r", log.name, result)
+            return
+        end_offset = plan.finish(result)
+        if end_offset is not None:
+            self._cleaner_offsets[log.topic, log.partition] = end_offset
 
     def due_flushes(self, now_ms: int) -> list[Log]:
         """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
@@ -258,6 +300,7 @@ class LogManager:
             checkpoints.RECOVERY_POINTS: dict(self._recovery_points),
             checkpoints.HIGH_WATERMARKS: dict(self._high_watermarks),
             checkpoints.LOG_STARTS: dict(self._log_starts),
+            checkpoints.CLEANER_OFFSETS: dict(self._cleaner_offsets),
         }
         return lambda: self._write_checkpoints(content)
 

@@ -83,18 +83,18 @@ def next_sequence(sequence: int, count: int) -> int:
 class Producers:
     """State of all producers of a log up to ``end_offset``."""
 
-    __slots__ = ("end_offset", "entries", "open_txns")
+    __slots__ = ("end_offset", "entries", "first_unstable_offset", "open_txns")
 
     def __init__(self) -> None:
         self.entries: dict[int, ProducerEntry] = {}
         #: First offset -> producer id of open transactions, in the order of offsets.
         self.open_txns: dict[int, int] = {}
+        #: Where the oldest open transaction begins.
+        self.first_unstable_offset: int | None = None
         self.end_offset = 0
 
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """Where the oldest open transaction begins."""
-        return next(iter(self.open_txns), None)
+    def _transactions_changed(self) -> None:
+        self.first_unstable_offset = next(iter(self.open_txns), None)
 
     # -- before the write ---------------------------------------------------------------------------------------------
 
@@ -171,6 +171,7 @@ class Producers:
         if transactional and entry.txn_first_offset < 0:
             entry.txn_first_offset = batch.first_offset
             self.open_txns[batch.first_offset] = producer_id
+            self._transactions_changed()
 
     def apply_marker(
         self, producer_id: int, epoch: int, coordinator_epoch: int, *, abort: bool, offset: int, timestamp: int
@@ -189,6 +190,7 @@ class Producers:
         if first < 0:
             return None
         self.open_txns.pop(first, None)
+        self._transactions_changed()
         if not abort:
             return None
         stable = self.first_unstable_offset
@@ -208,6 +210,7 @@ class Producers:
         """Forget all; the state is that of an empty log which ends at ``end_offset``."""
         self.entries.clear()
         self.open_txns.clear()
+        self._transactions_changed()
         self.end_offset = end_offset
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
@@ -246,6 +249,7 @@ class Producers:
             fields = _SNAPSHOT_ENTRY.unpack_from(data, start + _COUNT.size + number * _SNAPSHOT_ENTRY.size)
             self._restore(fields)
         self.open_txns = dict(sorted(self.open_txns.items()))
+        self._transactions_changed()
 
     def _restore(self, fields: tuple[int, ...]) -> None:
         producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, first = fields

@@ -11,13 +11,14 @@ import logging
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpointError, decode_epochs
-from pykbroker.storage.directory import SEGMENT_SUFFIXES
+from pykbroker.storage.directory import CLEANED, DELETED, SEGMENT_SUFFIXES, SWAP
 from pykbroker.storage.epochs import LeaderEpochs
 from pykbroker.storage.segment import Segment
 from pykbroker.storage.trimming import (
     count_before,
     discard,
     drop_segments,
+    drop_snapshots,
     load_snapshot,
     restore_producers,
     snapshot_path,
@@ -31,10 +32,10 @@ logger = logging.getLogger(__name__)
 _DIGITS = 20
 
 
-def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int) -> None:
+def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, compacted_to: int) -> None:
     """Fill ``log`` from its directory, which must exist. Raises OSError.
 
-    ``recovery_point`` and ``log_start_offset`` are what the checkpoints say, 0 where they say nothing.
+    ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are what the checkpoints say, 0 where they say nothing.
     """
     names = _tidy(log, log.home.disk.list(log.path))
     _load_segments(log, names)
@@ -46,7 +47,7 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int) -
     if clean:
         clean = _load_end(log)
     if not clean:
-        _recover(log)
+        _recover(log, compacted_to)
     if log.log_end_offset < log.log_start_offset:
         _begin_at_log_start(log)
     log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
@@ -55,33 +56,53 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int) -
     _remove_stray_snapshots(log)
     if clean:
         restore_producers(log)
+        log.stable_point = log.last_stable_offset
 
 
-def _offset_of(name: str) -> int | None:
-    """The offset in a file name of 20 digits and a suffix."""
+def _offset(name: str) -> int:
+    """The offset in a file name of 20 digits and a suffix; -1 in other names."""
     stem, dot, _ = name.partition(".")
-    return int(stem) if dot and len(stem) == _DIGITS and stem.isdigit() else None
+    return int(stem) if dot and len(stem) == _DIGITS and stem.isdigit() else -1
 
 
 def _tidy(log: Log, names: list[str]) -> set[str]:
-    """Remove what deletions and unfinished writes left; the names that remain."""
+    """Remove what deletions and unfinished writes left, complete what compaction has begun; the names that remain."""
     disk = log.home.disk
+    cleaned = min((_offset(name) for name in names if name.endswith(CLEANED)), default=2**63)
     kept = set(names)
     for name in names:
-        if name.endswith((".deleted", ".cleaned", ".tmp")):
+        unfinished = name.endswith(SWAP) and _offset(name) >= cleaned
+        if unfinished or name.endswith((DELETED, CLEANED, ".tmp")):
             disk.remove(f"{log.path}/{name}")
             kept.discard(name)
-    for name in names:
-        stem, _, suffix = name.partition(".")
-        if f".{suffix}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept:
+    if any(name.endswith(SWAP) for name in kept):
+        for base in sorted(_offset(name) for name in kept if name.endswith(".log" + SWAP)):
+            _complete_swap(log, base, kept)
+        kept = set(disk.list(log.path))
+    for name in list(kept):
+        stem, _, kind = name.partition(".")
+        if f".{kind}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept:
             disk.remove(f"{log.path}/{name}")
             kept.discard(name)
     return kept
 
 
+def _complete_swap(log: Log, base: int, names: set[str]) -> None:
+    """Put a compacted segment in the place of those that it covers."""
+    segment = Segment(log.home.disk, log.path, base, suffix=SWAP)
+    end = segment.end()[0]
+    # The .index is the first to get its name. Once it has, the files of the same base are the new segment's own.
+    begun = f"{base:020d}.index{SWAP}" not in names
+    for name in names:
+        if name.endswith(SEGMENT_SUFFIXES) and (base < _offset(name) < end or (_offset(name) == base and not begun)):
+            log.home.disk.remove(f"{log.path}/{name}")
+    segment.rename("")
+    segment.close()
+
+
 def _load_segments(log: Log, names: set[str]) -> None:
     disk = log.home.disk
-    bases = sorted(int(name[:_DIGITS]) for name in names if name.endswith(".log") and _offset_of(name) is not None)
+    bases = sorted(_offset(name) for name in names if name.endswith(".log") and _offset(name) >= 0)
     segments = [
         Segment(disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=log.home.clock.now_ms())
         for base in bases
@@ -89,9 +110,7 @@ def _load_segments(log: Log, names: set[str]) -> None:
     log.segments = segments or [Segment.create(disk, log.path, 0, log.home.clock.now_ms())]
     if not segments:
         log.unsynced += [log.path, log.active.log.path]
-    log.snapshots = sorted(
-        offset for name in names if name.endswith(".snapshot") and (offset := _offset_of(name)) is not None
-    )
+    log.snapshots = sorted(_offset(name) for name in names if name.endswith(".snapshot") and _offset(name) >= 0)
 
 
 def _load_epochs(log: Log, names: set[str]) -> None:
@@ -107,20 +126,13 @@ def _load_epochs(log: Log, names: set[str]) -> None:
 def _load_end(log: Log) -> bool:
     """Find the log end offset after a clean stop; False where the last segment does not end with a whole batch."""
     active = log.active
-    last = active.offset_index.last
-    position, end = (last[1], active.base_offset) if last else (0, active.base_offset)
-    for at, header, _ in active.batches(position):
-        if at == 0:
-            active.first_timestamp = header.max_timestamp
-        position, end = at + header.size, header.last_offset + 1
-    log.log_end_offset = end
-    if active.first_timestamp < 0 and active.size:
-        active.first_timestamp = next((header.max_timestamp for _, header, _ in active.batches()), -1)
+    log.log_end_offset, position = active.end()
+    active.first_batch_timestamp()
     active.largest_timestamp()
     return position == active.size
 
 
-def _recover(log: Log) -> None:
+def _recover(log: Log, compacted_to: int) -> None:
     """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense."""
     # One offset back: where a segment begins at the recovery point, the one before it may have been closed, and its
     # indexes completed, after the last flush.
@@ -132,11 +144,13 @@ def _recover(log: Log) -> None:
     _restore_before(log, number)
     for index in range(number, len(segments)):
         segment = segments[index]
-        if segment.base_offset > expected and not log.config.compact:
-            # Only compaction leaves gaps. Otherwise the power went before the end of a segment was on the disk, but
-            # after the next one was.
-            _cut_behind(log, index)
-            break
+        if segment.base_offset > expected:
+            # Compaction leaves gaps. Otherwise the power went when the next segment was on the disk already, but not
+            # the end of this one.
+            if segment.base_offset > compacted_to and not log.config.compact:
+                _cut_behind(log, index)
+                break
+            drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
         size = segment.size
         log.log_end_offset, end = _recover_segment(log, segment, max(expected, segment.base_offset))
         if end < size:
@@ -207,7 +221,4 @@ def _remove_stray_snapshots(log: Log) -> None:
     bases = {segment.base_offset for segment in log.segments}
     end = log.log_end_offset
     newest = max((offset for offset in log.snapshots if offset <= end), default=-1)
-    for offset in list(log.snapshots):
-        if offset > end or (offset not in bases and offset != newest):
-            log.home.disk.remove(snapshot_path(log, offset))
-            log.snapshots.remove(offset)
+    drop_snapshots(log, [at for at in log.snapshots if at > end or (at not in bases and at != newest)])

@@ -16,9 +16,12 @@ def apply_retention(log: Log, now_ms: int) -> int:
 
     Always from the oldest on and whole segments only: those before the log start offset, those too many for
     retention.bytes, those older than retention.ms. When that is all of them, the active one included, an empty one
-    takes its place first. A log that is only compacted loses nothing but what lies before its start.
+    takes its place first. A log that is only compacted loses nothing but what lies before its start. While compaction is
+    at work, nothing is dropped.
     """
     log.home.check()
+    if log.cleaning is not None:
+        return 0
     try:
         dropped = len(drop_segments(log, count_before(log, log.log_start_offset)))
         if log.config.delete:

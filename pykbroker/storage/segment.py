@@ -180,6 +180,20 @@ class Segment:
             self.max_timestamp_offset = last[1] + self.base_offset if last else -1
         return self.max_timestamp, self.max_timestamp_offset
 
+    def first_batch_timestamp(self) -> int:
+        """Largest timestamp of the first batch; -1 where it has none."""
+        if self.first_timestamp < 0 and self.size:
+            self.first_timestamp = next((header.max_timestamp for _, header, _ in self.batches()), -1)
+        return self.first_timestamp
+
+    def end(self) -> tuple[int, int]:
+        """(offset after the last whole batch, its end in the file), looked for from the last index entry on."""
+        last = self.offset_index.last
+        offset, position = self.base_offset, last[1] if last else 0
+        for at, header, _ in self.batches(position):
+            offset, position = header.last_offset + 1, at + header.size
+        return offset, position
+
     # -- appending ----------------------------------------------------------------------------------------------------
 
     def must_roll(self, size: int, last_offset: int, timestamp: int, now_ms: int, config: LogConfig) -> bool:
@@ -187,7 +201,7 @@ class Segment:
         mine = self._size
         if mine > config.segment_bytes - size:
             return True
-        if mine > 0 and self._age(timestamp, now_ms) > config.segment_ms - self.jitter_ms:
+        if mine > 0 and self._age(timestamp, now_ms) > config.roll_ms - self.jitter_ms:
             return True
         return self._index_full or last_offset - self.base_offset > _MAX_RELATIVE_OFFSET
 
@@ -344,6 +358,21 @@ class Segment:
         self.offset_index.make_room()
         self.time_index.make_room()
 
+    def extend(self, data: Buffer, headers: list[BatchHeader], interval: int) -> None:
+        """Write batches at the end of a segment that compaction makes, and index them."""
+        position = self._size
+        self.log.pwrite(data, position)
+        for header in headers:
+            self.index_batch(position, header, interval)
+            position += header.size
+        self._size = position
+
+    def sync(self) -> None:
+        """Sync every file."""
+        for kind, path in zip(SEGMENT_SUFFIXES, self.paths(), strict=True):
+            if kind != ".txnindex" or self.aborted:
+                self.disk.open(path).sync()
+
     def rebuild_indexes(self, interval: int = 4096) -> None:
         """Make both indexes anew from the batches, and sync them: whoever loads the log next takes them on trust."""
         self.begin_rebuild()
@@ -391,7 +420,8 @@ class Segment:
         """
         before = dict(zip(SEGMENT_SUFFIXES, self.paths(), strict=True))
         self.suffix = suffix
-        for kind in SEGMENT_SUFFIXES if suffix == DELETED else reversed(SEGMENT_SUFFIXES):
+        log, *others = SEGMENT_SUFFIXES
+        for kind in (log, *others) if suffix == DELETED else (*others, log):
             with contextlib.suppress(FileNotFoundError):
                 self.disk.rename(before[kind], self.path(kind))
         self.log.path = self.path(".log")

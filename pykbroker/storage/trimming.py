@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.directory import DELETED
@@ -37,7 +37,7 @@ def roll(log: Log, now_ms: int) -> Segment:
 
 
 def _set_jitter(log: Log, segment: Segment) -> None:
-    most = min(log.config.segment_jitter_ms, log.config.segment_ms)
+    most = min(log.config.segment_jitter_ms, log.config.roll_ms)
     segment.jitter_ms = log.home.random.randrange(most) if most > 0 else 0
 
 
@@ -83,8 +83,11 @@ def count_before(log: Log, offset: int) -> int:
 
 
 def drop_segments(log: Log, count: int) -> list[Segment]:
-    """Take the ``count`` oldest segments out of the log and rename their files; the manager removes them later."""
-    dropped = log.segments[:count]
+    """Take the ``count`` oldest segments out of the log and rename their files; they are removed later.
+
+    None of them while compaction is at work; the next round of retention drops them then.
+    """
+    dropped = log.segments[:count] if log.cleaning is None else []
     if not dropped:
         return dropped
     log.segments = log.segments[count:]
@@ -95,7 +98,7 @@ def drop_segments(log: Log, count: int) -> list[Segment]:
     log.recovery_point = max(log.recovery_point, first)
     for segment in dropped:
         discard(log, segment)
-    _drop_snapshots(log, lambda offset: offset < first)
+    drop_snapshots(log, [offset for offset in log.snapshots if offset < first])
     return dropped
 
 
@@ -109,17 +112,14 @@ def discard(log: Log, segment: Segment) -> None:
     segment.close()
 
 
-def _drop_snapshots(log: Log, unwanted: Callable[[int], bool]) -> None:
-    kept: list[int] = []
-    for offset in log.snapshots:
-        if unwanted(offset):
-            try:
-                log.home.disk.remove(snapshot_path(log, offset))
-            except OSError as error:
-                raise log.home.failed(error, f"removing a producer snapshot of {log.name}") from error
-        else:
-            kept.append(offset)
-    log.snapshots = kept
+def drop_snapshots(log: Log, unwanted: Collection[int]) -> None:
+    """Remove the producer snapshots at these offsets. Raises KAFKA_STORAGE_ERROR."""
+    log.snapshots = [offset for offset in log.snapshots if offset not in unwanted]
+    try:
+        for offset in unwanted:
+            log.home.disk.remove(snapshot_path(log, offset))
+    except OSError as error:
+        raise log.home.failed(error, f"removing a producer snapshot of {log.name}") from error
 
 
 def truncate_to(log: Log, offset: int) -> None:
@@ -127,6 +127,7 @@ def truncate_to(log: Log, offset: int) -> None:
     log.home.check()
     if offset >= log.log_end_offset:
         return
+    log.cleaning = None
     try:
         if offset < log.segments[0].base_offset:
             _start_over(log, offset)
@@ -140,8 +141,9 @@ def truncate_to(log: Log, offset: int) -> None:
         log.log_end_offset = offset
         log.log_start_offset = min(log.log_start_offset, offset)
         log.recovery_point = min(log.recovery_point, offset)
+        log.stable_point = min(log.stable_point, offset)
         log.epochs.truncate_end(offset)
-        _drop_snapshots(log, lambda snapshot: snapshot > offset)
+        drop_snapshots(log, [snapshot for snapshot in log.snapshots if snapshot > offset])
         restore_producers(log)
     except OSError as error:
         raise log.home.failed(error, f"truncating {log.name}") from error

@@ -1,0 +1,374 @@
+"""The work of one compaction, on files alone: it may run in another thread or another process.
+
+Kafka's log cleaner in two passes. The first reads the dirty part of the log and notes each key's newest offset; it
+stops when the memory given to it is used, and then the rest is left for the next time. The second copies all segments
+up to there and leaves out what is superseded: a record whose key has a newer one, records of aborted transactions,
+tombstones and transaction markers whose time is over (KIP-534). Offsets and order stay, batches keep their place and
+codec; one that loses nothing is copied as it is. Keys are compared as they are, not by a hash.
+
+New segments are written as ``.cleaned``, synced, and renamed to ``.swap``: from then on recovery completes the swap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pykbroker.storage.aborted import AbortedTxn
+from pykbroker.storage.checkpoints import PARTITION_METADATA, decode_partition_metadata
+from pykbroker.storage.directory import CLEANED, SWAP
+from pykbroker.storage.disk import Disk
+from pykbroker.storage.record_scan import ScannedBatch, ScannedRecord, keep_records, scan_batch
+from pykbroker.storage.segment import Segment
+from wire.batch_header import BatchHeader, read_batch_header
+from wire.control_records import decode_end_txn_marker
+from wire.primitives import Buffer
+from wire.records import decode_records, encode_batch
+
+_WRITE_BYTES = 1024 * 1024
+#: What an entry of the key map costs beside the key's own bytes.
+_ENTRY_BYTES = 180
+
+
+@dataclass(slots=True)
+class LastRecord:
+    """Where a producer stands: its last data batch, or only an epoch where its data is gone."""
+
+    last_data_offset: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class CleaningJob:
+    """What to clean, as plain values."""
+
+    directory: str
+    #: (base offset, size, whether it has a transaction index), oldest first, all closed; all end before ``upper_offset``.
+    segments: list[tuple[int, int, bool]]
+    first_dirty_offset: int
+    upper_offset: int
+    now_ms: int
+    aborted: list[AbortedTxn]
+    last_records: dict[int, LastRecord]
+    segment_bytes: int
+    index_interval_bytes: int
+    delete_retention_ms: int
+    topic_id: bytes
+    memory_bytes: int
+    levels: dict[int, int | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CleanedGroup:
+    """A new segment, and the ones it takes the place of."""
+
+    base_offset: int
+    replaced: list[int]
+    size: int
+    has_aborted: bool
+
+
+@dataclass(slots=True)
+class CleaningResult:
+    """What was done. ``end_offset``: the log is clean below it."""
+
+    groups: list[CleanedGroup]
+    end_offset: int
+    bytes_read: int = 0
+    bytes_written: int = 0
+    records_read: int = 0
+    records_kept: int = 0
+
+
+def clean(job: CleaningJob, disk: Disk, pause: Callable[[int], None] | None = None) -> CleaningResult:
+    """Do the job. ``pause`` is told how many bytes were read or written, and may wait to keep to a rate.
+
+    Raises OSError; what it had written then is left-over that recovery removes.
+    """
+    cleaner = _Cleaner(job, disk, pause or _no_pause)
+    cleaner.map_keys()
+    return cleaner.rewrite()
+
+
+def _no_pause(_bytes: int) -> None:
+    pass
+
+
+class _Transactions:
+    """Follows the open transactions while batches go by in order, as Kafka's CleanedTransactionMetadata."""
+
+    def __init__(self, aborted: list[AbortedTxn]) -> None:
+        self._coming = sorted(aborted, key=lambda txn: txn.first_offset, reverse=True)
+        self._aborted: dict[int, AbortedTxn] = {}
+        self._seen: set[int] = set()
+        self._committed: set[int] = set()
+
+    def _begin_until(self, offset: int) -> None:
+        while self._coming and self._coming[-1].first_offset <= offset:
+            txn = self._coming.pop()
+            self._aborted.setdefault(txn.producer_id, txn)
+
+    def is_aborted(self, header: BatchHeader) -> bool:
+        """Whether a data batch belongs to a transaction that was aborted."""
+        self._begin_until(header.last_offset)
+        if not header.is_transactional:
+            return False
+        if header.producer_id in self._aborted:
+            self._seen.add(header.producer_id)
+            return True
+        self._committed.add(header.producer_id)
+        return False
+
+    def end(self, header: BatchHeader, data: Buffer) -> tuple[bool, AbortedTxn | None]:
+        """At a control batch: whether no data of its transaction is left, and the aborted transaction it ends if some is."""
+        self._begin_until(header.last_offset)
+        if header.record_count == 0:
+            return True, None
+        if header.producer_id < 0:
+            return False, None
+        marker = decode_end_txn_marker(decode_records(data, header=header)[0])
+        if marker.commit:
+            was_open = header.producer_id in self._committed
+            self._committed.discard(header.producer_id)
+            return not was_open, None
+        txn = self._aborted.pop(header.producer_id, None)
+        if txn is None or header.producer_id not in self._seen:
+            return True, None
+        self._seen.discard(header.producer_id)
+        return False, txn
+
+
+class _Cleaner:
+    def __init__(self, job: CleaningJob, disk: Disk, pause: Callable[[int], None]) -> None:
+        self._job = job
+        self._disk = disk
+        self._pause = pause
+        self._newest: dict[bytes, int] = {}
+        #: Last offset that the first pass has covered.
+        self._mapped = job.first_dirty_offset - 1
+        self._result = CleaningResult([], job.first_dirty_offset)
+        self._read_since_pause = 0
+
+    # -- first pass ---------------------------------------------------------------------------------------------------
+
+    def map_keys(self) -> None:
+        """Newest offset of each key in the dirty part, as far as memory reaches; at least one batch."""
+        job = self._job
+        start, room = job.first_dirty_offset, job.memory_bytes
+        newest = self._newest
+        ends = [base for base, _, _ in job.segments[1:]] + [job.upper_offset]
+        dirty = [(entry, end) for entry, end in zip(job.segments, ends, strict=True) if end > start]
+        begin = dirty[0][0][0]
+        # Of a transaction that ended before, no marker would be met that says so.
+        transactions = _Transactions([txn for txn in job.aborted if txn.last_offset >= begin])
+        for (base, size, has_aborted), following in dirty:
+            segment = Segment(self._disk, job.directory, base, has_aborted=has_aborted)
+            for _, header, data in segment.batches(0, size):
+                self._count(header.size)
+                if header.is_control:
+                    transactions.end(header, data)
+                elif not transactions.is_aborted(header) and header.last_offset >= start:
+                    for record in scan_batch(header, data).records:
+                        if record.key is not None and record.offset >= start:
+                            if record.key not in newest:
+                                room -= len(record.key) + _ENTRY_BYTES
+                            newest[record.key] = record.offset
+                self._mapped = max(self._mapped, header.last_offset)
+                if room <= 0:
+                    return
+            segment.close()
+            self._mapped = max(self._mapped, following - 1)
+
+    # -- second pass --------------------------------------------------------------------------------------------------
+
+    def rewrite(self) -> CleaningResult:
+        """Copy the segments, group by group, without what is superseded."""
+        result = self._result
+        result.end_offset = self._mapped + 1
+        transactions = _Transactions(self._job.aborted)
+        written = [self._rewrite_group(group, transactions) for group in self._groups()]
+        metadata = self._disk.read(f"{self._job.directory}/{PARTITION_METADATA}")
+        if decode_partition_metadata(metadata) != self._job.topic_id:
+            raise FileNotFoundError(f"{self._job.directory} belongs to another topic by now")
+        for segment in written:
+            segment.rename(SWAP)
+            segment.close()
+        self._disk.sync_directory(self._job.directory)
+        return result
+
+    def _groups(self) -> list[list[tuple[int, int, bool]]]:
+        """Neighbours that fit into one segment are joined."""
+        groups: list[list[tuple[int, int, bool]]] = []
+        size = 0
+        for entry in self._job.segments:
+            if entry[0] > self._mapped:
+                break
+            fits = groups and size + entry[1] <= self._job.segment_bytes
+            if fits and self._end_of(entry) - groups[-1][0][0] < 2**31:
+                groups[-1].append(entry)
+                size += entry[1]
+            else:
+                groups.append([entry])
+                size = entry[1]
+        return groups
+
+    def _end_of(self, entry: tuple[int, int, bool]) -> int:
+        number = self._job.segments.index(entry) + 1
+        return self._job.segments[number][0] if number < len(self._job.segments) else self._job.upper_offset
+
+    def _rewrite_group(self, group: list[tuple[int, int, bool]], transactions: _Transactions) -> Segment:
+        job = self._job
+        target = Segment.create(self._disk, job.directory, group[0][0], job.now_ms, CLEANED)
+        out = _Output(target, job.index_interval_bytes, self._count)
+        for base, size, has_aborted in group:
+            source = Segment(self._disk, job.directory, base, has_aborted=has_aborted)
+            for _, header, data in source.batches(0, size):
+                self._count(header.size)
+                self._result.bytes_read += header.size
+                self._result.records_read += header.record_count
+                if header.is_control:
+                    empty, txn = transactions.end(header, data)
+                    kept = self._keep_marker(header, data, empty=empty)
+                    if txn is not None:
+                        target.aborted.append(txn)
+                else:
+                    kept = self._keep_data(header, data, aborted=transactions.is_aborted(header))
+                if kept is not None:
+                    self._result.records_kept += kept[0].record_count
+                    out.add(*kept)
+            source.close()
+        out.finish()
+        self._result.bytes_written += target.size
+        self._result.groups.append(
+            CleanedGroup(target.base_offset, [base for base, _, _ in group], target.size, bool(target.aborted))
+        )
+        return target
+
+    def _must_leave_trace(self, header: BatchHeader) -> bool:
+        """An empty batch stays in the place of a producer's last one, whose sequence it remembers, and at the end of the
+        cleaned range, so that the log has no gap there.
+        """
+        if header.last_offset + 1 == self._job.upper_offset:
+            return True
+        last = self._job.last_records.get(header.producer_id)
+        if last is None or header.producer_id < 0:
+            return False
+        if last.last_data_offset >= 0:
+            return header.last_offset == last.last_data_offset
+        return header.is_control and header.producer_epoch == last.epoch
+
+    def _keep_marker(self, header: BatchHeader, data: Buffer, *, empty: bool) -> tuple[BatchHeader, Buffer] | None:
+        """A marker goes when its transaction's data has been gone for delete.retention.ms."""
+        if empty and header.record_count == 0:
+            return (header, data) if self._must_leave_trace(header) else None
+        if empty and header.has_delete_horizon and header.base_timestamp <= self._job.now_ms:
+            return _emptied(header) if self._must_leave_trace(header) else None
+        if empty and not header.has_delete_horizon:
+            return self._with_horizon(header, data)
+        return header, data
+
+    def _keep_data(self, header: BatchHeader, data: Buffer, *, aborted: bool) -> tuple[BatchHeader, Buffer] | None:
+        if header.base_offset > self._mapped:
+            return header, data
+        if aborted or header.record_count == 0:
+            return _emptied(header) if self._must_leave_trace(header) else None
+        batch = scan_batch(header, data)
+        kept = [record for record in batch.records if self._keeps(header, record)]
+        if not kept:
+            return _emptied(header) if self._must_leave_trace(header) else None
+        tombstones = any(not record.has_value for record in kept)
+        whole = len(kept) == len(batch.records)
+        if tombstones and not header.has_delete_horizon:
+            if not whole:
+                header, data = self._reduced(batch, kept)
+            return self._with_horizon(header, data)
+        return (header, data) if whole else self._reduced(batch, kept)
+
+    def _keeps(self, header: BatchHeader, record: ScannedRecord) -> bool:
+        if record.offset > self._mapped:
+            return True
+        if record.key is None or self._newest.get(record.key, -1) > record.offset:
+            return False
+        return record.has_value or not header.has_delete_horizon or self._job.now_ms < header.base_timestamp
+
+    def _reduced(self, batch: ScannedBatch, kept: list[ScannedRecord]) -> tuple[BatchHeader, Buffer]:
+        return keep_records(batch, kept, self._job.levels.get(batch.header.attributes & 7))
+
+    def _with_horizon(self, header: BatchHeader, data: Buffer) -> tuple[BatchHeader, Buffer]:
+        """The batch with the time from which its tombstones, or its marker, may go."""
+        horizon = self._job.now_ms + self._job.delete_retention_ms
+        encoded = encode_batch(
+            decode_records(data, header=header),
+            base_offset=header.base_offset,
+            last_offset=header.last_offset,
+            compression=header.compression,
+            level=self._job.levels.get(header.attributes & 7),
+            timestamp_type=header.timestamp_type,
+            max_timestamp=header.max_timestamp,
+            producer_id=header.producer_id,
+            producer_epoch=header.producer_epoch,
+            base_sequence=header.base_sequence,
+            transactional=header.is_transactional,
+            control=header.is_control,
+            leader_epoch=header.partition_leader_epoch,
+            delete_horizon=horizon,
+        )
+        return read_batch_header(encoded), encoded
+
+    def _count(self, size: int) -> None:
+        self._read_since_pause += size
+        if self._read_since_pause >= _WRITE_BYTES:
+            self._pause(self._read_since_pause)
+            self._read_since_pause = 0
+
+
+def _emptied(header: BatchHeader) -> tuple[BatchHeader, Buffer]:
+    """The batch without its records: who wrote it, its offsets and sequences are left."""
+    encoded = encode_batch(
+        [],
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        timestamp_type=header.timestamp_type,
+        max_timestamp=header.max_timestamp,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+        control=header.is_control,
+        leader_epoch=header.partition_leader_epoch,
+    )
+    return read_batch_header(encoded), encoded
+
+
+class _Output:
+    """Batches on their way into a new segment, written in large pieces."""
+
+    def __init__(self, segment: Segment, interval: int, count: Callable[[int], None]) -> None:
+        self._segment = segment
+        self._interval = interval
+        self._count = count
+        self._pieces: list[Buffer] = []
+        self._headers: list[BatchHeader] = []
+        self._bytes = 0
+
+    def add(self, header: BatchHeader, data: Buffer) -> None:
+        self._pieces.append(data)
+        self._headers.append(header)
+        self._bytes += header.size
+        if self._bytes >= _WRITE_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._pieces:
+            return
+        self._segment.extend(b"".join(self._pieces), self._headers, self._interval)
+        self._count(self._bytes)
+        self._pieces.clear()
+        self._headers.clear()
+        self._bytes = 0
+
+    def finish(self) -> None:
+        """Write the rest, complete the indexes, sync all."""
+        self._write()
+        self._segment.finish()
+        self._segment.sync()

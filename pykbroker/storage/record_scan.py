@@ -1,0 +1,109 @@
+"""Records of a batch as compaction needs them: key, whether there is a value, and where their bytes lie.
+
+Values and headers are passed over by the record's length. A batch that loses records is made of the bytes of those that
+stay: base offset and base timestamp do not change, so neither does a record.
+
+    record => length varint | attributes int8 | timestamp delta varlong | offset delta varint | key length varint | key
+              | value length varint | value | headers
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, TimestampType, write_batch_header
+from wire.compression import compress, decompress
+from wire.primitives import Buffer
+
+
+class ScannedRecord(NamedTuple):
+    """One record; ``start`` and ``end`` are positions in the batch's decompressed records."""
+
+    start: int
+    end: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    has_value: bool
+
+
+@dataclass(slots=True)
+class ScannedBatch:
+    """A batch with its decompressed records."""
+
+    header: BatchHeader
+    payload: Buffer
+    records: list[ScannedRecord]
+
+
+def scan_batch(header: BatchHeader, data: Buffer) -> ScannedBatch:
+    """Find the records of a batch that is known to be sound. Raises WireError or IndexError where it is not."""
+    payload = data[HEADER_SIZE:]
+    if header.compression:
+        payload = decompress(header.compression, payload)
+    elif not isinstance(payload, bytes):
+        payload = bytes(payload)
+    return ScannedBatch(header, payload, _scan(payload, header))
+
+
+def _scan(data: bytes, header: BatchHeader) -> list[ScannedRecord]:
+    """Straight-line on purpose: one-byte varints, which most are, are read in place; (n >> 1) ^ -(n & 1) unzigzags."""
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    found: list[ScannedRecord] = []
+    position = 0
+    for _ in range(header.record_count):
+        start = position
+        number, position = _uvarint(data, position)
+        end = position + (number >> 1)
+        position += 1
+        number, position = _uvarint(data, position)
+        timestamp = base_timestamp + ((number >> 1) ^ -(number & 1))
+        number = data[position]
+        position += 1
+        if number > 127:
+            number, position = _uvarint(data, position - 1)
+        offset = base_offset + (number >> 1)
+        number = data[position]
+        position += 1
+        if number > 127:
+            number, position = _uvarint(data, position - 1)
+        if number & 1:
+            key = None
+        else:
+            key = data[position : position + (number >> 1)]
+            position += number >> 1
+        found.append(ScannedRecord(start, end, offset, timestamp, key, not data[position] & 1))
+        position = end
+    return found
+
+
+def _uvarint(data: bytes, position: int) -> tuple[int, int]:
+    number, shift = 0, 0
+    while True:
+        byte = data[position]
+        position += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, position
+        shift += 7
+
+
+def keep_records(batch: ScannedBatch, kept: list[ScannedRecord], level: int | None) -> tuple[BatchHeader, bytes]:
+    """The batch with only the records ``kept``: same place in the log, same codec, same producer."""
+    header, payload = batch.header, batch.payload
+    body: Buffer = b"".join([payload[record.start : record.end] for record in kept])
+    if header.compression:
+        body = compress(header.compression, body, level)
+    newest = header.max_timestamp
+    if header.timestamp_type is TimestampType.CREATE_TIME:
+        newest = max(record.timestamp for record in kept)
+    smaller = replace(
+        header,
+        batch_length=HEADER_SIZE - LOG_OVERHEAD + len(body),
+        record_count=len(kept),
+        max_timestamp=newest,
+    )
+    data = bytearray(HEADER_SIZE) + body
+    write_batch_header(data, 0, smaller)
+    return smaller, bytes(data)
