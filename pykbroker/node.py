@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING
 
 from pykbroker.clock import SystemClock
 from pykbroker.cluster import Cluster
+from pykbroker.config.broker import BrokerConfig
 from pykbroker.housekeeping import Housekeeping
 from pykbroker.metadata.image import Endpoint
 from pykbroker.server import Bind, Server
-from pykbroker.storage.disk import RealDisk
+from pykbroker.storage import checkpoints
+from pykbroker.storage.disk import DirectoryLock, RealDisk
 from wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
-    from pykbroker.config.broker import BrokerConfig
     from pykbroker.config.listeners import Listener
 
 log = logging.getLogger(__name__)
@@ -46,10 +47,12 @@ async def serve(
     """
     for name in config.unknown:
         log.warning("The setting %s is not known to Kafka 4.3 and is ignored", name)
+    config = _with_node_id_of(directory, config)
     server = Server(asyncio.get_running_loop())
     ids = [config.node_id + index for index in range(brokers)]
     members: dict[int, Broker] = {}
     bound = await _open_sockets(server, config, ids, members)
+    lock = _lock(directory)
     cluster = _open_cluster(config, directory, durable=durable)
     try:
         cluster.start_brokers({node_id: _advertised(config, bound[node_id]) for node_id in ids})
@@ -62,6 +65,7 @@ async def serve(
     finally:
         await server.close()
         cluster.shutdown()
+        lock.release()
 
 
 async def _open_sockets(
@@ -118,6 +122,27 @@ def _address(config: BrokerConfig, ports: dict[str, int]) -> str:
     """Where the first listener is, for the ready line."""
     first = config.listeners[0]
     return f"{_reachable(first)}:{ports[first.name]}"
+
+
+def _with_node_id_of(directory: Path, config: BrokerConfig) -> BrokerConfig:
+    """The settings, with the node id that the data folder was made for where none is set."""
+    properties = directory / checkpoints.META_PROPERTIES
+    if config.is_explicit("node.id") or not properties.exists():
+        return config
+    node_id = checkpoints.decode_properties(properties.read_bytes()).get("node.id")
+    return config if node_id is None else BrokerConfig({**config.explicit, "node.id": node_id})
+
+
+def _lock(directory: Path) -> DirectoryLock:
+    try:
+        return DirectoryLock(str(directory))
+    except BlockingIOError as error:
+        raise StartFailed(
+            f"the data folder {directory} is in use by another broker; stop that one, or choose another folder with "
+            "--data-dir DIR"
+        ) from error
+    except OSError as error:
+        raise StartFailed(f"the data folder {directory} cannot be used: {error.strerror}") from error
 
 
 def _open_cluster(config: BrokerConfig, directory: Path, *, durable: bool) -> Cluster:

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH102, PTH105, PTH108, PTH110, PTH112, PTH116, PTH120, PTH123, PTH208 - names are strings: pathlib doubles the cost
+# ruff: noqa: PTH102, PTH103, PTH105, PTH108, PTH110, PTH112, PTH116, PTH120, PTH123, PTH208 - names are strings: pathlib doubles the cost
 """Files, as an object that is handed in. The only place of the broker that touches a file system.
 
 Positional reads and writes only: nothing depends on a file's cursor, so a read in a worker thread and an append in the
