@@ -166,11 +166,16 @@ def _recover(log: Log, compacted_to: int) -> None:
 
 
 def _cut_behind(log: Log, number: int) -> None:
-    """Remove the segments from ``number`` on: they lie behind records that were lost."""
+    """Remove the segments from ``number`` on: they lie behind records that were lost.
+
+    On the disk at once: after another power loss they must not come back behind what is appended from now on.
+    """
     lost, log.segments = log.segments[number:], log.segments[:number]
     for segment in lost:
         logger.warning("%s: removed, records before it were lost", segment.log.path)
         discard(log, segment)
+    log.active.log.sync()
+    log.home.disk.sync_directory(log.path)
 
 
 def _restore_before(log: Log, number: int) -> None:
