@@ -27,7 +27,7 @@ from wire.records import decode_records, encode_batch
 
 _WRITE_BYTES = 1024 * 1024
 #: What an entry of the key map costs beside the key's own bytes.
-_ENTRY_BYTES = 180
+_ENTRY_BYTES = 140
 
 
 @dataclass(slots=True)
