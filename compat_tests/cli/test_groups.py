@@ -16,6 +16,13 @@ from typing import Any
 import pytest
 
 from compat_tests.cli.conftest import Result
+from pykbroker.cli.client import Client, parse_bootstrap
+from wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 
 Run = Callable[..., Result]
 START = 1_769_868_000_000  # 2026-01-31T14:00:00Z
@@ -86,7 +93,7 @@ def _offsets(run: Run, group: str) -> dict[int, tuple[int | None, int | None]]:
 
 def test_a_group_goes_on_where_it_was(run: Run, numbered: str, group: str) -> None:
     assert run("consume", numbered, "-g", group, "-n", "4").lines == ["0", "1", "2", "3"]
-    assert _offsets(run, group)[0] == (4, 6)
+    assert _offsets(run, group) == {0: (4, 6), 1: (0, 0), 2: (0, 0)}
     assert run("consume", numbered, "-g", group, "--exit").lines == ["4", "5", "6", "7", "8", "9"]
     assert _offsets(run, group)[0] == (10, 0)
     assert run("consume", numbered, "-g", group, "--exit").lines == []
@@ -226,3 +233,16 @@ def test_a_group_whose_topic_was_deleted(run: Run, numbered: str, group: str) ->
     assert result.status == 0
     for row in json.loads(result.out)[0]["offsets"]:
         assert row["end"] is None
+
+
+def test_records_that_are_gone_are_skipped_with_a_word(run: Run, bootstrap: str, numbered: str, group: str) -> None:
+    run("consume", numbered, "-g", group, "-n", "2")
+    request = DeleteRecordsRequest(
+        topics=[DeleteRecordsTopic(numbered, [DeleteRecordsPartition(0, 6)])], timeout_ms=30_000
+    )
+    with Client(parse_bootstrap(bootstrap), timeout_s=30) as client:
+        answer = client.leader(numbered, 0).call(request, DeleteRecordsResponse)
+    assert answer.topics[0].partitions[0].error_code == 0
+    result = run("consume", numbered, "-g", group, "-e")
+    assert result.lines == ["6", "7", "8", "9"]
+    assert f"{numbered}-0 has not the records wanted any more; going on at offset 6." in result.err

@@ -133,10 +133,9 @@ class Reader:
         """Join, and read on where the group is, or at ``start`` where it is nowhere yet; returns the ends."""
         partitions = membership.join()
         known = committed_offsets(self._client, group)
-        positions = {p: known[p] for p in partitions if p in known}
-        positions |= start.positions(self._client, [p for p in partitions if p not in known])
-        self._printer.positions.clear()
-        self._fetcher.assign(positions)
+        new = start.positions(self._client, [p for p in partitions if p not in known])
+        self._printer.positions = dict(new)  # to be committed even if nothing comes, so that the group is somewhere
+        self._fetcher.assign({p: known[p] for p in partitions if p in known} | new)
         return end_offsets(self._client, partitions, committed_only=self._committed_only)
 
     def _commit(self, membership: Membership) -> None:
