@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.cleaner import CleanerProcess, Order
 from pykbroker.waits import Deferred
 from wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.cluster import Cluster
+    from pykbroker.storage.cleaning import CleaningResult
+    from pykbroker.storage.compaction import CompactionPlan
     from pykbroker.storage.log import Log
 
 log = logging.getLogger(__name__)
@@ -25,8 +29,10 @@ class Housekeeping:
     that a slow one never overlaps itself.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, durable: bool) -> None:
         self._cluster = cluster
+        self._durable = durable
+        self._cleaner = CleanerProcess()
 
     def start(self) -> None:
         """Arm the timers; the first rounds come after log.initial.task.delay.ms."""
@@ -35,6 +41,12 @@ class Housekeeping:
         self._every(config["log.retention.check.interval.ms"], delay, self._retention)
         self._every(config["log.flush.offset.checkpoint.interval.ms"], delay, self._checkpoints)
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
+        if config["log.cleaner.enable"]:
+            self._every(config["log.cleaner.backoff.ms"], delay, self._compactions)
+
+    def stop(self) -> None:
+        """End what runs outside of this process."""
+        self._cleaner.stop()
 
     def _retention(self) -> Deferred[None] | None:
         self._cluster.logs.retention_round(self._cluster.clock.now_ms())
@@ -46,6 +58,34 @@ class Housekeeping:
     def _flushes(self) -> Deferred[None] | None:
         due = self._cluster.logs.due_flushes(self._cluster.clock.now_ms())
         return self._cluster.offload(_flush, due) if due else None
+
+    def _compactions(self) -> Deferred[None]:
+        """Compact what is due, the dirtiest log first, one after the other."""
+        cluster, logs = self._cluster, self._cluster.logs
+        over: Deferred[None] = Deferred()
+
+        def next_one() -> None:
+            plan = logs.plan_compaction(cluster.clock.now_ms())
+            if plan is None:
+                over.complete(None)
+                return
+            order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
+            cluster.offload(self._cleaner.run, order).then(partial(cleaned, plan))
+
+        def cleaned(plan: CompactionPlan, run: Deferred[CleaningResult]) -> None:
+            outcome: CleaningResult | BaseException
+            try:
+                outcome = run.value
+            except Exception as error:  # noqa: BLE001 - the store logs it and leaves this log alone
+                outcome = error
+            try:
+                logs.finish_compaction(plan, outcome)
+                next_one()
+            except KafkaError as error:
+                over.fail(error)
+
+        next_one()
+        return over
 
     def _every(self, interval_ms: int, delay_ms: int, work: Callable[[], Deferred[None] | None]) -> None:
         def begin() -> None:

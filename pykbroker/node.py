@@ -54,15 +54,17 @@ async def serve(
     bound = await _open_sockets(server, config, ids, members)
     lock = _lock(directory)
     cluster = _open_cluster(config, directory, durable=durable)
+    housekeeping = Housekeeping(cluster, durable=durable)
     try:
         cluster.start_brokers({node_id: _advertised(config, bound[node_id]) for node_id in ids})
         members.update(cluster.brokers)
         await server.start_serving(cluster)
-        Housekeeping(cluster).start()
+        housekeeping.start()
         server.stop_on_signals()
         announce("pykbroker ready: " + ", ".join(f"broker {i} on {_address(config, bound[i])}" for i in ids))
         await server.wait_stopped()
     finally:
+        housekeeping.stop()
         await server.close()
         cluster.shutdown()
         lock.release()

@@ -1,0 +1,96 @@
+"""Compaction in a process of its own, so that the work of decoding records takes nothing from the loop.
+
+``python -m pykbroker.cleaner`` reads a pickled order from standard input, does it, and writes the pickled outcome to
+standard output: it talks to the broker that started it and to nobody else.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pykbroker.clock import SystemClock
+from pykbroker.storage.cleaning import CleaningJob, CleaningResult, clean
+from pykbroker.storage.disk import RealDisk
+
+#: log.cleaner.io.max.bytes.per.second from which on there is no limit worth keeping.
+_NO_LIMIT = 1e15
+
+
+class Order(NamedTuple):
+    """One compaction: what to clean, how fast at most (bytes per second), and whether files are synced."""
+
+    job: CleaningJob
+    bytes_per_second: float
+    durable: bool
+
+
+class CleanerFailed(RuntimeError):
+    """The cleaner's process died or could not do its work; the text says how."""
+
+
+class CleanerProcess:
+    """Runs orders one at a time. ``run`` is for a worker thread, ``stop`` for the one that owns the loop."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+
+    def run(self, order: Order) -> CleaningResult:
+        """Do the order in a new process and wait for it. Raises CleanerFailed."""
+        if self._stopped:
+            raise CleanerFailed("the broker is stopping")
+        command = [sys.executable, "-m", "pykbroker.cleaner"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603 - ourselves
+            self._child = child
+            if self._stopped:
+                child.kill()
+            answer, _ = child.communicate(pickle.dumps(order))
+            self._child = None
+        if child.returncode != 0:
+            raise CleanerFailed(f"the cleaner's process ended with status {child.returncode}")
+        outcome = pickle.loads(answer)  # noqa: S301 - written by our own child
+        if isinstance(outcome, CleaningResult):
+            return outcome
+        raise CleanerFailed(str(outcome))
+
+    def stop(self) -> None:
+        """Kill a compaction that runs; what it leaves is removed at the next start."""
+        self._stopped = True
+        if self._child is not None:
+            self._child.kill()
+
+
+def throttle(bytes_per_second: float, clock: SystemClock) -> Callable[[int], None] | None:
+    """Keeps a rate by waiting after each step; None where there is no limit."""
+    if bytes_per_second >= _NO_LIMIT:
+        return None
+    started = clock.monotonic()
+    done = 0
+
+    def pause(size: int) -> None:
+        nonlocal done
+        done += size
+        ahead = done / bytes_per_second - (clock.monotonic() - started)
+        if ahead > 0:
+            clock.sleep(ahead)
+
+    return pause
+
+
+def main() -> None:
+    """Do the order on standard input."""
+    order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the broker that started us
+    outcome: CleaningResult | str
+    try:
+        outcome = clean(order.job, RealDisk(durable=order.durable), throttle(order.bytes_per_second, SystemClock()))
+    except Exception as error:  # noqa: BLE001 - told to the broker, which logs it
+        outcome = f"{type(error).__name__}: {error}"
+    sys.stdout.buffer.write(pickle.dumps(outcome))
+
+
+if __name__ == "__main__":
+    main()
