@@ -9,15 +9,10 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import NamedTuple
 
-from pykbroker.clock import SystemClock
-from pykbroker.storage.cleaning import CleaningJob, CleaningResult, clean
-from pykbroker.storage.disk import RealDisk
-
-#: log.cleaner.io.max.bytes.per.second from which on there is no limit worth keeping.
-_NO_LIMIT = 1e15
+from pykbroker.storage.cleaner_worker import clean_files
+from pykbroker.storage.cleaning import CleaningJob, CleaningResult
 
 
 class Order(NamedTuple):
@@ -64,29 +59,12 @@ class CleanerProcess:
             self._child.kill()
 
 
-def throttle(bytes_per_second: float, clock: SystemClock) -> Callable[[int], None] | None:
-    """Keeps a rate by waiting after each step; None where there is no limit."""
-    if bytes_per_second >= _NO_LIMIT:
-        return None
-    started = clock.monotonic()
-    done = 0
-
-    def pause(size: int) -> None:
-        nonlocal done
-        done += size
-        ahead = done / bytes_per_second - (clock.monotonic() - started)
-        if ahead > 0:
-            clock.sleep(ahead)
-
-    return pause
-
-
 def main() -> None:
     """Do the order on standard input."""
     order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the broker that started us
     outcome: CleaningResult | str
     try:
-        outcome = clean(order.job, RealDisk(durable=order.durable), throttle(order.bytes_per_second, SystemClock()))
+        outcome = clean_files(order.job, order.bytes_per_second, durable=order.durable)
     except Exception as error:  # noqa: BLE001 - told to the broker, which logs it
         outcome = f"{type(error).__name__}: {error}"
     sys.stdout.buffer.write(pickle.dumps(outcome))

@@ -27,10 +27,6 @@ class SystemClock:
     def monotonic(self) -> float:
         return time.monotonic()
 
-    def sleep(self, seconds: float) -> None:
-        """Wait, in a thread or process that has nothing else to do."""
-        time.sleep(seconds)
-
 
 class ManualClock:
     """A clock that stands still until a test or the simulator moves it."""

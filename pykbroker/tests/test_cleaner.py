@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.cleaner import CleanerFailed, CleanerProcess, Order, throttle
-from pykbroker.clock import SystemClock
+from pykbroker.cleaner import CleanerFailed, CleanerProcess, Order
 from pykbroker.housekeeping import Housekeeping
 from pykbroker.tests.running import running_broker
 from wire.records import Record, decode_records, encode_batch
@@ -62,22 +61,3 @@ def test_a_stopped_cleaner_does_no_more() -> None:
 def test_what_the_cleaner_cannot_do_is_told() -> None:
     with pytest.raises(CleanerFailed, match="AttributeError"):
         CleanerProcess().run(Order(None, float("inf"), durable=False))
-
-
-def test_the_throttle_waits_for_what_is_ahead_of_the_rate() -> None:
-    class Waiting(SystemClock):
-        waited = 0.0
-
-        def monotonic(self) -> float:
-            return self.waited
-
-        def sleep(self, seconds: float) -> None:
-            self.waited += seconds
-
-    clock = Waiting()
-    pause = throttle(1000.0, clock)
-    assert pause is not None
-    for _ in range(10):
-        pause(500)
-    assert clock.waited == pytest.approx(5.0)
-    assert throttle(1.7976931348623157e308, clock) is None
