@@ -150,11 +150,11 @@ class DirectoryLock:
 class RealFile:
     """A file of the operating system, with a descriptor that comes and goes."""
 
-    __slots__ = ("_disk", "_fd", "_pins", "path", "used")
+    __slots__ = ("_disk", "_pins", "fd", "path", "used")
 
     def __init__(self, disk: RealDisk, path: str) -> None:
         self._disk = disk
-        self._fd = -1
+        self.fd = -1
         self._pins = 0
         self.path = path
         self.used = True
@@ -162,7 +162,7 @@ class RealFile:
     def _descriptor(self) -> int:
         """The open descriptor; it stays open until this thread, the owner of the disk, opens or closes another file."""
         self.used = True
-        fd = self._fd
+        fd = self.fd
         return fd if fd >= 0 else self._disk.opened(self)
 
     @contextlib.contextmanager
@@ -224,18 +224,14 @@ class RealFile:
 
     def close(self) -> None:
         with self._disk.lock:
-            if self._fd >= 0 and self._pins == 0:
-                os.close(self._fd)
-                self._fd = -1
+            if self.fd >= 0 and self._pins == 0:
+                os.close(self.fd)
+                self.fd = -1
                 self._disk.handles.pop(self, None)
 
     @property
     def evictable(self) -> bool:
         return self._pins == 0
-
-    def attach(self, fd: int) -> None:
-        """Take over a descriptor that the disk opened."""
-        self._fd = fd
 
 
 def _write_rest(fd: int, data: Buffer, position: int, written: int) -> None:
@@ -274,12 +270,14 @@ class RealDisk:
     def opened(self, file: RealFile) -> int:
         """Open the descriptor of ``file``; the owner closes others that were not used since it last looked."""
         with self.lock:
-            fd = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
-            file.attach(fd)
+            if file.fd >= 0:
+                # Another thread was quicker.
+                return file.fd
             if len(self.handles) >= self._max_open and get_ident() == self.owner:
                 self._evict()
+            file.fd = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
             self.handles[file] = None
-        return fd
+            return file.fd
 
     def _evict(self) -> None:
         """Second chance: whoever was used since the last round stays for another."""
