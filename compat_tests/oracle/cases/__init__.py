@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from pkgutil import iter_modules
 
 from compat_tests.oracle.asking import Ask
 from wire.apis import APIS, ApiKey
-
-_MODULES = ("cluster", "topics", "malformed")
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,6 @@ def case(
 
 def all_cases() -> list[Case]:
     """All cases of all modules."""
-    for module in _MODULES:
-        import_module(f"compat_tests.oracle.cases.{module}")
+    for module in sorted(iter_modules(__path__), key=lambda module: module.name):
+        import_module(f"{__name__}.{module.name}")
     return CASES
