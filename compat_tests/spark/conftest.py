@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,18 +24,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = start_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
+    gc.collect()  # what PySpark left open is closed here, where the warnings about it are expected
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def topics(bootstrap: str) -> Topics:
     return Topics(bootstrap)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def source(spark: SparkSession, bootstrap: str) -> KafkaSource:
     return KafkaSource(spark, bootstrap)

@@ -21,7 +21,7 @@ from scripts.demo_job.stream import DelayJob, start_session
 from scripts.demo_job.topics import FlightPublisher, create_topics, publish_planes
 from scripts.jars import ROOT, JarsUnavailable
 
-AFTER_THE_YEAR_S = 120.0  # for Spark to finish what was published
+AFTER_THE_YEAR_S = 300.0  # for Spark to finish what was published
 
 
 def main() -> int:
@@ -158,7 +158,7 @@ def _conclude(console: Console, job: DelayJob, expected: Hours, results: dict[st
         if not found:
             count = report.total(hours).flights
             console.print(
-                f"[green]{name}: {count:,} flights in {len(hours):,} hourly windows, equal to the files to the last flight"
+                f"[green]{name}: {count:,} flights in {len(hours):,} hourly windows, equal to the CSV to the last flight"
             )
     for line in wrong:
         console.print(f"[red]{line}")

@@ -48,14 +48,14 @@ class LiveView:
 
     def note(self, text: str) -> None:
         """Something that happened, to stay on the screen."""
-        self.console.print(text)
+        self.console.print(text, soft_wrap=True)
 
     def show(self) -> None:
         if self._live:
             self._live.update(self._panel())
         elif time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + LINE_EVERY_S
-            self.console.print(self._line())
+            self.console.print(self._line(), soft_wrap=True)
 
     def _line(self) -> str:
         published, total = self.publisher.published, len(self.publisher.flights)

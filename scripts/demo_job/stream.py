@@ -99,15 +99,20 @@ class DelayJob:
     def tend(self) -> None:
         """Collects progress reports, and restarts a query that failed. Raises its error when it has failed too often."""
         for name, query in self._queries.items():
-            for progress in query.recentProgress:
-                report = json.loads(progress.json)
-                self._reports[name][report["batchId"]] = report
+            self._collect(query, self._reports[name])
             failure = query.exception()
             if failure is not None:
                 self.restarts += 1
                 if self.restarts > self.RESTARTS:
                     raise failure
                 self._queries[name] = self._to_parquet() if name == "parquet" else self._to_topic()
+
+    @staticmethod
+    def _collect(query: StreamingQuery, reports: dict[int, dict[str, Any]]) -> None:
+        """Takes the reports that are new; asking for all of them is dear, so only where there is a new one."""
+        last = query.lastProgress
+        if last is not None and last.batchId not in reports:
+            reports.update((progress.batchId, json.loads(progress.json)) for progress in query.recentProgress)
 
     def report(self, name: str) -> dict[str, Any] | None:
         """The newest progress report of the query ``parquet`` or ``topic``."""
