@@ -31,8 +31,8 @@ class FlushPlan:
         self._epochs = log.epochs.entries() if changed else None
 
     def run(self) -> None:
-        """Sync; waits for the disk. Raises KAFKA_STORAGE_ERROR, and the directory is offline then: what a failed sync
-        left on the disk cannot be known.
+        """Sync; waits for the disk. Raises KAFKA_STORAGE_ERROR; but for a full disk the directory is offline then: what
+        a failed sync left on the disk cannot be known.
         """
         log = self._log
         disk = log.home.disk
@@ -50,7 +50,9 @@ class FlushPlan:
             elif self._paths:
                 disk.sync_directory(log.path)
         except OSError as error:
-            raise log.home.failed(error, f"flushing {log.name}") from error
+            log.unsynced = self._paths + log.unsynced
+            log.epochs.changed = log.epochs.changed or self._epochs is not None
+            raise log.home.refused(error, f"flushing {log.name}") from error
 
     def finish(self) -> None:
         """Note that the data is on the disk."""

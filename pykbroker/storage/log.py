@@ -184,9 +184,12 @@ class Log:
         header.base_offset = first
         writable = writable_bytes(data)
         patch_batch(writable, 0, first, leader_epoch)
-        self._write(header, writable, leader_epoch, now_ms)
+        aborted = None
+        if marker is not None and not marker.commit:
+            aborted = self.producers.aborted_by_marker(header.producer_id, first)
+        self._write(header, writable, leader_epoch, now_ms, aborted)
         if header.producer_id >= 0:
-            self._note_producer(header, marker, self.segments[-1])
+            self._note_producer(header, marker)
         self.producers.end_offset = self.log_end_offset
         return AppendResult(
             first, self.log_end_offset - 1, now_ms if self.config.log_append_time else -1, self.log_start_offset
@@ -209,7 +212,9 @@ class Log:
         )
         return marker
 
-    def _write(self, header: BatchHeader, data: Buffer, leader_epoch: int, now_ms: int) -> None:
+    def _write(
+        self, header: BatchHeader, data: Buffer, leader_epoch: int, now_ms: int, aborted: AbortedTxn | None
+    ) -> None:
         """Put the batch at the end of the active segment, or of a new one. All or nothing."""
         last = header.last_offset
         segment = self.segments[-1]
@@ -218,60 +223,54 @@ class Log:
             segment = self.roll(now_ms)
         size = segment.size
         try:
+            if aborted is not None:
+                segment.aborted.append(aborted)
             segment.append(data, header.base_offset, last, header.max_timestamp, config)
         except OSError as error:
-            raise self._taken_back(segment, size, error) from error
+            raise self._taken_back(segment, size, header.base_offset, error) from error
         if leader_epoch != self.epochs.latest:
             self.epochs.assign(leader_epoch, header.base_offset)
         self.log_end_offset = last + 1
 
-    def _taken_back(self, segment: Segment, size: int, error: OSError) -> KafkaError:
+    def _taken_back(self, segment: Segment, size: int, offset: int, error: OSError) -> KafkaError:
         """Restore the segment after a failed append; the error to answer with."""
-        doing = f"appending to {self.name}"
         try:
             segment.take_back(size)
+            segment.aborted.truncate(offset)
         except OSError as second:
             return self.home.failed(second, f"taking back a failed append to {self.name}")
-        return self.home.refused(error, doing)
+        return self.home.refused(error, f"appending to {self.name}")
 
-    def _note_producer(self, header: BatchHeader, marker: EndTxnMarker | None, segment: Segment | None) -> None:
-        """Producer state after a batch that is in the log; an aborted transaction goes to ``segment``'s index."""
-        if marker is None:
-            batch = BatchMemory(
-                header.base_sequence,
-                header.last_sequence,
-                header.base_offset,
-                header.last_offset,
-                header.max_timestamp,
-            )
-            self.producers.apply_batch(
-                header.producer_id, header.producer_epoch, batch, transactional=header.is_transactional
+    def _note_producer(self, header: BatchHeader, marker: EndTxnMarker | None) -> None:
+        """Producer state after a batch that is in the log."""
+        if marker is not None:
+            self.producers.apply_marker(
+                header.producer_id, header.producer_epoch, marker.coordinator_epoch, header.max_timestamp
             )
             return
-        aborted = self.producers.apply_marker(
-            header.producer_id,
-            header.producer_epoch,
-            marker.coordinator_epoch,
-            abort=not marker.commit,
-            offset=header.base_offset,
-            timestamp=header.max_timestamp,
+        batch = BatchMemory(
+            header.base_sequence, header.last_sequence, header.base_offset, header.last_offset, header.max_timestamp
         )
-        if aborted is not None and segment is not None:
-            try:
-                segment.aborted.append(aborted)
-            except OSError as error:
-                raise self.home.failed(error, f"writing the transaction index of {self.name}") from error
+        self.producers.apply_batch(
+            header.producer_id, header.producer_epoch, batch, transactional=header.is_transactional
+        )
 
     def replay_batch(self, header: BatchHeader, data: Buffer, segment: Segment | None) -> None:
-        """Note a batch found in the log when it is loaded; aborted transactions go to ``segment``'s index if given."""
+        """Note a batch found in the log when it is loaded; aborted transactions go to ``segment``'s index if given.
+
+        Raises OSError.
+        """
         if header.partition_leader_epoch > self.epochs.latest:
             self.epochs.assign(header.partition_leader_epoch, header.base_offset)
         if header.producer_id >= 0:
             if not header.is_control:
-                self._note_producer(header, None, None)
+                self._note_producer(header, None)
             elif header.record_count > 0:
                 marker = decode_end_txn_marker(decode_records(data, header=header)[0])
-                self._note_producer(header, marker, segment)
+                aborted = self.producers.aborted_by_marker(header.producer_id, header.base_offset)
+                if aborted is not None and not marker.commit and segment is not None:
+                    segment.aborted.append(aborted)
+                self._note_producer(header, marker)
         self.producers.end_offset = header.last_offset + 1
 
     def begin_epoch(self, leader_epoch: int) -> None:

@@ -23,6 +23,7 @@ from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk, replace_file
 from pykbroker.storage.log import Log
 from pykbroker.storage.retention import apply_retention
+from wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
 
@@ -143,14 +144,25 @@ class LogManager:
                 self.home.disk.remove_tree(f"{self.home.path}/{name}")
 
     def shutdown(self) -> None:
-        """Flush and close every log, write the checkpoints, and last the marker of a clean stop."""
-        for log in self.logs.values():
-            log.close()
-        self.checkpoint_round()
+        """Flush and close every log, write the checkpoints, and last the marker of a clean stop.
+
+        Raises KAFKA_STORAGE_ERROR where any of it failed, when all else is done; the next start recovers then.
+        """
+        failed: KafkaError | None = None
+        for close in (*(log.close for log in self.logs.values()), self.checkpoint_round):
+            try:
+                close()
+            except KafkaError as error:
+                failed = error
+        if failed is not None:
+            raise failed
         if not self.home.offline:
             path = f"{self.home.path}/{checkpoints.CLEAN_SHUTDOWN}"
-            self.home.disk.write(path, checkpoints.encode_clean_shutdown(self.broker_epoch))
-            self.home.disk.sync_directory(self.home.path)
+            try:
+                self.home.disk.write(path, checkpoints.encode_clean_shutdown(self.broker_epoch))
+                self.home.disk.sync_directory(self.home.path)
+            except OSError as error:
+                raise self.home.failed(error, "marking the clean stop") from error
 
     # -- logs ---------------------------------------------------------------------------------------------------------
 
@@ -174,7 +186,7 @@ class LogManager:
                 self._put_aside(path, config.file_delete_delay_ms)
             log = self._load_log(key, topic_id, config)
         except OSError as error:
-            raise self.home.failed(error, f"opening {topic}-{partition}") from error
+            raise self.home.refused(error, f"opening {topic}-{partition}") from error
         self.logs[key] = log
         return log
 
@@ -312,7 +324,7 @@ class LogManager:
                         checkpoints.write_offsets(self.home.disk, f"{self.home.path}/{name}", offsets)
                         self._written[name] = offsets
             except OSError as error:
-                raise self.home.failed(error, "writing checkpoints") from error
+                raise self.home.refused(error, "writing checkpoints") from error
 
 
 def _random_uuid_text(random: Random) -> str:

@@ -160,6 +160,14 @@ class Producers:
                 f"Epoch of producer {entry.producer_id} is {epoch}, which is smaller than the last seen epoch {entry.epoch}.",
             )
 
+    def aborted_by_marker(self, producer_id: int, offset: int) -> AbortedTxn | None:
+        """The entry for the transaction index when a marker at ``offset`` aborts; None where no transaction is open."""
+        entry = self.entries.get(producer_id)
+        if entry is None or entry.txn_first_offset < 0:
+            return None
+        others = (first for first, owner in self.open_txns.items() if owner != producer_id)
+        return AbortedTxn(producer_id, entry.txn_first_offset, offset, next(others, offset + 1))
+
     # -- after the write ----------------------------------------------------------------------------------------------
 
     def apply_batch(self, producer_id: int, epoch: int, batch: BatchMemory, *, transactional: bool) -> None:
@@ -173,10 +181,8 @@ class Producers:
             self.open_txns[batch.first_offset] = producer_id
             self._transactions_changed()
 
-    def apply_marker(
-        self, producer_id: int, epoch: int, coordinator_epoch: int, *, abort: bool, offset: int, timestamp: int
-    ) -> AbortedTxn | None:
-        """Note an end-of-transaction marker; what belongs into the transaction index if it aborted one."""
+    def apply_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> None:
+        """Note an end-of-transaction marker."""
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
@@ -186,15 +192,10 @@ class Producers:
             entry.last_sequence = NO_SEQUENCE
         entry.coordinator_epoch = coordinator_epoch
         entry.last_timestamp = timestamp
-        first, entry.txn_first_offset = entry.txn_first_offset, -1
-        if first < 0:
-            return None
-        self.open_txns.pop(first, None)
-        self._transactions_changed()
-        if not abort:
-            return None
-        stable = self.first_unstable_offset
-        return AbortedTxn(producer_id, first, offset, offset + 1 if stable is None else stable)
+        if entry.txn_first_offset >= 0:
+            self.open_txns.pop(entry.txn_first_offset, None)
+            entry.txn_first_offset = -1
+            self._transactions_changed()
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers without an open transaction that wrote nothing for ``expiration_ms``."""

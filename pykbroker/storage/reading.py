@@ -101,22 +101,38 @@ class ReadPlan:
 
     def _read(self, read: Reader) -> Buffer:
         try:
-            for number in range(self._number, len(self._segments)):
-                segment = self._segments[number]
-                if segment.base_offset >= self._upper:
-                    break
-                if read is read_cached and not segment.indexes_loaded:
-                    raise WouldBlockError
-                end = self._end if number == self._number else segment.size
-                position = self._position if number == self._number else 0
-                if position < 0:
-                    position = segment.find(self._offset, end, read)
-                if position >= 0:
-                    return self._read_from(segment, position, end, read)
+            return self._find_and_read(read)
         except FileNotFoundError:
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE) from None
+            # Retention or compaction took the segments away since the plan was made.
+            return self._read_what_is_there_now(read)
         except OSError as error:
             raise self._failed(error) from error
+
+    def _read_what_is_there_now(self, read: Reader) -> Buffer:
+        log = self._log
+        if self._offset < log.log_start_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        self._segments = log.segments
+        self._number = log.segment_number(self._offset)
+        self._position, self._end = -1, self._segments[self._number].size
+        try:
+            return self._find_and_read(read)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _find_and_read(self, read: Reader) -> Buffer:
+        for number in range(self._number, len(self._segments)):
+            segment = self._segments[number]
+            if segment.base_offset >= self._upper:
+                break
+            if read is read_cached and not segment.indexes_loaded:
+                raise WouldBlockError
+            end = self._end if number == self._number else segment.size
+            position = self._position if number == self._number else 0
+            if position < 0:
+                position = segment.find(self._offset, end, read)
+            if position >= 0:
+                return self._read_from(segment, position, end, read)
         return b""
 
     def _read_from(self, segment: Segment, position: int, end: int, read: Reader) -> Buffer:

@@ -193,7 +193,7 @@ def close(log: Log) -> None:
         if active.finish() or log.log_end_offset > log.recovery_point:
             log.unsynced += active.paths()
     except OSError as error:
-        raise log.home.failed(error, f"closing {log.name}") from error
+        raise log.home.refused(error, f"closing {log.name}") from error
     log.flush()
     for segment in log.segments:
         segment.close()

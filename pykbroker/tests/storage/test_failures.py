@@ -108,7 +108,8 @@ def test_a_transaction_index_that_cannot_be_written(store, log):
     store.disk.fail = None
     store.start()
     log = store.log(SMALL)
-    assert len(log.aborted_transactions(0, log.log_end_offset)) == 1
+    assert log.has_open_transaction(7)
+    assert log.aborted_transactions(0, log.log_end_offset) == []
 
 
 @pytest.mark.parametrize("round_name", ["checkpoint_round", "flush_round", "retention_round"])
@@ -119,6 +120,30 @@ def test_rounds_that_fail(store, log, round_name):
     store.disk.fail = lambda _number, name: OSError(errno.EIO, "on purpose")
     storage_error(lambda: getattr(store.manager, round_name)(*arguments))
     assert store.manager.offline
+
+
+def test_a_full_disk_while_a_transaction_is_aborted(store, log):
+    append(log, batch([b"x"], producer=(7, 0, 0), transactional=True))
+    end = log.log_end_offset
+    for word in ("txnindex", ".log"):
+        store.disk.fail = failing(errno.ENOSPC, word)
+        storage_error(lambda: append_marker(log, 7, 0, commit=False))
+        assert log.log_end_offset == end
+        assert log.has_open_transaction(7)
+        assert log.aborted_transactions(0, end) == []
+    store.disk.fail = None
+    assert not store.manager.offline
+    append_marker(log, 7, 0, commit=False)
+    assert log.aborted_transactions(0, end + 1) == [(7, end - 1, end, end + 1)]
+
+
+def test_a_stop_on_a_full_disk_is_no_clean_one(store, log):
+    store.disk.fail = failing(errno.ENOSPC, "write")
+    storage_error(store.stop)
+    store.disk.fail = None
+    store.start()
+    assert not store.manager.clean
+    assert len(contents(store.log(SMALL))) == 10
 
 
 def test_a_directory_that_cannot_be_used():

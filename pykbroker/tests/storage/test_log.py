@@ -8,6 +8,7 @@ import pytest
 
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.reading import last_offset
+from pykbroker.storage.segment import Segment
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
 from wire.batch_header import TimestampType, iter_batches
 from wire.errors import ErrorCode, KafkaError
@@ -191,6 +192,25 @@ def test_a_read_goes_on_in_segments_that_were_dropped_meanwhile(store):
     log.delete_records_before(90)
     store.manager.retention_round(START_MS + 10)
     assert plan.read()
+
+
+def test_a_read_looks_again_when_its_segment_was_replaced_and_removed(store):
+    log = store.log(SMALL)
+    fill(log, 100)
+    plan = log.plan_read(3, 500)
+    segment = log.segments[0]
+    segment.close()
+    log.segments = [Segment(store.disk, log.path, 0), *log.segments[1:]]
+    segment.log.path += ".gone"
+    assert plan.read()
+    plan = log.plan_read(3, 500)
+    log.delete_records_before(50)
+    segment = plan._segments[0]
+    segment.close()
+    segment.log.path += ".gone"
+    with pytest.raises(KafkaError) as caught:
+        plan.read()
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def test_finding_by_timestamp(store):

@@ -117,7 +117,7 @@ def test_transactions_of_version_2_end_with_a_higher_epoch():
         producers.check_marker(PID, 3, 0, transaction_version=2)
     assert caught.value.code is ErrorCode.INVALID_PRODUCER_EPOCH
     producers.check_marker(PID, 4, 0, transaction_version=2)
-    producers.apply_marker(PID, 4, 0, abort=False, offset=1, timestamp=START_MS)
+    producers.apply_marker(PID, 4, 0, START_MS)
     producers.check_marker(PID, 4, 0, transaction_version=2)
 
 
@@ -134,7 +134,7 @@ def test_snapshots_keep_what_counts():
     before = Producers()
     before.apply_batch(PID, 3, BatchMemory(7, 9, 100, 102, START_MS), transactional=True)
     before.apply_batch(5, 0, BatchMemory(2**31 - 1, 1, 103, 105, START_MS), transactional=False)
-    before.apply_marker(6, 1, 9, abort=True, offset=106, timestamp=START_MS)
+    before.apply_marker(6, 1, 9, START_MS)
     after = Producers()
     after.decode(before.encode(), 107)
     assert after.end_offset == 107
