@@ -17,9 +17,10 @@ from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.features import SUPPORTED_RANGES
 from pykbroker.metadata.ids import random_id
-from pykbroker.metadata.image import Endpoint, MetadataImage, PartitionImage, TopicImage
+from pykbroker.metadata.image import BrokerImage, Endpoint, MetadataImage, PartitionImage, TopicImage
 from pykbroker.metadata.internal_topics import Settings, topic_to_create
 from pykbroker.metadata.leaders import leader_changes, preferred_leader_changes
+from pykbroker.metadata.quorum import Quorum
 from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.metadata.topics import (
     ConfigCheck,
@@ -30,7 +31,7 @@ from pykbroker.metadata.topics import (
     check_partition_total,
     check_record_total,
 )
-from wire.errors import KafkaError
+from wire.errors import ErrorCode, KafkaError
 from wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
 from wire.internal.config_record import ConfigRecord
 from wire.internal.producer_ids_record import ProducerIdsRecord
@@ -58,6 +59,11 @@ class RecordLog(Protocol):
     @property
     def epoch(self) -> int:
         """The leader epoch that records are appended under."""
+        ...
+
+    @property
+    def quorum(self) -> Quorum:
+        """Who votes on the log: this process alone."""
         ...
 
     def append(self, records: Sequence[MetadataRecord]) -> int:
@@ -95,6 +101,11 @@ class Controller:
         self._config = config
         self._planner = TopicPlanner(image, rng, check_topic_configs, self._topic_defaults)
         self._subscribers: list[Subscriber] = []
+
+    @property
+    def log(self) -> RecordLog:
+        """Where the decisions are kept, to be looked at."""
+        return self._log
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call ``subscriber(image, delta)`` after each commit, before its operation returns. It must not commit."""
@@ -153,8 +164,11 @@ class Controller:
         self._set_fenced(broker_id, UNFENCE)
 
     def unregister_broker(self, broker_id: int) -> None:
-        """Forget a broker that is gone for good. Raises KeyError for an unknown one."""
-        broker = self.image.brokers[broker_id]
+        """Forget a broker that is gone for good; one that runs is back with its next start.
+
+        Raises KafkaError BROKER_ID_NOT_REGISTERED for an unknown one.
+        """
+        broker = self._registered(broker_id)
         records: list[MetadataRecord] = list(leader_changes(self.image, self._alive() - {broker_id}))
         self.commit([*records, UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
 
@@ -245,9 +259,12 @@ class Controller:
         self.commit(records)
 
     def allocate_producer_ids(self, broker_id: int) -> range:
-        """A block of producer ids that nobody had before, for one broker. Raises KeyError for an unknown broker."""
+        """A block of producer ids that nobody had before, for one broker.
+
+        Raises KafkaError, with BROKER_ID_NOT_REGISTERED for one that was unregistered while it ran.
+        """
         first = self.image.next_producer_id
-        broker = self.image.brokers[broker_id]
+        broker = self._registered(broker_id)
         self.commit(
             [
                 ProducerIdsRecord(
@@ -275,6 +292,12 @@ class Controller:
 
     def _topic_defaults(self) -> tuple[int, int]:
         return self._config["num.partitions"], self._config["default.replication.factor"]
+
+    def _registered(self, broker_id: int) -> BrokerImage:
+        broker = self.image.brokers.get(broker_id)
+        if broker is None:
+            raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
+        return broker
 
     def _alive(self) -> set[int]:
         return {broker.id for broker in self.image.active_brokers()}

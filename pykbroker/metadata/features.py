@@ -6,6 +6,7 @@ Ranges and levels are those of Kafka 4.3.1, so that either broker can take over 
 from __future__ import annotations
 
 METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
 GROUP_VERSION = "group.version"
 TRANSACTION_VERSION = "transaction.version"
 
@@ -20,7 +21,7 @@ BOOTSTRAP_LEVELS: dict[str, int] = {
 #: What brokers register. It must cover every level that Apache Kafka 4.3.1 finalizes, or a log of its could not be used.
 SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
     METADATA_VERSION: (7, 30),
-    "kraft.version": (0, 1),
+    KRAFT_VERSION: (0, 1),
     GROUP_VERSION: (0, 1),
     TRANSACTION_VERSION: (0, 2),
     "share.version": (0, 1),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from pykbroker.metadata.reassignments import completion
 from wire.internal.partition_change_record import PartitionChangeRecord
 
 
@@ -24,6 +25,10 @@ def leader_changes(
     bump = set(new_epoch_for)
     for topic in image.topics.values():
         for partition in topic.partitions.values():
+            completed = completion(image, topic, partition, alive)
+            if completed is not None:
+                yield completed
+                continue
             isr, leader = _in_line(partition, alive)
             new_isr = isr if set(isr) != set(partition.isr) else None
             new_leader = leader != partition.leader or leader in bump

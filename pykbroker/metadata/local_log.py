@@ -48,10 +48,10 @@ class LocalLog:
 
     def __init__(self, log: Log, disk: Disk, directory: str, quorum: Quorum, clock: Clock) -> None:
         self.epoch = 0
+        self.quorum = quorum
         self._log = log
         self._disk = disk
         self._directory = directory
-        self._quorum = quorum
         self._clock = clock
         self._last_ms = 0
         self._bytes_since_snapshot = 0
@@ -67,7 +67,7 @@ class LocalLog:
 
         Raises WireError or ReplayError when the log is damaged, ForeignQuorumError when it is not this node's alone.
         """
-        loader = _Loader(image, self._quorum)
+        loader = _Loader(image, self.quorum)
         snapshots = list_snapshots(self._disk, self._directory)
         if snapshots:
             self._load_snapshot(loader, snapshots[-1])
@@ -87,11 +87,11 @@ class LocalLog:
     def open_epoch(self, image: MetadataImage) -> None:
         """Begin a new leader epoch: later than any that the log or the quorum's state knows of."""
         self.epoch = max(image.epoch, read_epoch(self._disk, self._directory), 0) + 1
-        self._quorum.write_state(self._disk, self._directory, self.epoch)
+        self.quorum.write_state(self._disk, self._directory, self.epoch)
         self._last_ms = self._clock.now_ms()
-        controls = [self._quorum.leader_change()]
+        controls = [self.quorum.leader_change()]
         if self.end_offset == 0:
-            controls += self._quorum.voter_controls()
+            controls += self.quorum.voter_controls()
         self._append(encode_controls(controls, base_offset=self.end_offset, epoch=self.epoch, timestamp=self._last_ms))
         self._log.flush()
         image.offset = self.end_offset - 1
@@ -142,7 +142,7 @@ class LocalLog:
             epoch=snapshot.epoch,
             last_contained_ms=self._last_ms,
             now_ms=now_ms,
-            controls=self._quorum.voter_controls(),
+            controls=self.quorum.voter_controls(),
         )
         write_snapshot(self._disk, self._directory, snapshot, data)
         self._bytes_since_snapshot = 0

@@ -47,6 +47,11 @@ class Quorum:
         elif kind is ControlRecordType.LEADER_CHANGE:
             self._check({voter.voter_id for voter in LeaderChangeMessage.decode(value, 0, 0)[0].voters})
 
+    @property
+    def directory_id(self) -> bytes:
+        """The directory id that the voter is known by; zeros where voters are given by configuration."""
+        return ZERO_UUID if self.voters is None else self.voters.voters[0].voter_directory_id
+
     def leader_change(self) -> tuple[ControlRecordType, Message, int]:
         """The control record that opens an epoch; in version 0 with dynamic voters too, as Kafka writes it."""
         voters = [Voter(voter_id=self.node_id)]

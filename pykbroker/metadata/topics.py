@@ -10,8 +10,9 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pykbroker.metadata.assignments import check_assignment, directory_for_new
 from pykbroker.metadata.ids import random_id
-from pykbroker.metadata.image import TOPIC_RESOURCE, BrokerImage, MetadataImage, TopicImage
+from pykbroker.metadata.image import TOPIC_RESOURCE, MetadataImage, TopicImage
 from pykbroker.metadata.names import CLUSTER_METADATA, collision_key, validate_topic_name
 from pykbroker.metadata.placement import place_partitions
 from pykbroker.metadata.replay import MetadataRecord
@@ -216,32 +217,13 @@ class TopicPlanner:
         return assignments
 
     def _check_assignment(self, index: int, brokers: list[int], factor: int | None) -> None:
-        fault = self._assignment_fault(brokers, factor)
-        if fault is not None:
-            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {fault}")
+        check_assignment(self._image.brokers, brokers, factor)
         if not self._active(brokers):
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 "All brokers specified in the manual partition assignment for partition "
                 f"{index} are fenced or in controlled shutdown.",
             )
-
-    def _assignment_fault(self, brokers: list[int], factor: int | None) -> str | None:
-        if not brokers:
-            return "an empty replica list."
-        previous = None
-        for broker_id in sorted(brokers):
-            if broker_id not in self._image.brokers:
-                return f"broker {broker_id}, but no such broker is registered."
-            if broker_id == previous:
-                return f"the broker {broker_id} more than once."
-            previous = broker_id
-        if factor is not None and len(brokers) != factor:
-            return (
-                f"a partition with {len(brokers)} replica(s), but this is not consistent with previous "
-                f"partitions, which have {factor} replica(s)."
-            )
-        return None
 
     def _active(self, brokers: Iterable[int]) -> list[int]:
         known = self._image.brokers
@@ -258,13 +240,8 @@ class TopicPlanner:
             leader=isr[0],
             leader_epoch=0,
             partition_epoch=0,
-            directories=[_directory(known[broker_id]) for broker_id in brokers],
+            directories=[directory_for_new(known[broker_id]) for broker_id in brokers],
         )
-
-
-def _directory(broker: BrokerImage) -> bytes:
-    """The only directory of a broker; with several, all zeros: the broker will choose (KIP-858)."""
-    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else bytes(16)
 
 
 def _without_nulls(configs: Mapping[str, str | None]) -> dict[str, str]:

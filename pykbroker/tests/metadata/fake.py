@@ -9,6 +9,7 @@ from typing import Any
 from pykbroker.metadata.controller import BrokerRegistration, Controller
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import Endpoint, MetadataImage
+from pykbroker.metadata.quorum import Quorum
 from pykbroker.metadata.replay import replay
 
 SETTINGS: dict[str, Any] = {
@@ -32,6 +33,7 @@ class MemoryLog:
         self.records: list[Any] = []
         self.appends = 0
         self.epoch = 1
+        self.quorum = Quorum(1)
         self.fail_with: Exception | None = None
 
     @property

@@ -203,11 +203,11 @@ def test_dynamic_voters_are_carried_on(tmp_path):
     assert node.image.features["metadata.version"] == 30
     assert json.loads((node.directory / "quorum-state").read_text())["data_version"] == 1
     node.restart()
-    assert node.controller._log._quorum.voters == voters
+    assert node.controller._log.quorum.voters == voters
     node.controller._log.snapshot(node.image)
     node.restart()
-    assert node.controller._log._quorum.voters == voters
-    assert node.controller._log._quorum.kraft_version == 1
+    assert node.controller._log.quorum.voters == voters
+    assert node.controller._log.quorum.kraft_version == 1
 
 
 def test_the_log_of_another_quorum_is_left_alone(node):

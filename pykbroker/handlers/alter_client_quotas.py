@@ -1,0 +1,73 @@
+"""AlterClientQuotas (key 49, versions 0 to 1): set and remove quotas of users, clients and addresses (KIP-546, KIP-612).
+
+Stored and described, not enforced. v1: flexible. Names of hosts are looked up in a thread, as they are with Kafka.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.hosts import is_address, unknown_hosts
+from pykbroker.metadata.client_quotas import IP, Entity, QuotaAlteration, entity_of, plan_alterations
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntryData,
+    AlterClientQuotasResponse,
+    AlterClientQuotasResponseEntryData,
+    EntityData,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: AlterClientQuotasRequest
+) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
+    names = {name for entry in request.entries for kind, name in _entity(entry) if kind == IP and name}
+    to_look_up = frozenset(name for name in names if not is_address(name))
+    if not to_look_up:
+        return _altered(broker, request, to_look_up)
+    answer: Deferred[AlterClientQuotasResponse] = Deferred()
+
+    def looked_up(search: Deferred[frozenset[str]]) -> None:
+        try:
+            answer.complete(_altered(broker, request, search.value))
+        except Exception as error:  # noqa: BLE001 - handed on to the connection
+            answer.fail(error)
+
+    broker.cluster.offload(unknown_hosts, to_look_up).then(looked_up)
+    return answer
+
+
+def failed(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> AlterClientQuotasResponse:
+    """The request as a whole is refused: every entity carries the error."""
+    del version
+    return AlterClientQuotasResponse(entries=[_result(_entity(entry), error) for entry in request.entries])
+
+
+def _altered(broker: Broker, request: AlterClientQuotasRequest, unknown: frozenset[str]) -> AlterClientQuotasResponse:
+    alterations = [
+        QuotaAlteration(_entity(entry), [(op.key, None if op.remove else op.value) for op in entry.ops])
+        for entry in request.entries
+    ]
+    controller = broker.cluster.metadata
+    records, results = plan_alterations(controller.image, alterations, unknown)
+    if not request.validate_only:
+        controller.commit(records)
+    return AlterClientQuotasResponse(entries=[_result(entity, error) for entity, error in results.items()])
+
+
+def _entity(entry: AlterClientQuotasRequestEntryData) -> Entity:
+    return entity_of((part.entity_type, part.entity_name) for part in entry.entity)
+
+
+def _result(entity: Entity, error: KafkaError | None) -> AlterClientQuotasResponseEntryData:
+    return AlterClientQuotasResponseEntryData(
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.message,
+        entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+    )

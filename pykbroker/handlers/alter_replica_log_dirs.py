@@ -1,0 +1,51 @@
+"""AlterReplicaLogDirs (key 34, versions 1 to 2): move replicas between a broker's log directories (KIP-113).
+
+There is one directory. To ask for the one where a replica lies already changes nothing; any other path is no
+directory of this broker: LOG_DIR_NOT_FOUND. v2: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import ErrorCode
+from wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+    results: dict[str, dict[int, ErrorCode]] = {}
+    for wanted in request.dirs:
+        for topic in wanted.topics:
+            found = results.setdefault(topic.name, {})
+            for index in topic.partitions:  # named for several directories, a partition goes into the last
+                found[index] = _outcome(broker, wanted.path, topic.name, index)
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic_name=name,
+                partitions=[AlterReplicaLogDirPartitionResult(index, code) for index, code in found.items()],
+            )
+            for name, found in results.items()
+        ]
+    )
+
+
+def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
+    home = broker.cluster.logs.home
+    if path != home.path:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if home.offline:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    partition = broker.cluster.partition(topic, index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if broker.node_id in partition.replicas else ErrorCode.REPLICA_NOT_AVAILABLE

@@ -1,0 +1,53 @@
+"""AlterUserScramCredentials (key 51, version 0): keep and forget users' SCRAM credentials (KIP-554).
+
+They are stored for SASL/SCRAM. The client sends salted passwords; what is kept are the two keys made from them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.scram import Deletion, Upsertion, plan_credentials
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
+    controller = broker.cluster.metadata
+    records, results = plan_credentials(
+        controller.image,
+        [Deletion(asked.name, asked.mechanism) for asked in request.deletions],
+        [
+            Upsertion(asked.name, asked.mechanism, asked.iterations, asked.salt, asked.salted_password)
+            for asked in request.upsertions
+        ],
+    )
+    controller.commit(records)
+    return AlterUserScramCredentialsResponse(results=[_result(user, error) for user, error in results.items()])
+
+
+def failed(
+    request: AlterUserScramCredentialsRequest, version: int, error: KafkaError
+) -> AlterUserScramCredentialsResponse:
+    """The request as a whole is refused: every user carries the error."""
+    del version
+    users = dict.fromkeys([asked.name for asked in request.deletions] + [asked.name for asked in request.upsertions])
+    return AlterUserScramCredentialsResponse(results=[_result(user, error) for user in users])
+
+
+def _result(user: str, error: KafkaError | None) -> AlterUserScramCredentialsResult:
+    return AlterUserScramCredentialsResult(
+        user=user,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.given_message,
+    )

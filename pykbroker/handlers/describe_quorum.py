@@ -1,0 +1,71 @@
+"""DescribeQuorum (key 55, versions 0 to 2): who votes on the metadata log, who reads it, and how far they are (KIP-595).
+
+- The controller inside this process is the only voter and the leader; its other brokers are the observers. All see
+  one image, so none is ever behind.
+- v1: times of the last fetch and of the last moment without lag. v2: error messages, directory ids, and the voters'
+  endpoints (KIP-853), of which there are none: the controller has no listener.
+- Anything but partition 0 of __cluster_metadata, asked for alone, is UNKNOWN_TOPIC_OR_PARTITION.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.ids import ZERO_ID
+from pykbroker.metadata.names import CLUSTER_METADATA
+from wire.errors import ErrorCode
+from wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseTopicData,
+    Node,
+    ReplicaState,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(broker: Broker, ctx: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    asked = [(topic.topic_name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    if asked != [(CLUSTER_METADATA, [0])]:
+        return _unknown(asked)
+    controller = broker.cluster.metadata
+    log = controller.log
+    with_ids = ctx.api_version >= 2
+    now_ms = broker.cluster.clock.now_ms() if ctx.api_version >= 1 else -1
+
+    def state(replica_id: int, directory_id: bytes) -> ReplicaState:
+        return ReplicaState(replica_id, directory_id if with_ids else ZERO_ID, log.end_offset, now_ms, now_ms)
+
+    leader = log.quorum.node_id
+    others = [known for known in controller.image.active_brokers() if known.id != leader]
+    partition = DescribeQuorumResponsePartitionData(
+        leader_id=leader,
+        leader_epoch=log.epoch,
+        high_watermark=log.end_offset,
+        current_voters=[state(leader, log.quorum.directory_id)],
+        observers=[state(known.id, known.log_dirs[0]) for known in others],
+    )
+    topic = DescribeQuorumResponseTopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
+    return DescribeQuorumResponse(topics=[topic], nodes=[Node(node_id=leader)] if with_ids else [])
+
+
+def _unknown(asked: list[tuple[str, list[int]]]) -> DescribeQuorumResponse:
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return DescribeQuorumResponse(
+        topics=[
+            DescribeQuorumResponseTopicData(
+                topic_name=name,
+                partitions=[
+                    DescribeQuorumResponsePartitionData(
+                        partition_index=index, error_code=error, error_message=error.default_message
+                    )
+                    for index in indexes
+                ],
+            )
+            for name, indexes in asked
+        ]
+    )

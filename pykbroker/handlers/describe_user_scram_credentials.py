@@ -1,0 +1,36 @@
+"""DescribeUserScramCredentials (key 50, version 0): mechanisms and iterations of users' credentials (KIP-554).
+
+Never salts or keys. Null or no users means all that have credentials.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.scram import describe_credentials
+from wire.errors import KafkaError
+from wire.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.internal.user_scram_credential_record import UserScramCredentialRecord
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
+    described = describe_credentials(broker.cluster.metadata.image, [user.name for user in request.users or ()])
+    return DescribeUserScramCredentialsResponse(results=[_result(user, found) for user, found in described.items()])
+
+
+def _result(user: str, found: list[UserScramCredentialRecord] | KafkaError) -> DescribeUserScramCredentialsResult:
+    if isinstance(found, KafkaError):
+        return DescribeUserScramCredentialsResult(user=user, error_code=found.code, error_message=found.message)
+    infos = [CredentialInfo(mechanism=known.mechanism, iterations=known.iterations) for known in found]
+    return DescribeUserScramCredentialsResult(user=user, credential_infos=infos)

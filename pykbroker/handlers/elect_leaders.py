@@ -1,0 +1,65 @@
+"""ElectLeaders (key 43, versions 0 to 2): give leadership back to the preferred replicas (KIP-183, KIP-460).
+
+- v1: ``election_type``, 0 preferred or 1 unclean; an error for the request as a whole. v2: flexible.
+- Null partitions means all; those that need no election are then left out of the answer.
+- Unclean elections find nobody: a living replica is always in sync here, and leads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.elections import all_partitions, election_type, plan_election
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(broker: Broker, ctx: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    controller = broker.cluster.metadata
+    kind = election_type(request.election_type)
+    asked = request.topic_partitions
+    wanted = all_partitions(controller.image) if asked is None else ((t.topic, t.partitions) for t in asked)
+    records = []
+    results: dict[str, ReplicaElectionResult] = {}
+    for topic, indexes in wanted:
+        result = results.setdefault(topic, ReplicaElectionResult(topic=topic))
+        for index in indexes:
+            error = None
+            try:
+                records.append(plan_election(controller.image, kind, topic, index))
+            except KafkaError as refusal:
+                if asked is None and refusal.code is ErrorCode.ELECTION_NOT_NEEDED:
+                    continue
+                error = refusal
+            result.partition_result.append(_result(index, error))
+    controller.commit(records)
+    return ElectLeadersResponse(replica_election_results=list(results.values()))
+
+
+def failed(request: ElectLeadersRequest, version: int, error: KafkaError) -> ElectLeadersResponse:
+    """The request as a whole is refused: every partition named carries the error too."""
+    del version
+    return ElectLeadersResponse(
+        error_code=error.code,
+        replica_election_results=[
+            ReplicaElectionResult(topic=topic.topic, partition_result=[_result(i, error) for i in topic.partitions])
+            for topic in request.topic_partitions or ()
+        ],
+    )
+
+
+def _result(index: int, error: KafkaError | None) -> PartitionResult:
+    return PartitionResult(
+        partition_id=index,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.message,
+    )

@@ -1,0 +1,40 @@
+"""ListPartitionReassignments (key 46, version 0): the moves under way (KIP-455).
+
+Only those that wait for a stopped broker are: see AlterPartitionReassignments. Null topics means all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.reassignments import ongoing_reassignments
+from wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    asked = None if request.topics is None else {topic.name: set(topic.partition_indexes) for topic in request.topics}
+    topics: dict[str, OngoingTopicReassignment] = {}
+    for topic, partition in ongoing_reassignments(broker.cluster.metadata.image):
+        if asked is not None and partition.index not in asked.get(topic.name, ()):
+            continue
+        found = topics.setdefault(topic.name, OngoingTopicReassignment(name=topic.name))
+        found.partitions.append(
+            OngoingPartitionReassignment(
+                partition_index=partition.index,
+                replicas=partition.replicas,
+                adding_replicas=partition.adding_replicas,
+                removing_replicas=partition.removing_replicas,
+            )
+        )
+    return ListPartitionReassignmentsResponse(error_message=None, topics=list(topics.values()))

@@ -1,0 +1,26 @@
+"""UnregisterBroker (key 64, version 0): forget a broker that will not come back (KIP-631).
+
+As with Kafka, a broker that runs can be forgotten too: clients no longer find it, until it is started again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.errors import KafkaError
+
+
+def handle(broker: Broker, ctx: RequestContext, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
+    broker.cluster.metadata.unregister_broker(request.broker_id)
+    return UnregisterBrokerResponse()
+
+
+def failed(request: UnregisterBrokerRequest, version: int, error: KafkaError) -> UnregisterBrokerResponse:
+    """The broker is not known, or the metadata log cannot be written."""
+    del request, version
+    return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)

@@ -1,0 +1,45 @@
+"""UpdateFeatures (key 57, versions 0 to 2): finalize other levels of features (KIP-584, KIP-778).
+
+- All updates are made or none: the first that is refused speaks for all.
+- v0 can only raise levels (Kafka no longer looks at ``allow_downgrade``). v1: kinds of downgrades, ``validate_only``.
+- Results for each feature up to v1, with the text NONE; from v2 (KIP-1022) there are none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.feature_updates import FeatureUpdate, plan_updates
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.update_features import UpdatableFeatureResult, UpdateFeaturesRequest, UpdateFeaturesResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+    controller = broker.cluster.metadata
+    quorum = controller.log.quorum
+    updates = [
+        FeatureUpdate(asked.feature, asked.max_version_level, asked.upgrade_type) for asked in request.feature_updates
+    ]
+    try:
+        records = plan_updates(controller.image, quorum.node_id, quorum.kraft_version, updates)
+    except KafkaError as error:
+        reason = f"The update failed for all features since the following feature had an error: {error.message}"
+        raise KafkaError(error.code, reason) from error
+    if not request.validate_only:
+        controller.commit(records)
+    results = []
+    if ctx.api_version <= 1:
+        none = ErrorCode.NONE
+        features = dict.fromkeys(update.feature for update in updates)
+        results = [UpdatableFeatureResult(name, none, none.default_message) for name in features]
+    return UpdateFeaturesResponse(error_message=None, results=results)
+
+
+def failed(request: UpdateFeaturesRequest, version: int, error: KafkaError) -> UpdateFeaturesResponse:
+    """Nothing was changed."""
+    del request, version
+    return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)
