@@ -125,7 +125,7 @@ def test_rounds_that_fail(store, log, round_name):
 def test_a_full_disk_while_a_transaction_is_aborted(store, log):
     append(log, batch([b"x"], producer=(7, 0, 0), transactional=True))
     end = log.log_end_offset
-    for word in ("txnindex", ".log"):
+    for word in ("txnindex", f"write {log.active.log.path}"):
         store.disk.fail = failing(errno.ENOSPC, word)
         storage_error(lambda: append_marker(log, 7, 0, commit=False))
         assert log.log_end_offset == end
