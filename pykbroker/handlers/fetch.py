@@ -167,7 +167,8 @@ class _Attempt:
         fetch = self.fetch
         partition = self._resolve(item)
         if isinstance(partition, ErrorCode):
-            self._fail(item, partition)
+            self.urgent = True
+            self.found.append((item, _error_data(item.index, partition, known=False)))
             return
         try:
             if partition.leader != fetch.broker.node_id:
@@ -215,6 +216,7 @@ class _Attempt:
             high_watermark=partition.high_watermark,
             last_stable_offset=partition.last_stable_offset,
             log_start_offset=partition.log_start_offset,
+            aborted_transactions=None,
             records=b"",
         )
         if plan is not None:
@@ -228,7 +230,7 @@ class _Attempt:
             self.size += size
             self.left -= size
         if fetch.committed:
-            data.aborted_transactions = [] if plan is None else _aborted(partition, item.fetch_offset, upper)
+            data.aborted_transactions = [] if plan is None else _aborted(partition, item.fetch_offset, plan.end_offset)
         self.found.append((item, data))
 
     def _diverged(self, item: FetchItem, partition: Partition) -> bool:
@@ -326,12 +328,14 @@ def _aborted(partition: Partition, start: int, upper: int) -> list[AbortedTransa
     ]
 
 
-def _error_data(index: int, code: int) -> PartitionData:
+def _error_data(index: int, code: int, *, known: bool = True) -> PartitionData:
+    """An answer without records. Of a partition that nobody knows Kafka names no aborted transactions, else null."""
     return PartitionData(
         partition_index=index,
         error_code=code,
         high_watermark=-1,
         last_stable_offset=-1,
         log_start_offset=-1,
+        aborted_transactions=None if known else [],
         records=b"",
     )

@@ -32,7 +32,8 @@ def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest
             return False
         if request.state_filters and each.state not in states:
             return False
-        if request.duration_filter >= 0 and not _lasts(each, now_ms, request.duration_filter):
+        # As in Kafka, an id that never had a transaction began at -1 and is older than any.
+        if request.duration_filter >= 0 and now_ms - each.start_ms <= request.duration_filter:
             return False
         return pattern is None or pattern.fullmatch(each.transactional_id) is not None
 
@@ -52,11 +53,6 @@ def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest
 
 def failed(request: ListTransactionsRequest, version: int, error: KafkaError) -> ListTransactionsResponse:
     return ListTransactionsResponse(error_code=error.code)
-
-
-def _lasts(each: Transaction, now_ms: int, duration_ms: int) -> bool:
-    """Whether a transaction began longer ago than that."""
-    return each.start_ms >= 0 and now_ms - each.start_ms > duration_ms
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:

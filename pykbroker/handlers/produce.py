@@ -2,8 +2,8 @@
 
 acks 0 (no answer; an error closes the connection, as Apache Kafka does), 1 and all. Record batches go to the log as
 they came; validation, idempotence and the per-record errors of KIP-467 are the log's (storage/validate.py). Topic ids
-from version 13 (KIP-516), the current leader in errors from version 10 (KIP-951). An unknown topic named by its name is
-created where auto.create.topics.enable is on.
+from version 13 (KIP-516), the current leader in errors from version 10 (KIP-951). Topics are not created by being
+written to: producers ask for their metadata first, and that does it.
 
 Batches of a transaction need its transactional id in the request, and the coordinator's word that the partition is part
 of it (KIP-890); from version 12 on, partitions join the transaction by being written to.
@@ -40,6 +40,15 @@ _ALL = -1
 #: Versions from which partitions join a transaction by being written to, and TRANSACTION_ABORTABLE is known (KIP-890).
 _ADDS_SINCE = 12
 _ABORTABLE_SINCE = 11
+#: Errors of an append whose answers carry no log start offset.
+_SAYS_NO_MORE = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+    }
+)
 #: The client id of Kafka's own administration, which alone may write to the brokers' topics.
 _ADMIN_CLIENT_ID = "__admin_client"
 
@@ -182,26 +191,23 @@ def _append(
     answer = PartitionProduceResponse(index=data.index, base_offset=-1, log_start_offset=-1)
     try:
         partition = _find(broker, ctx, topic, data.index)
-        if partition.leader != broker.node_id:
-            answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
-            return answer
-        if data.records is None or isinstance(data.records, list):
-            raise KafkaError(ErrorCode.INVALID_RECORD, "a produce request must carry records")
-        if refusals and (partition.topic, partition.index) in refusals:
-            raise refusals[partition.topic, partition.index]
-        result = partition.append_produce(data.records)
-    except RecordsRejected as error:
-        answer.error_code = error.code
-        answer.error_message = error.message
-        answer.record_errors = [
-            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-            for index, message in error.record_errors
-        ]
-        return answer
     except KafkaError as error:
         answer.error_code = error.code
-        answer.error_message = error.message
+        return answer
+    if partition.leader != broker.node_id:
+        answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+        return answer
+    refusal = refusals.get((partition.topic, partition.index))
+    if refusal is not None:
+        answer.error_code, answer.error_message = refusal
+        return answer
+    try:
+        if data.records is None or isinstance(data.records, list):
+            raise KafkaError(ErrorCode.INVALID_RECORD, "a produce request must carry records")
+        result = partition.append_produce(data.records)
+    except KafkaError as error:
+        _explain(answer, partition, error)
         return answer
     if partition.log.needs_flush_before_ack:
         unsynced.append((partition, answer))
@@ -209,6 +215,21 @@ def _append(
     answer.log_append_time_ms = result.log_append_time
     answer.log_start_offset = result.log_start_offset
     return answer
+
+
+def _explain(answer: PartitionProduceResponse, partition: Partition, error: KafkaError) -> None:
+    """An append that failed, with as much as Apache Kafka says of it: messages for records that break a rule only, and
+    the log start offset where nothing is wrong with the log or with the size and checksum of the batch.
+    """
+    answer.error_code = error.code
+    if error.code not in _SAYS_NO_MORE:
+        answer.log_start_offset = partition.log_start_offset
+    if isinstance(error, RecordsRejected):
+        answer.error_message = error.message
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in error.record_errors
+        ]
 
 
 def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: int) -> Partition:
@@ -219,8 +240,6 @@ def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: i
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
     else:
         partition = cluster.partition(topic.name, index)
-        if partition is None and cluster.auto_create(topic.name):
-            partition = cluster.partition(topic.name, index)
     if partition is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if is_internal(partition.topic) and ctx.client_id != _ADMIN_CLIENT_ID:

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from pykbroker.partition import Partition
     from pykbroker.transactions.transaction import TopicPartition
 
-Refusals = dict["TopicPartition", KafkaError]
+
+class Refusal(NamedTuple):
+    """An error as clients of a dialect are to see it; most speak for themselves."""
+
+    code: ErrorCode
+    message: str | None = None
+
+
+Refusals = dict["TopicPartition", Refusal]
 
 #: What says nothing about the transaction. Old clients repeat the request only for an error they know, and this is one
 #: that does not make them look for another leader.
@@ -54,17 +62,17 @@ def admit(
     try:
         if not dialect.adds:
             codes = cluster.transactions.verify_partitions(None, transactional_id, *producer, asked)
-            return Deferred.completed({each: _shown(KafkaError(code), dialect) for each, code in codes.items() if code})
+            return Deferred.completed({each: _shown(code, dialect) for each, code in codes.items() if code})
         added = cluster.transactions.add_partitions(None, transactional_id, *producer, asked, client_version=2)
     except KafkaError as error:
-        return Deferred.completed(dict.fromkeys(asked, _shown(error, dialect)))
+        return Deferred.completed(dict.fromkeys(asked, _shown(error.code, dialect)))
     refusals: Deferred[Refusals] = Deferred()
 
     def answered(done: Deferred[None]) -> None:
         try:
             _ = done.value
         except KafkaError as error:
-            refusals.complete(dict.fromkeys(asked, _shown(error, dialect)))
+            refusals.complete(dict.fromkeys(asked, _shown(error.code, dialect)))
         else:
             refusals.complete({})
 
@@ -72,16 +80,14 @@ def admit(
     return refusals
 
 
-def _shown(error: KafkaError, dialect: Dialect) -> KafkaError:
-    """The error as clients of this dialect are to see it."""
-    code = error.code
+def _shown(code: ErrorCode, dialect: Dialect) -> Refusal:
     if code is ErrorCode.PRODUCER_FENCED:
-        return KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH)
+        return Refusal(ErrorCode.INVALID_PRODUCER_EPOCH)
     if code is ErrorCode.TRANSACTION_ABORTABLE and not dialect.knows_abortable:
-        return KafkaError(ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction")
+        return Refusal(ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction")
     if code in _NOT_NOW or (code is ErrorCode.CONCURRENT_TRANSACTIONS and not dialect.adds):
-        return KafkaError(
+        return Refusal(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             f"Unable to verify the partition has been added to the transaction. Underlying error: {code.name}",
         )
-    return error
+    return Refusal(code)
