@@ -154,7 +154,7 @@ class FetchSessions:
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             if request.session_id != NO_SESSION:
                 self._drop(request.session_id)
-            if request.session_epoch == FINAL_EPOCH or not request.topics:
+            if request.session_epoch == FINAL_EPOCH:
                 return None
             return self._open(request, version)
         return self._continue(request, version)

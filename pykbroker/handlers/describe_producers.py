@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.metadata.names import name_fault
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.describe_producers import (
     DescribeProducersResponse,
@@ -30,6 +31,13 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeProducersReques
 
 
 def _answer(broker: Broker, topic: str, index: int) -> PartitionResponse:
+    fault = name_fault(topic)
+    if fault is not None:
+        return PartitionResponse(
+            partition_index=index,
+            error_code=ErrorCode.INVALID_TOPIC_EXCEPTION,
+            error_message=f"Topic name is invalid: {fault}",
+        )
     partition = broker.cluster.partition(topic, index)
     try:
         if partition is None:
@@ -38,7 +46,7 @@ def _answer(broker: Broker, topic: str, index: int) -> PartitionResponse:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         producers = partition.log.active_producers()
     except KafkaError as error:
-        return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
+        return PartitionResponse(partition_index=index, error_code=error.code)
     return PartitionResponse(
         partition_index=index,
         active_producers=[

@@ -39,6 +39,8 @@ _READ_COMMITTED = 1
 
 def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
     version = ctx.api_version
+    if request.isolation_level not in (0, _READ_COMMITTED):
+        return FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)  # as Apache Kafka answers it
     try:
         session = broker.fetch_sessions.begin(request, version)
     except KafkaError as error:
@@ -208,9 +210,7 @@ class _Attempt:
         fetch = self.fetch
         upper = partition.last_stable_offset if fetch.committed else partition.high_watermark
         limit = min(item.max_bytes, self.left)
-        plan = partition.log.plan_read(
-            item.fetch_offset, limit, upper_offset=upper, at_least_one=not self.size and fetch.limit > 0
-        )
+        plan = partition.log.plan_read(item.fetch_offset, limit, upper_offset=upper, at_least_one=not self.size)
         data = PartitionData(
             partition_index=item.index,
             high_watermark=partition.high_watermark,
@@ -234,17 +234,20 @@ class _Attempt:
         self.found.append((item, data))
 
     def _diverged(self, item: FetchItem, partition: Partition) -> bool:
+        """Whether the client's log and ours part before its fetch offset; then the answer says where."""
         epoch, end = partition.log.end_offset_for_epoch(item.last_fetched_epoch)
-        if end < 0 or epoch < item.last_fetched_epoch or end < item.fetch_offset:
-            data = _error_data(item.index, ErrorCode.NONE)
-            data.high_watermark = partition.high_watermark
-            data.last_stable_offset = partition.last_stable_offset
-            data.log_start_offset = partition.log_start_offset
-            data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)
-            self.urgent = True
-            self.found.append((item, data))
-            return True
-        return False
+        if epoch < 0 or end < 0 or item.fetch_offset < partition.log_start_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch >= item.last_fetched_epoch and end >= item.fetch_offset:
+            return False
+        data = _error_data(item.index, ErrorCode.NONE)
+        data.high_watermark = partition.high_watermark
+        data.last_stable_offset = partition.last_stable_offset
+        data.log_start_offset = partition.log_start_offset
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)
+        self.urgent = True
+        self.found.append((item, data))
+        return True
 
     def _not_leader(self, item: FetchItem, partition: Partition) -> None:
         data = _error_data(item.index, ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -43,18 +43,24 @@ def handle(broker: Broker, ctx: RequestContext, request: ListOffsetsRequest) -> 
         answers = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(answers)
         for asked in topic.partitions:
-            if named[topic.name, asked.partition_index] > 1:
+            times = named.pop((topic.name, asked.partition_index), 0)
+            if times == 1:
+                answers.partitions.append(_answer(broker, ctx.api_version, request, topic.name, asked))
+            elif times:  # named more than once: refused once
                 answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
-                continue
-            partition = broker.cluster.partition(topic.name, asked.partition_index)
-            try:
-                answers.partitions.append(_answer(broker, ctx.api_version, request, partition, asked))
-            except KafkaError as error:
-                answers.partitions.append(_error(asked.partition_index, error.code))
     return response
 
 
 def _answer(
+    broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    try:
+        return _offset(broker, version, request, broker.cluster.partition(topic, asked.partition_index), asked)
+    except KafkaError as error:
+        return _error(asked.partition_index, error.code)
+
+
+def _offset(
     broker: Broker,
     version: int,
     request: ListOffsetsRequest,
@@ -88,7 +94,9 @@ def _find(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int]
         return -1, upper, partition.leader_epoch
     if wanted in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
-        return -1, start, log.epochs.epoch_at(start)
+        # A leader's epoch begins where its log ended, even while nothing is written in it.
+        epoch = partition.leader_epoch if start == log.log_end_offset else log.epochs.epoch_at(start)
+        return -1, start, epoch
     if wanted in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return -1, -1, -1
     found = log.offset_of_max_timestamp() if wanted == MAX_TIMESTAMP else log.offset_for_timestamp(wanted, upper)

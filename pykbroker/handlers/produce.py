@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.dispatch import CloseConnection
 from pykbroker.metadata.names import is_internal
-from pykbroker.storage.validate import RecordsRejected
+from pykbroker.storage.validate import NotOneBatch, RecordsRejected
 from pykbroker.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.waits import Deferred
 from wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
+from wire.compression import Compression
 from wire.errors import ErrorCode, KafkaError, WireError
 from wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -29,6 +30,7 @@ from wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
@@ -40,6 +42,8 @@ _ALL = -1
 #: Versions from which partitions join a transaction by being written to, and TRANSACTION_ABORTABLE is known (KIP-890).
 _ADDS_SINCE = 12
 _ABORTABLE_SINCE = 11
+_ZSTD_SINCE = 7
+_CODEC_MASK = 0x07
 #: Errors of an append whose answers carry no log start offset.
 _SAYS_NO_MORE = frozenset(
     {
@@ -204,7 +208,9 @@ def _append(
         return answer
     try:
         if data.records is None or isinstance(data.records, list):
-            raise KafkaError(ErrorCode.INVALID_RECORD, "a produce request must carry records")
+            raise NotOneBatch(ErrorCode.INVALID_RECORD, "a produce request must carry records")
+        if ctx.api_version < _ZSTD_SINCE and _is_zstd(data.records):
+            raise NotOneBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with version 7 (KIP-110)")
         result = partition.append_produce(data.records)
     except KafkaError as error:
         _explain(answer, partition, error)
@@ -217,11 +223,18 @@ def _append(
     return answer
 
 
+def _is_zstd(records: Buffer) -> bool:
+    return len(records) >= HEADER_SIZE and records[ATTRIBUTES_AT + 1] & _CODEC_MASK == Compression.ZSTD
+
+
 def _explain(answer: PartitionProduceResponse, partition: Partition, error: KafkaError) -> None:
     """An append that failed, with as much as Apache Kafka says of it: messages for records that break a rule only, and
     the log start offset where nothing is wrong with the log or with the size and checksum of the batch.
     """
     answer.error_code = error.code
+    if isinstance(error, NotOneBatch):
+        answer.error_message = error.message if error.shown else None
+        return
     if error.code not in _SAYS_NO_MORE:
         answer.log_start_offset = partition.log_start_offset
     if isinstance(error, RecordsRejected):

@@ -159,7 +159,7 @@ class Log:
         """
         if self.home.offline:
             raise self.home.refusal()
-        header, data = validate_batch(records, self.config, origin, now_ms)
+        header, data = validate_batch(records, self.config, origin, now_ms, self.name)
         if len(data) > self.config.segment_bytes:
             raise KafkaError(
                 ErrorCode.RECORD_LIST_TOO_LARGE,

@@ -8,16 +8,18 @@ is out of range and the answer must name the records.
 from __future__ import annotations
 
 from enum import Enum
+from struct import Struct
 
 from pykbroker.storage.config import LogConfig
 from wire.batch_header import (
     CONTROL_BIT,
     CRC_AT,
+    LOG_OVERHEAD,
+    MAGIC,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_BIT,
     BatchHeader,
     TimestampType,
-    UnsupportedMagicError,
     batch_crc_ok,
     patch_timestamps,
     read_batch_header,
@@ -28,6 +30,10 @@ from wire.primitives import Buffer
 from wire.records import Record, decode_records, encode_batch
 
 _CODEC_MASK = 0x07
+_MAGIC_AT = CRC_AT - 1
+_length_at = Struct(">8xi").unpack_from
+#: A message of the oldest format takes this much; a shorter length cannot be true.
+_LEGACY_OVERHEAD = 14
 _SHOWN_ERRORS = 3
 
 
@@ -46,14 +52,26 @@ class RecordsRejected(KafkaError):
         self.record_errors = record_errors
 
 
-def validate_batch(records: Buffer, config: LogConfig, origin: Origin, now_ms: int) -> tuple[BatchHeader, Buffer]:
+class NotOneBatch(KafkaError):
+    """What came is not one batch of format 2, so no log was asked. ``shown``: clients are told the message, too."""
+
+    def __init__(self, code: ErrorCode, message: str, *, shown: bool = False) -> None:
+        super().__init__(code, message)
+        self.shown = shown
+
+
+def validate_batch(
+    records: Buffer, config: LogConfig, origin: Origin, now_ms: int, log_name: str = ""
+) -> tuple[BatchHeader, Buffer]:
     """Check ``records``, which must be exactly one batch; its header and the bytes to append, which may be patched in place.
 
-    The bytes are new ones where they had to change and ``records`` is read-only, or where they were compressed anew.
+    ``log_name`` is for messages. The bytes are new ones where they had to change and ``records`` is read-only, or where they were compressed anew.
     Raises KafkaError (INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE) or
     RecordsRejected (INVALID_RECORD, INVALID_TIMESTAMP).
     """
     header = _read_single_batch(records)
+    if header.size < len(records):
+        records = memoryview(records)[: header.size]
     attributes = header.attributes
     if origin is Origin.CLIENT and header.base_offset != 0:
         raise _invalid(f"The baseOffset of the record batch should be 0, but it is {header.base_offset}")
@@ -76,24 +94,48 @@ def validate_batch(records: Buffer, config: LogConfig, origin: Origin, now_ms: i
         and attributes & _CODEC_MASK <= Compression.ZSTD
     ):
         return header, records
-    return _validate_content(header, records, config, now_ms)
+    return _validate_content(header, records, config, now_ms, log_name)
 
 
 def _read_single_batch(records: Buffer) -> BatchHeader:
-    """The header of the one batch that a produce request (version 3 and later) must hold for a partition."""
+    """The header of the one batch that a produce request (version 3 and later) must hold for a partition.
+
+    Bytes after it that make no whole batch are passed over, as Kafka's reader does.
+    """
+    size = _whole_batch(records, 0)
+    if size is None:
+        raise _not_one("Produce requests must have at least one record batch per partition")
+    if records[_MAGIC_AT] != MAGIC:
+        raise _not_one("Produce requests are only allowed to contain record batches with magic version 2")
+    if size < len(records) and _whole_batch(records, size) is not None:
+        raise _not_one("Produce requests are only allowed to contain exactly one record batch per partition")
     try:
-        header = read_batch_header(records)
-    except UnsupportedMagicError:
-        raise _invalid("Produce requests are only allowed to contain record batches with magic version 2") from None
+        return read_batch_header(records)
     except WireError as error:
-        if len(records) < CRC_AT:
-            raise _invalid("Produce requests must have at least one record batch per partition") from None
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    if header.size > len(records):
-        raise _invalid("Produce requests must have at least one record batch per partition")
-    if header.size < len(records):
-        raise _invalid("Produce requests are only allowed to contain exactly one record batch per partition")
-    return header
+
+
+def _whole_batch(records: Buffer, start: int) -> int | None:
+    """The size of the batch or message at ``start``; None where it is not all there (ByteBufferLogInputStream)."""
+    remain = len(records) - start
+    if remain < LOG_OVERHEAD:
+        return None
+    length = _length_at(records, start)[0]
+    if length < _LEGACY_OVERHEAD:
+        message = f"Record size {length} is less than the minimum record overhead ({_LEGACY_OVERHEAD})"
+        raise NotOneBatch(ErrorCode.CORRUPT_MESSAGE, message, shown=True)
+    if remain <= _MAGIC_AT:
+        return None
+    magic = records[start + _MAGIC_AT]
+    if magic > MAGIC:
+        message = f"Invalid magic found in record: {magic - 256 if magic > 127 else magic}"
+        raise NotOneBatch(ErrorCode.CORRUPT_MESSAGE, message, shown=True)
+    size: int = LOG_OVERHEAD + length
+    return size if size <= remain else None
+
+
+def _not_one(message: str) -> NotOneBatch:
+    return NotOneBatch(ErrorCode.INVALID_RECORD, message)
 
 
 def _check_client_batch(header: BatchHeader) -> None:
@@ -115,7 +157,7 @@ def _check_client_batch(header: BatchHeader) -> None:
 
 
 def _validate_content(
-    header: BatchHeader, records: Buffer, config: LogConfig, now_ms: int
+    header: BatchHeader, records: Buffer, config: LogConfig, now_ms: int, log_name: str
 ) -> tuple[BatchHeader, Buffer]:
     """The path that looks into the batch, and changes it where the topic's settings say so."""
     try:
@@ -129,7 +171,7 @@ def _validate_content(
         decoded = decode_records(records, header=header)
     except WireError as error:
         raise _invalid(str(error)) from None
-    _check_records(header, decoded, config, now_ms)
+    _check_records(header, decoded, config, now_ms, log_name)
     consecutive = all(record.offset == header.base_offset + number for number, record in enumerate(decoded))
     if target is source and (consecutive or source is Compression.NONE):
         return _stamp(header, records, config, now_ms, max(record.timestamp for record in decoded))
@@ -155,7 +197,7 @@ def _must_decode(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
     return header.base_timestamp < earliest or (header.record_count > 1 and earliest > 0)
 
 
-def _check_records(header: BatchHeader, decoded: list[Record], config: LogConfig, now_ms: int) -> None:
+def _check_records(header: BatchHeader, decoded: list[Record], config: LogConfig, now_ms: int, log_name: str) -> None:
     """Keys and timestamps. Raises RecordsRejected naming every record that breaks a rule."""
     earliest = now_ms - config.timestamp_before_max_ms
     latest = now_ms + config.timestamp_after_max_ms
@@ -163,7 +205,7 @@ def _check_records(header: BatchHeader, decoded: list[Record], config: LogConfig
     code = ErrorCode.INVALID_RECORD
     for index, record in enumerate(decoded):
         if config.compact and record.key is None:
-            errors.append((index, "Compacted topic cannot accept message without key"))
+            errors.append((index, f"Compacted topic cannot accept message without key in topic partition {log_name}"))
         elif not config.log_append_time and record.timestamp != NO_TIMESTAMP:
             if not earliest <= record.timestamp <= latest:
                 code = ErrorCode.INVALID_TIMESTAMP
@@ -177,10 +219,10 @@ def _check_records(header: BatchHeader, decoded: list[Record], config: LogConfig
     if code is ErrorCode.INVALID_TIMESTAMP:
         message = "One or more records have been rejected due to invalid timestamp"
     else:
-        shown = "; ".join(f"record {index}: {why}" for index, why in errors[:_SHOWN_ERRORS])
+        shown = ", ".join(f"RecordError(batchIndex={index}, message='{why}')" for index, why in errors[:_SHOWN_ERRORS])
         message = (
             f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing "
-            f"the first three errors at most: {shown}"
+            f"the first three errors at most: [{shown}]"
         )
     raise RecordsRejected(code, message, errors)
 
