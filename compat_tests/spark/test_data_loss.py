@@ -168,3 +168,32 @@ def test_retention_by_time_takes_old_segments_from_a_stream(
         time.sleep(0.1)
     source.drain(tmp_path, **{**options, "maxOffsetsPerTrigger": 10_000})
     assert [place.offset for place in source.stored(tmp_path)] == [*range(read), *range(kept, 4001)]
+
+
+def test_gaps_that_compaction_leaves_are_no_loss(
+    spark: SparkSession, start_target: Callable[..., BrokerProcess], tmp_path: Path
+) -> None:
+    """Most offsets are gone, and failOnDataLoss is on: batch and stream read what is left and go on to the end."""
+    broker = start_target({"log.cleaner.backoff.ms": "200", "log.initial.task.delay.ms": "200"})
+    topics, source = Topics(broker.bootstrap), KafkaSource(spark, broker.bootstrap)
+    topic = topics.create(
+        cleanup_policy="compact", segment_bytes=str(1024 * 1024), min_cleanable_dirty_ratio="0.01", segment_ms="1000"
+    )
+    for round_ in range(4):
+        for key in range(10):
+            padded = [f"{round_}-{key}-{number}".ljust(1000, ".") for number in range(100)]
+            topics.send(topic, padded, key=str(key).encode())
+    deadline = time.monotonic() + 60
+    while len(kept := topics.receive(topic)) > 2000:
+        assert time.monotonic() < deadline, f"compaction has left {len(kept)} of 4000 records after 60 s"
+        time.sleep(0.2)
+    left = {message.offset() for message in kept}
+    start = min(offset for offset in range(4000) if offset not in left)
+    found = places(source.batch(subscribe=topic, startingOffsets={topic: {"0": start}}, minPartitions=4))
+    assert found
+    assert {place.offset for place in found} <= left
+    assert found[-1].offset == max(left) == 3999
+    reports = source.drain(tmp_path, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=500)
+    assert len(reports) < 8  # batches of offsets, of which most hold no record
+    last_of_each_key = {place.value.split("-")[1]: place.value.rstrip(".") for place in source.stored(tmp_path)}
+    assert last_of_each_key == {str(key): f"3-{key}-99" for key in range(10)}

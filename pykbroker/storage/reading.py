@@ -131,7 +131,7 @@ class ReadPlan:
             position = self._position if number == self._number else 0
             if position < 0:
                 position = segment.find(self._offset, end, read)
-            if position >= 0:
+            if 0 <= position < end:  # compaction may have left a segment empty
                 return self._read_from(segment, position, end, read)
         return b""
 
