@@ -7,6 +7,7 @@ waits for it. Each step reads shared state in an order that makes a concurrent a
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, encode_epochs
@@ -16,43 +17,63 @@ if TYPE_CHECKING:
     from pykbroker.storage.log import Log
 
 
-class FlushPlan:
-    """One flush of a log up to ``end_offset``: ``run`` then ``finish``."""
+#: Plans may be made and ended in several threads at once; and they write the same leader-epoch-checkpoint.
+_planning, _writing_epochs = threading.Lock(), threading.Lock()
 
-    __slots__ = ("_epochs", "_file", "_log", "_paths", "_stable_offset", "end_offset")
+
+class FlushPlan:
+    """One flush of a log up to ``end_offset``: ``run`` then ``finish``.
+
+    It syncs too what older plans, still at work, have taken upon them: when it has ended, nothing before ``end_offset``
+    depends on theirs.
+    """
+
+    __slots__ = ("_file", "_log", "_stable_offset", "end_offset", "epochs", "paths")
 
     def __init__(self, log: Log) -> None:
-        self._log = log
-        self._stable_offset = log.last_stable_offset
-        self.end_offset = log.log_end_offset
-        self._file = log.active.log
-        self._paths, log.unsynced = log.unsynced, []
-        changed, log.epochs.changed = log.epochs.changed, False
-        self._epochs = log.epochs.entries() if changed else None
+        with _planning:
+            self._log = log
+            self._stable_offset = log.last_stable_offset
+            self.end_offset = log.log_end_offset
+            self._file = log.active.log
+            taken, log.unsynced = log.unsynced, []
+            self.paths: list[str] = [path for plan in log.flushes for path in plan.paths] + taken
+            changed, log.epochs.changed = log.epochs.changed, False
+            changed = changed or any(plan.epochs is not None for plan in log.flushes)
+            self.epochs: list[tuple[int, int]] | None = log.epochs.entries() if changed else None
+            log.flushes = [*log.flushes, self]
 
     def run(self) -> None:
         """Sync; waits for the disk. Raises KAFKA_STORAGE_ERROR; but for a full disk the directory is offline then: what
         a failed sync left on the disk cannot be known.
         """
         log = self._log
-        disk = log.home.disk
         try:
-            self._file.sync()
-            for path in self._paths:
-                # Deleted meanwhile by retention: then nobody needs it on the disk.
-                with contextlib.suppress(FileNotFoundError):
-                    if path == log.path:
-                        disk.sync_directory(log.home.path)
-                    else:
-                        disk.open(path).sync()
-            if self._epochs is not None:
-                replace_file(disk, f"{log.path}/{LEADER_EPOCHS}", encode_epochs(self._epochs))
-            elif self._paths:
-                disk.sync_directory(log.path)
+            self._sync()
         except OSError as error:
-            log.unsynced = self._paths + log.unsynced
-            log.epochs.changed = log.epochs.changed or self._epochs is not None
+            with _planning:
+                log.unsynced = self.paths + log.unsynced
+                log.epochs.changed = log.epochs.changed or self.epochs is not None
             raise log.home.refused(error, f"flushing {log.name}") from error
+        finally:
+            with _planning:
+                log.flushes = [plan for plan in log.flushes if plan is not self]
+
+    def _sync(self) -> None:
+        log, disk = self._log, self._log.home.disk
+        self._file.sync()
+        for path in self.paths:
+            # Deleted meanwhile by retention: then nobody needs it on the disk.
+            with contextlib.suppress(FileNotFoundError):
+                if path == log.path:
+                    disk.sync_directory(log.home.path)
+                else:
+                    disk.open(path).sync()
+        if self.epochs is not None:
+            with _writing_epochs:
+                replace_file(disk, f"{log.path}/{LEADER_EPOCHS}", encode_epochs(self.epochs))
+        elif self.paths:
+            disk.sync_directory(log.path)
 
     def finish(self) -> None:
         """Note that the data is on the disk."""

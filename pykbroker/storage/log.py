@@ -52,6 +52,7 @@ class Log:
         "config",
         "epochs",
         "flushed_ms",
+        "flushes",
         "home",
         "log_end_offset",
         "log_start_offset",
@@ -93,6 +94,8 @@ class Log:
         #: What the next flush syncs beside the active segment's batches: segments closed since, snapshots, new files;
         #: the directory itself while it is new.
         self.unsynced: list[str] = []
+        #: Flushes at work.
+        self.flushes: list[FlushPlan] = []
         #: The compaction that is at work on closed segments; they stay until it has finished.
         self.cleaning: CompactionPlan | None = None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
 
@@ -28,6 +28,8 @@ from wire.errors import KafkaError
 logger = logging.getLogger(__name__)
 
 METADATA_LOG = "__cluster_metadata"
+
+_Outcomes = Iterable[KafkaError | None]
 
 
 class LogManager:
@@ -143,19 +145,16 @@ class LogManager:
             if name.endswith("-delete"):
                 self.home.disk.remove_tree(f"{self.home.path}/{name}")
 
-    def shutdown(self) -> None:
+    def shutdown(self, apply: Callable[[Callable[[Log], KafkaError | None], Iterable[Log]], _Outcomes] = map) -> None:
         """Flush and close every log, write the checkpoints, and last the marker of a clean stop.
 
-        Raises KAFKA_STORAGE_ERROR where any of it failed, when all else is done; the next start recovers then.
+        ``apply`` calls a function with each of the logs, like ``map``; that of a thread pool lets their syncs share the
+        disk. Raises KAFKA_STORAGE_ERROR where any of it failed, when all else is done; the next start recovers then.
         """
-        failed: KafkaError | None = None
-        for close in (*(log.close for log in self.logs.values()), self.checkpoint_round):
-            try:
-                close()
-            except KafkaError as error:
-                failed = error
-        if failed is not None:
-            raise failed
+        failed = [error for error in apply(_close, list(self.logs.values())) if error is not None]
+        self.checkpoint_round()
+        if failed:
+            raise failed[0]
         if not self.home.offline:
             path = f"{self.home.path}/{checkpoints.CLEAN_SHUTDOWN}"
             try:
@@ -325,6 +324,14 @@ class LogManager:
                         self._written[name] = offsets
             except OSError as error:
                 raise self.home.refused(error, "writing checkpoints") from error
+
+
+def _close(log: Log) -> KafkaError | None:
+    try:
+        log.close()
+    except KafkaError as error:
+        return error
+    return None
 
 
 def _random_uuid_text(random: Random) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from pykbroker.storage.config import LogConfig
 from pykbroker.storage.disk import RealDisk
 from pykbroker.storage.manager import LogManager
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, append, batch, contents
+from wire.errors import KafkaError
 
 OTHER_ID = bytes(range(1, 17))
 
@@ -178,6 +180,36 @@ def test_appends_during_a_flush_are_the_next_ones(store):
     store.start()
     assert [value for _, value in contents(store.log())] == [b"x", b"y", b"z"]
     assert store.log().plan_flush() is not None
+
+
+def test_a_flush_that_overtakes_another_one_syncs_what_that_has_taken(store):
+    log = store.log(LogConfig(segment_bytes=100))
+    for value in (b"x", b"y"):
+        append(log, batch([value]))
+    slow = log.plan_flush()
+    append(log, batch([b"z"]), epoch=1)
+    log.flush()
+    assert log.recovery_point == 3
+    store.lose_power()
+    store.start()
+    log = store.log(LogConfig(segment_bytes=100))
+    assert [value for _, value in contents(log)] == [b"x", b"y", b"z"]
+    assert log.epochs.entries() == [(0, 0), (1, 2)]
+    assert slow.end_offset == 2
+
+
+def test_a_flush_that_fails_for_lack_of_space_is_made_up_for(store):
+    log = store.log()
+    append(log, batch([b"x"]))
+    store.disk.fail = lambda _number, name: OSError(errno.ENOSPC, "full") if "leader-epoch" in name else None
+    with pytest.raises(KafkaError):
+        log.flush()
+    store.disk.fail = None
+    assert log.recovery_point == 0
+    log.flush()
+    store.lose_power()
+    store.start()
+    assert contents(store.log()) == [(0, b"x")]
 
 
 def test_on_real_files(tmp_path: Path):
