@@ -64,11 +64,12 @@ def completion(
 
 
 def _check_factor(partition: PartitionImage, replicas: Sequence[int]) -> None:
-    settled = len(partition.replicas) - len(partition.adding_replicas)
-    if settled != len(replicas):
+    """Compare with the number that the partition has, or will have at the end of a move under way."""
+    factor = len(partition.replicas) - len(partition.removing_replicas)
+    if factor != len(replicas):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"The replication factor is changed from {settled} to {len(replicas)}",
+            f"The replication factor is changed from {factor} to {len(replicas)}",
         )
 
 
