@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 #: A partition that answers so has seen a later epoch or coordinator: the transaction is over there, whatever it was.
 _OVER = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
+_LONGEST_RETRY_MS = 10_000
+
 
 class Completion:
     """See the module. ``finished`` appends the completion and may raise KafkaError; ``wanted`` says whether to go on."""
@@ -108,3 +110,4 @@ class Completion:
             else:
                 return
         self._cluster.timers.after(self._retry_ms, self.run)
+        self._retry_ms = min(2 * self._retry_ms, _LONGEST_RETRY_MS)

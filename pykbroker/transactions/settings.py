@@ -18,7 +18,7 @@ class TransactionSettings:
     abort_interval_ms: int = 10_000
     expiration_ms: int = 604_800_000
     expiration_interval_ms: int = 3_600_000
-    #: How long to wait before a marker that could not be written is tried again; a constant in Kafka, too.
+    #: How long to wait before a marker that could not be written is tried again, at first; a constant in Kafka, too.
     marker_retry_ms: int = 100
 
     @classmethod
