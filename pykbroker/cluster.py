@@ -122,11 +122,16 @@ class Cluster:
     def _recover(self) -> None:
         """After a kill: open every log there is, which recovers it, so that no client has to wait for that later."""
         started = self.clock.monotonic()
-        there = set(self.logs.home.disk.list(self.logs.home.path))
-        recovered = [p.log for p in self._partitions.values() if f"{p.topic}-{p.index}" in there]
+        recovered = [partition.log for partition in self.unopened()]
         if recovered:
             took = self.clock.monotonic() - started
             log.info("Recovered %d logs after an unclean stop in %.1f s", len(recovered), took)
+
+    def unopened(self) -> list[Partition]:
+        """The partitions that have files, but whose log nobody has opened yet."""
+        there = set(self.logs.home.disk.list(self.logs.home.path))
+        closed = (partition for partition in self._partitions.values() if partition.opened_log is None)
+        return [partition for partition in closed if f"{partition.topic}-{partition.index}" in there]
 
     def shutdown(self) -> None:
         """Fence the brokers, close the logs, leave the marker of a clean stop."""
