@@ -27,6 +27,9 @@ _MAIN = {
     "features": "org.apache.kafka.tools.FeatureCommand",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
+    "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
     "producer-perf": "org.apache.kafka.tools.ProducerPerformance",
     "consumer-perf": "org.apache.kafka.tools.ConsumerPerformance",
 }

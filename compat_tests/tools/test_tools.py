@@ -1,7 +1,7 @@
 """Kafka's other command-line tools: topics, console producer and consumer, configs, get-offsets, log-dirs, delete-records,
-broker-api-versions, features, cluster, and the two perf tools.
+broker-api-versions, features, cluster, and the two perf tools. Administration has a file of its own (``test_administration``).
 
-Left out: acls, reassign-partitions, leader-election, delegation tokens, transactions except describing producers.
+Left out: acls, delegation tokens, transactions except describing producers.
 """
 
 from __future__ import annotations
