@@ -12,14 +12,16 @@ New segments are written as ``.cleaned``, synced, and renamed to ``.swap``: from
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pykbroker.storage.aborted import AbortedTxn
 from pykbroker.storage.checkpoints import PARTITION_METADATA, decode_partition_metadata
+from pykbroker.storage.config import LogConfig
 from pykbroker.storage.directory import CLEANED, SWAP
 from pykbroker.storage.disk import Disk
 from pykbroker.storage.record_scan import ScannedBatch, ScannedRecord, keep_records, scan_batch
 from pykbroker.storage.segment import Segment
+from pykbroker.storage.validate import compression_level
 from wire.batch_header import BatchHeader, read_batch_header
 from wire.control_records import decode_end_txn_marker
 from wire.primitives import Buffer
@@ -50,12 +52,9 @@ class CleaningJob:
     now_ms: int
     aborted: list[AbortedTxn]
     last_records: dict[int, LastRecord]
-    segment_bytes: int
-    index_interval_bytes: int
-    delete_retention_ms: int
+    config: LogConfig
     topic_id: bytes
     memory_bytes: int
-    levels: dict[int, int | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -203,7 +202,7 @@ class _Cleaner:
         for entry in self._job.segments:
             if entry[0] > self._mapped:
                 break
-            fits = groups and size + entry[1] <= self._job.segment_bytes
+            fits = groups and size + entry[1] <= self._job.config.segment_bytes
             if fits and self._end_of(entry) - groups[-1][0][0] < 2**31:
                 groups[-1].append(entry)
                 size += entry[1]
@@ -219,7 +218,7 @@ class _Cleaner:
     def _rewrite_group(self, group: list[tuple[int, int, bool]], transactions: _Transactions) -> Segment:
         job = self._job
         target = Segment.create(self._disk, job.directory, group[0][0], job.now_ms, CLEANED)
-        out = _Output(target, job.index_interval_bytes, self._count)
+        out = _Output(target, job.config, self._count)
         for base, size, has_aborted in group:
             source = Segment(self._disk, job.directory, base, has_aborted=has_aborted)
             for _, header, data in source.batches(0, size):
@@ -292,17 +291,17 @@ class _Cleaner:
         return record.has_value or not header.has_delete_horizon or self._job.now_ms < header.base_timestamp
 
     def _reduced(self, batch: ScannedBatch, kept: list[ScannedRecord]) -> tuple[BatchHeader, Buffer]:
-        return keep_records(batch, kept, self._job.levels.get(batch.header.attributes & 7))
+        return keep_records(batch, kept, compression_level(self._job.config, batch.header.compression))
 
     def _with_horizon(self, header: BatchHeader, data: Buffer) -> tuple[BatchHeader, Buffer]:
         """The batch with the time from which its tombstones, or its marker, may go."""
-        horizon = self._job.now_ms + self._job.delete_retention_ms
+        horizon = self._job.now_ms + self._job.config.delete_retention_ms
         encoded = encode_batch(
             decode_records(data, header=header),
             base_offset=header.base_offset,
             last_offset=header.last_offset,
             compression=header.compression,
-            level=self._job.levels.get(header.attributes & 7),
+            level=compression_level(self._job.config, header.compression),
             timestamp_type=header.timestamp_type,
             max_timestamp=header.max_timestamp,
             producer_id=header.producer_id,
@@ -343,9 +342,9 @@ def _emptied(header: BatchHeader) -> tuple[BatchHeader, Buffer]:
 class _Output:
     """Batches on their way into a new segment, written in large pieces."""
 
-    def __init__(self, segment: Segment, interval: int, count: Callable[[int], None]) -> None:
+    def __init__(self, segment: Segment, config: LogConfig, count: Callable[[int], None]) -> None:
         self._segment = segment
-        self._interval = interval
+        self._config = config
         self._count = count
         self._pieces: list[Buffer] = []
         self._headers: list[BatchHeader] = []
@@ -361,7 +360,7 @@ class _Output:
     def _write(self) -> None:
         if not self._pieces:
             return
-        self._segment.extend(b"".join(self._pieces), self._headers, self._interval)
+        self._segment.extend(b"".join(self._pieces), self._headers, self._config)
         self._count(self._bytes)
         self._pieces.clear()
         self._headers.clear()

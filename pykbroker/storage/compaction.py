@@ -16,8 +16,6 @@ from pykbroker.storage.directory import SWAP
 from pykbroker.storage.retention import newest_record_ms
 from pykbroker.storage.segment import Segment
 from pykbroker.storage.trimming import discard, drop_snapshots
-from pykbroker.storage.validate import compression_level
-from wire.compression import Compression
 
 if TYPE_CHECKING:
     from pykbroker.storage.log import Log
@@ -89,7 +87,6 @@ class CompactionPlan:
 
     def __init__(self, chosen: Cleanable, now_ms: int, memory_bytes: int) -> None:
         log = self.log = chosen.log
-        config = log.config
         self._segments = [segment for segment in log.segments if segment.base_offset < chosen.upper_offset]
         self.job = CleaningJob(
             directory=log.path,
@@ -102,12 +99,9 @@ class CompactionPlan:
                 entry.producer_id: LastRecord(entry.batches[-1].last_offset if entry.batches else -1, entry.epoch)
                 for entry in log.producers.entries.values()
             },
-            segment_bytes=config.segment_bytes,
-            index_interval_bytes=config.index_interval_bytes,
-            delete_retention_ms=config.delete_retention_ms,
+            config=log.config,
             topic_id=log.topic_id,
             memory_bytes=memory_bytes,
-            levels={codec: compression_level(config, codec) for codec in Compression},
         )
         log.cleaning = self
 

@@ -53,10 +53,8 @@ def offset_for_timestamp(log: Log, timestamp: int, upper_offset: int | None) -> 
 def _first_at(log: Log, segment: Segment, timestamp: int) -> TimestampOffset | None:
     """The first record of ``segment`` with at least ``timestamp`` that is not before the log start offset."""
     start = log.log_start_offset
-    entry = segment.time_index.floor(0, timestamp)
-    relative = max(entry[1] if entry else 0, start - segment.base_offset, 0)
-    place = segment.offset_index.floor(0, relative)
-    for _, header, data in segment.batches(place[1] if place else 0):
+    position = segment.indexes.position_before(max(segment.indexes.offset_before(timestamp), start))
+    for _, header, data in segment.batches(position):
         if header.max_timestamp >= timestamp and header.last_offset >= start:
             found = _first_record(header, data, timestamp, start)
             if found is not None:

@@ -150,8 +150,7 @@ class ReadPlan:
             return data
         start = 0
         if size > _WALK_BYTES and self._to_end:
-            entry = segment.offset_index.floor(1, position + size, read)
-            start = max(entry[1] - position, 0) if entry else 0
+            start = max(segment.indexes.batch_before(position + size, read) - position, 0)
         kept = whole_batches(data, self._upper, start)
         return data if kept == len(data) else memoryview(data)[:kept]
 

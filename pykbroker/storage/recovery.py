@@ -128,7 +128,6 @@ def _load_end(log: Log) -> bool:
     active = log.active
     log.log_end_offset, position = active.end()
     active.first_batch_timestamp()
-    active.largest_timestamp()
     return position == active.size
 
 
@@ -199,7 +198,7 @@ def _recover_segment(log: Log, segment: Segment, expected: int) -> tuple[int, in
     for position, header, data in segment.batches(checked=True):
         if header.base_offset < expected or header.last_offset_delta < 0:
             break
-        segment.index_batch(position, header, log.config.index_interval_bytes)
+        segment.index_batch(position, header, log.config)
         if header.last_offset >= log.log_start_offset:
             log.replay_batch(header, data, segment)
         expected, end = header.last_offset + 1, position + header.size

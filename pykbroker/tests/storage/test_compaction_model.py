@@ -248,9 +248,9 @@ class Worker:
         for segment in self.log.segments:
             places = {position: header for position, header, _ in segment.batches()}
             assert sum(header.size for header in places.values()) == segment.size
-            segment.offset_index.write_tail()
-            for number in range(len(segment.offset_index)):
-                relative, position = segment.offset_index._read(number)
+            segment.indexes.by_offset.write_tail()
+            for number in range(len(segment.indexes.by_offset)):
+                relative, position = segment.indexes.by_offset._read(number)
                 assert places[position].last_offset == segment.base_offset + relative
 
 

@@ -82,7 +82,7 @@ def test_segments_roll_by_the_clock_where_records_have_no_time(store):
 def test_segments_roll_when_an_index_is_full(store):
     log = store.log(LogConfig(index_interval_bytes=1, segment_index_bytes=48))
     fill(log, 20)
-    assert all(len(segment.offset_index) <= 6 and len(segment.time_index) <= 4 for segment in log.segments)
+    assert all(len(segment.indexes.by_offset) <= 6 and len(segment.indexes.by_time) <= 4 for segment in log.segments)
 
 
 def test_jitter_makes_segments_roll_earlier(store):

@@ -254,9 +254,9 @@ class Worker:
         log = self.log
         for segment in log.segments:
             places = {position: header for position, header, _ in segment.batches()}
-            for number in range(len(segment.offset_index)):
-                segment.offset_index.write_tail()
-                relative, position = segment.offset_index._read(number)
+            for number in range(len(segment.indexes.by_offset)):
+                segment.indexes.by_offset.write_tail()
+                relative, position = segment.indexes.by_offset._read(number)
                 assert places[position].last_offset == segment.base_offset + relative
         records = [
             record
