@@ -1,7 +1,7 @@
 """confluent-kafka (librdkafka): producing and reading.
 
 Covers every codec, acks, keys, headers, timestamps, partitioning, idempotence, refusals, offsets by time, seeking and pausing, and
-a million records both ways. Left out: transactions, KIP-848.
+a million records both ways. Transactions are in test_transactions.py. Left out: KIP-848.
 """
 
 from __future__ import annotations
