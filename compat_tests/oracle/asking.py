@@ -10,6 +10,10 @@ from compat_tests.oracle.connection import Closed, Connection
 from compat_tests.oracle.normalise import Normaliser
 from wire.message import Message
 from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from wire.messages.find_coordinator import FindCoordinatorRequest
+from wire.messages.heartbeat import HeartbeatRequest
+from wire.messages.init_producer_id import InitProducerIdRequest
+from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from wire.records import Record, encode_batch
@@ -103,17 +107,44 @@ class Ask:
         return topic
 
     def learn(self, topic: str) -> bytes:
-        """Waits until the topic is served, and remembers its id."""
+        """Waits until the topic is served, every partition by its leader, and remembers its id."""
         deadline = time.monotonic() + 10
         while True:
             (found,) = self.quietly(MetadataRequest([MetadataRequestTopic(name=topic)], False), 12).topics
-            if found.error_code == 0 and all(partition.error_code == 0 for partition in found.partitions):
+            if found.error_code == 0 and self._led(topic, len(found.partitions)):
                 break
             assert time.monotonic() < deadline, found
             time.sleep(0.01)
         self.topic_ids[topic] = found.topic_id
         self._names[found.topic_id] = f"<id of {topic}>"
         return found.topic_id
+
+    def _led(self, topic: str, partitions: int) -> bool:
+        asked = [ListOffsetsPartition(partition, -1, -1) for partition in range(partitions)]
+        (answer,) = self.quietly(ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic, asked)]), 7).topics
+        return all(partition.error_code == 0 for partition in answer.partitions)
+
+    def wait_for_coordinators(self) -> None:
+        """Waits until every partition of the offsets topic has a coordinator (Apache Kafka loads them when first asked)."""
+        deadline = time.monotonic() + 30
+        groups = [f"waiting-{number}" for number in range(100)]
+        while True:
+            found = self.quietly(FindCoordinatorRequest("waiting"), 1).error_code
+            answers = [self.quietly(HeartbeatRequest(group, 1, "nobody"), 0).error_code for group in groups]
+            if found == 0 and not {14, 15, 16} & set(answers):
+                return
+            assert time.monotonic() < deadline, answers
+            time.sleep(0.05)
+
+    def producer_id(self) -> int:
+        """A new producer's id; waits for the coordinator."""
+        deadline = time.monotonic() + 10
+        while True:
+            answer = self.quietly(InitProducerIdRequest(None, 60_000), 4)
+            if answer.error_code == 0:
+                return answer.producer_id
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.01)
 
     def produce(self, topic: str, batch: bytes, partition: int = 0) -> None:
         """Appends a batch; waits for a leader that is not ready yet."""

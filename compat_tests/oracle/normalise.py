@@ -10,12 +10,15 @@ import re
 import time
 from typing import Any
 
+from wire.errors import WireError
 from wire.message import WireStruct
 from wire.primitives import uuid_to_str
 from wire.records import decode_records, read_batch_header
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_MILLISECONDS = re.compile(r"\b1[0-9]{12}\b")
+_HEADER_BYTES = 61
 _HOUR_MS = 3_600_000
 
 #: Lists that keep their order, because it has a meaning.
@@ -23,7 +26,7 @@ _ORDERED = {"synonyms", "records", "record_errors", "replica_nodes", "isr_nodes"
 #: What names an element of a list, tried in this order; also its label in the path of a difference.
 IDENTITY = (
     "name", "topic", "topic_id", "resource_name", "group_id", "key", "api_key", "member_id", "partition_index", "partition", "index",
-    "node_id", "broker_id", "log_dir",
+    "node_id", "broker_id", "log_dir", "topic_name", "user", "mechanism", "entity_type", "transactional_id",
 )  # fmt: skip
 _RANDOM_NUMBERS = {
     "session_id": "<session>", "producer_id": "<producer id>", "total_bytes": "<bytes>", "usable_bytes": "<bytes>",
@@ -68,6 +71,7 @@ class Normaliser:
                 return "<cluster id>"
             if field in _RANDOM_TEXTS and value:
                 return _RANDOM_TEXTS[field]
+            value = _MILLISECONDS.sub(lambda found: str(recent(int(found[0]))), value)
             return _UUID.sub("<uuid>", value).replace(str(self._port), "<port>")
         if isinstance(value, bool) or not isinstance(value, int):
             return value
@@ -88,11 +92,13 @@ def batches(data: bytes) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     position = 0
     while position < len(data):
-        if len(data) - position < 61 or len(data) - position < (header := read_batch_header(data, position)).size:
+        if (
+            len(data) - position < _HEADER_BYTES
+            or len(data) - position < (header := read_batch_header(data, position)).size
+        ):
             found.append({"incomplete": True})
             break
         batch = data[position : position + header.size]
-        records = [(r.offset, recent(r.timestamp), r.key, r.value, list(r.headers)) for r in decode_records(batch)]
         found.append(
             {
                 "base_offset": header.base_offset,
@@ -103,14 +109,21 @@ def batches(data: bytes) -> list[dict[str, Any]]:
                 "max_timestamp": recent(header.max_timestamp),
                 "producer": "none" if header.producer_id < 0 else header.producer_epoch,
                 "base_sequence": header.base_sequence,
-                "records": records,
+                "records": _records(batch),
             }
         )
         position += header.size
     return found
 
 
+def _records(batch: bytes) -> Any:
+    try:
+        return [(r.offset, recent(r.timestamp), r.key, r.value, list(r.headers)) for r in decode_records(batch)]
+    except WireError:
+        return batch[_HEADER_BYTES:]
+
+
 def _sort_key(item: Any) -> str:
     if isinstance(item, dict):
-        return repr([item[name] for name in IDENTITY if name in item])
+        return repr([item[name] for name in IDENTITY if name in item] or item)
     return repr(item)

@@ -28,10 +28,19 @@ def _answers(address: str, case: Case, version: int) -> list[object]:
     return ask.answers
 
 
+@pytest.fixture(scope="module")
+def brokers(kafka: ApacheKafka, pykbroker: Pykbroker) -> tuple[str, str]:
+    """The addresses of both brokers, once their group coordinators answer."""
+    for broker in (kafka, pykbroker):
+        ask = Ask(broker.bootstrap, 0, "waiting")
+        ask.wait_for_coordinators()
+        ask.close()
+    return kafka.bootstrap, pykbroker.bootstrap
+
+
 @pytest.mark.parametrize(("case", "version"), _RUNS, ids=[f"{case.name}-v{version}" for case, version in _RUNS])
-def test_same_answers(kafka: ApacheKafka, pykbroker: Pykbroker, case: Case, version: int) -> None:
-    expected = _answers(kafka.bootstrap, case, version)
-    seen = _answers(pykbroker.bootstrap, case, version)
+def test_same_answers(brokers: tuple[str, str], case: Case, version: int) -> None:
+    expected, seen = (_answers(address, case, version) for address in brokers)
     unexplained = []
     for found in divergences(expected, seen):
         reasons = [n for n, difference in enumerate(DIFFERENCES) if difference.explains(case.name, found)]

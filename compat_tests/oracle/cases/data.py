@@ -21,10 +21,10 @@ CRC_AT = 17
 
 
 def produce(
-    ask: Ask, topic: str, *batches: bytes | None, partition: int = 0, acks: int = -1, **options: Any
+    ask: Ask, topic: str, *batches: bytes, partition: int = 0, acks: int = -1, **options: Any
 ) -> ProduceRequest:
     """A produce request of one partition; batches are sent as one field of records."""
-    joined = None if batches == (None,) else b"".join(batch for batch in batches if batch is not None)
+    joined = b"".join(batches)
     data = TopicProduceData(
         partition_data=[PartitionProduceData(partition, joined)], **ask.reference(topic, IDS_FROM, "name")
     )
@@ -121,7 +121,6 @@ def to_what_is_not_there(ask: Ask) -> None:
 @case(ApiKey.PRODUCE)
 def broken_batches(ask: Ask) -> None:
     topic, good = ask.topic(), batch()
-    ask(produce(ask, topic, None))
     ask(produce(ask, topic, b""))
     ask(produce(ask, topic, good, good))
     ask(produce(ask, topic, good[:-1]))
@@ -212,10 +211,10 @@ def several_partitions_at_once(ask: Ask) -> None:
 @case(ApiKey.PRODUCE)
 def idempotent_sequences(ask: Ask) -> None:
     topic = ask.topic()
-    producer = ask.quietly(InitProducerIdRequest(None, 60_000), 4)
+    producer_id = ask.producer_id()
 
     def send(first: int, count: int = 2, epoch: int = 0) -> None:
-        options = {"producer_id": producer.producer_id, "producer_epoch": epoch, "base_sequence": first}
+        options = {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": first}
         ask(produce(ask, topic, encode_batch(records(0, count), **options)))
 
     for first in (0, 2, 4, 6, 8, 10):
@@ -258,6 +257,7 @@ def control_batches_are_refused(ask: Ask) -> None:
 
 @case(ApiKey.INIT_PRODUCER_ID)
 def a_new_producer(ask: Ask) -> None:
+    ask.producer_id()
     ask(InitProducerIdRequest(None, 60_000))
     ask(InitProducerIdRequest(None, 0))
 
