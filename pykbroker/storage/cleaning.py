@@ -16,16 +16,22 @@ from dataclasses import dataclass
 
 from pykbroker.storage.aborted import AbortedTxn
 from pykbroker.storage.checkpoints import PARTITION_METADATA, decode_partition_metadata
+from pykbroker.storage.cleaned_batches import (
+    ScannedBatch,
+    ScannedRecord,
+    emptied,
+    keep_records,
+    scan_batch,
+    with_delete_horizon,
+)
+from pykbroker.storage.cleaned_transactions import CleanedTransactions
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.directory import CLEANED, SWAP
 from pykbroker.storage.disk import Disk
-from pykbroker.storage.record_scan import ScannedBatch, ScannedRecord, keep_records, scan_batch
 from pykbroker.storage.segment import Segment
 from pykbroker.storage.validate import compression_level
-from wire.batch_header import BatchHeader, read_batch_header
-from wire.control_records import decode_end_txn_marker
+from wire.batch_header import BatchHeader
 from wire.primitives import Buffer
-from wire.records import decode_records, encode_batch
 
 _WRITE_BYTES = 1024 * 1024
 #: What an entry of the key map costs beside the key's own bytes.
@@ -93,50 +99,6 @@ def _no_pause(_bytes: int) -> None:
     pass
 
 
-class _Transactions:
-    """Follows the open transactions while batches go by in order, as Kafka's CleanedTransactionMetadata."""
-
-    def __init__(self, aborted: list[AbortedTxn]) -> None:
-        self._coming = sorted(aborted, key=lambda txn: txn.first_offset, reverse=True)
-        self._aborted: dict[int, AbortedTxn] = {}
-        self._seen: set[int] = set()
-        self._committed: set[int] = set()
-
-    def _begin_until(self, offset: int) -> None:
-        while self._coming and self._coming[-1].first_offset <= offset:
-            txn = self._coming.pop()
-            self._aborted.setdefault(txn.producer_id, txn)
-
-    def is_aborted(self, header: BatchHeader) -> bool:
-        """Whether a data batch belongs to a transaction that was aborted."""
-        self._begin_until(header.last_offset)
-        if not header.is_transactional:
-            return False
-        if header.producer_id in self._aborted:
-            self._seen.add(header.producer_id)
-            return True
-        self._committed.add(header.producer_id)
-        return False
-
-    def end(self, header: BatchHeader, data: Buffer) -> tuple[bool, AbortedTxn | None]:
-        """At a control batch: whether no data of its transaction is left, and the aborted transaction it ends if some is."""
-        self._begin_until(header.last_offset)
-        if header.record_count == 0:
-            return True, None
-        if header.producer_id < 0:
-            return False, None
-        marker = decode_end_txn_marker(decode_records(data, header=header)[0])
-        if marker.commit:
-            was_open = header.producer_id in self._committed
-            self._committed.discard(header.producer_id)
-            return not was_open, None
-        txn = self._aborted.pop(header.producer_id, None)
-        if txn is None or header.producer_id not in self._seen:
-            return True, None
-        self._seen.discard(header.producer_id)
-        return False, txn
-
-
 class _Cleaner:
     def __init__(self, job: CleaningJob, disk: Disk, pause: Callable[[int], None]) -> None:
         self._job = job
@@ -147,6 +109,8 @@ class _Cleaner:
         self._mapped = job.first_dirty_offset - 1
         self._result = CleaningResult([], job.first_dirty_offset)
         self._read_since_pause = 0
+        #: From when on the tombstones and markers of this time may go.
+        self._horizon = job.now_ms + job.config.delete_retention_ms
 
     # -- first pass ---------------------------------------------------------------------------------------------------
 
@@ -159,7 +123,7 @@ class _Cleaner:
         dirty = [(entry, end) for entry, end in zip(job.segments, ends, strict=True) if end > start]
         begin = dirty[0][0][0]
         # Of a transaction that ended before, no marker would be met that says so.
-        transactions = _Transactions([txn for txn in job.aborted if txn.last_offset >= begin])
+        transactions = CleanedTransactions([txn for txn in job.aborted if txn.last_offset >= begin])
         for (base, size, has_aborted), following in dirty:
             segment = Segment(self._disk, job.directory, base, has_aborted=has_aborted)
             for _, header, data in segment.batches(0, size):
@@ -184,7 +148,7 @@ class _Cleaner:
         """Copy the segments, group by group, without what is superseded."""
         result = self._result
         result.end_offset = self._mapped + 1
-        transactions = _Transactions(self._job.aborted)
+        transactions = CleanedTransactions(self._job.aborted)
         written = [self._rewrite_group(group, transactions) for group in self._groups()]
         metadata = self._disk.read(f"{self._job.directory}/{PARTITION_METADATA}")
         if decode_partition_metadata(metadata) != self._job.topic_id:
@@ -215,7 +179,7 @@ class _Cleaner:
         number = self._job.segments.index(entry) + 1
         return self._job.segments[number][0] if number < len(self._job.segments) else self._job.upper_offset
 
-    def _rewrite_group(self, group: list[tuple[int, int, bool]], transactions: _Transactions) -> Segment:
+    def _rewrite_group(self, group: list[tuple[int, int, bool]], transactions: CleanedTransactions) -> Segment:
         job = self._job
         target = Segment.create(self._disk, job.directory, group[0][0], job.now_ms, CLEANED)
         out = _Output(target, job.config, self._count)
@@ -261,26 +225,30 @@ class _Cleaner:
         if empty and header.record_count == 0:
             return (header, data) if self._must_leave_trace(header) else None
         if empty and header.has_delete_horizon and header.base_timestamp <= self._job.now_ms:
-            return _emptied(header) if self._must_leave_trace(header) else None
+            return emptied(header) if self._must_leave_trace(header) else None
         if empty and not header.has_delete_horizon:
-            return self._with_horizon(header, data)
+            return with_delete_horizon(
+                header, data, self._horizon, compression_level(self._job.config, header.compression)
+            )
         return header, data
 
     def _keep_data(self, header: BatchHeader, data: Buffer, *, aborted: bool) -> tuple[BatchHeader, Buffer] | None:
         if header.base_offset > self._mapped:
             return header, data
         if aborted or header.record_count == 0:
-            return _emptied(header) if self._must_leave_trace(header) else None
+            return emptied(header) if self._must_leave_trace(header) else None
         batch = scan_batch(header, data)
         kept = [record for record in batch.records if self._keeps(header, record)]
         if not kept:
-            return _emptied(header) if self._must_leave_trace(header) else None
+            return emptied(header) if self._must_leave_trace(header) else None
         tombstones = any(not record.has_value for record in kept)
         whole = len(kept) == len(batch.records)
         if tombstones and not header.has_delete_horizon:
             if not whole:
                 header, data = self._reduced(batch, kept)
-            return self._with_horizon(header, data)
+            return with_delete_horizon(
+                header, data, self._horizon, compression_level(self._job.config, header.compression)
+            )
         return (header, data) if whole else self._reduced(batch, kept)
 
     def _keeps(self, header: BatchHeader, record: ScannedRecord) -> bool:
@@ -293,50 +261,11 @@ class _Cleaner:
     def _reduced(self, batch: ScannedBatch, kept: list[ScannedRecord]) -> tuple[BatchHeader, Buffer]:
         return keep_records(batch, kept, compression_level(self._job.config, batch.header.compression))
 
-    def _with_horizon(self, header: BatchHeader, data: Buffer) -> tuple[BatchHeader, Buffer]:
-        """The batch with the time from which its tombstones, or its marker, may go."""
-        horizon = self._job.now_ms + self._job.config.delete_retention_ms
-        encoded = encode_batch(
-            decode_records(data, header=header),
-            base_offset=header.base_offset,
-            last_offset=header.last_offset,
-            compression=header.compression,
-            level=compression_level(self._job.config, header.compression),
-            timestamp_type=header.timestamp_type,
-            max_timestamp=header.max_timestamp,
-            producer_id=header.producer_id,
-            producer_epoch=header.producer_epoch,
-            base_sequence=header.base_sequence,
-            transactional=header.is_transactional,
-            control=header.is_control,
-            leader_epoch=header.partition_leader_epoch,
-            delete_horizon=horizon,
-        )
-        return read_batch_header(encoded), encoded
-
     def _count(self, size: int) -> None:
         self._read_since_pause += size
         if self._read_since_pause >= _WRITE_BYTES:
             self._pause(self._read_since_pause)
             self._read_since_pause = 0
-
-
-def _emptied(header: BatchHeader) -> tuple[BatchHeader, Buffer]:
-    """The batch without its records: who wrote it, its offsets and sequences are left."""
-    encoded = encode_batch(
-        [],
-        base_offset=header.base_offset,
-        last_offset=header.last_offset,
-        timestamp_type=header.timestamp_type,
-        max_timestamp=header.max_timestamp,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
-        control=header.is_control,
-        leader_epoch=header.partition_leader_epoch,
-    )
-    return read_batch_header(encoded), encoded
 
 
 class _Output:

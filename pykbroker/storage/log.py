@@ -169,51 +169,31 @@ class Log:
                 f"Message batch size is {len(data)} bytes, which exceeds the maximum configured segment size of "
                 f"{self.config.segment_bytes}.",
             )
-        marker: EndTxnMarker | None = None
-        if header.producer_id >= 0:
-            if header.is_control:
-                marker = self._check_marker(header, data, transaction_version)
-            else:
-                repeated = self._check_producer(header, origin)
-                if repeated is not None:
-                    return AppendResult(
-                        repeated.first_offset,
-                        repeated.last_offset,
-                        repeated.timestamp,
-                        self.log_start_offset,
-                        duplicate=True,
-                    )
         first = self.log_end_offset
         header.base_offset = first
+        marker = aborted = None
+        if header.producer_id >= 0:
+            if header.is_control:
+                marker = decode_end_txn_marker(decode_records(data, header=header)[0])
+                self.producers.check_marker(header, marker, transaction_version)
+                aborted = self.producers.aborted_by(header, marker)
+            else:
+                repeated = self.producers.check_batch(header, check_sequence=origin is Origin.CLIENT)
+                if repeated is not None:
+                    return self._repeat(repeated)
         writable = writable_bytes(data)
         patch_batch(writable, 0, first, leader_epoch)
-        aborted = None
-        if marker is not None and not marker.commit:
-            aborted = self.producers.aborted_by_marker(header.producer_id, first)
         self._write(header, writable, leader_epoch, now_ms, aborted)
-        if header.producer_id >= 0:
-            self._note_producer(header, marker)
-        self.producers.end_offset = self.log_end_offset
+        self._note_producer(header, marker)
         return AppendResult(
             first, self.log_end_offset - 1, now_ms if self.config.log_append_time else -1, self.log_start_offset
         )
 
-    def _check_producer(self, header: BatchHeader, origin: Origin) -> BatchMemory | None:
-        return self.producers.check_batch(
-            header.producer_id,
-            header.producer_epoch,
-            header.base_sequence,
-            header.last_sequence,
-            transactional=header.is_transactional,
-            check_sequence=origin is Origin.CLIENT,
+    def _repeat(self, batch: BatchMemory) -> AppendResult:
+        """The answer to a producer that sends a batch again."""
+        return AppendResult(
+            batch.first_offset, batch.last_offset, batch.timestamp, self.log_start_offset, duplicate=True
         )
-
-    def _check_marker(self, header: BatchHeader, data: Buffer, transaction_version: int) -> EndTxnMarker:
-        marker = decode_end_txn_marker(decode_records(data, header=header)[0])
-        self.producers.check_marker(
-            header.producer_id, header.producer_epoch, marker.coordinator_epoch, transaction_version
-        )
-        return marker
 
     def _write(
         self, header: BatchHeader, data: Buffer, leader_epoch: int, now_ms: int, aborted: AbortedTxn | None
@@ -247,16 +227,10 @@ class Log:
     def _note_producer(self, header: BatchHeader, marker: EndTxnMarker | None) -> None:
         """Producer state after a batch that is in the log."""
         if marker is not None:
-            self.producers.apply_marker(
-                header.producer_id, header.producer_epoch, marker.coordinator_epoch, header.max_timestamp
-            )
-            return
-        batch = BatchMemory(
-            header.base_sequence, header.last_sequence, header.base_offset, header.last_offset, header.max_timestamp
-        )
-        self.producers.apply_batch(
-            header.producer_id, header.producer_epoch, batch, transactional=header.is_transactional
-        )
+            self.producers.apply_marker(header, marker)
+        elif header.producer_id >= 0:
+            self.producers.apply_batch(header)
+        self.producers.end_offset = header.last_offset + 1
 
     def replay_batch(self, header: BatchHeader, data: Buffer, segment: Segment | None) -> None:
         """Note a batch found in the log when it is loaded; aborted transactions go to ``segment``'s index if given.
@@ -265,16 +239,17 @@ class Log:
         """
         if header.partition_leader_epoch > self.epochs.latest:
             self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-        if header.producer_id >= 0:
-            if not header.is_control:
-                self._note_producer(header, None)
-            elif header.record_count > 0:
-                marker = decode_end_txn_marker(decode_records(data, header=header)[0])
-                aborted = self.producers.aborted_by_marker(header.producer_id, header.base_offset)
-                if aborted is not None and not marker.commit and segment is not None:
-                    segment.aborted.append(aborted)
-                self._note_producer(header, marker)
-        self.producers.end_offset = header.last_offset + 1
+        marker = None
+        if header.producer_id >= 0 and header.is_control:
+            if header.record_count == 0:
+                # Compaction left it for its offset alone: its transaction is long gone.
+                self.producers.end_offset = header.last_offset + 1
+                return
+            marker = decode_end_txn_marker(decode_records(data, header=header)[0])
+            aborted = self.producers.aborted_by(header, marker)
+            if aborted is not None and segment is not None:
+                segment.aborted.append(aborted)
+        self._note_producer(header, marker)
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """A leader of ``leader_epoch`` begins to write at the log end offset."""

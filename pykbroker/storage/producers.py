@@ -15,6 +15,8 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from pykbroker.storage.aborted import AbortedTxn
+from wire.batch_header import BatchHeader
+from wire.control_records import EndTxnMarker
 from wire.errors import ErrorCode, KafkaError
 
 NO_EPOCH = -1
@@ -98,91 +100,85 @@ class Producers:
 
     # -- before the write ---------------------------------------------------------------------------------------------
 
-    def check_batch(
-        self,
-        producer_id: int,
-        epoch: int,
-        base_sequence: int,
-        last_sequence: int,
-        *,
-        transactional: bool,
-        check_sequence: bool,
-    ) -> BatchMemory | None:
-        """Whether a batch may follow. The remembered batch that it repeats, or None for a new one.
+    def check_batch(self, header: BatchHeader, *, check_sequence: bool) -> BatchMemory | None:
+        """Whether a data batch may follow. The remembered batch that it repeats, or None for a new one.
 
         Raises INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE. A producer id without state may
         begin with any sequence: its records may have been deleted by retention.
         """
-        entry = self.entries.get(producer_id)
+        entry = self.entries.get(header.producer_id)
         if entry is None:
             return None
+        epoch, base_sequence = header.producer_epoch, header.base_sequence
         expected = next_sequence(entry.last_sequence, 1)
         if check_sequence and epoch == entry.epoch and base_sequence != expected:
+            last_sequence = header.last_sequence
             for batch in entry.batches:
                 if batch.first_sequence == base_sequence and batch.last_sequence == last_sequence:
                     return batch
-        self._check_epoch(entry, epoch)
+        _check_epoch(entry, epoch)
         if check_sequence:
             _check_sequence(entry, epoch, base_sequence, expected)
-        if entry.txn_first_offset >= 0 and not transactional:
+        if entry.txn_first_offset >= 0 and not header.is_transactional:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"Producer {producer_id} has an open transaction; the batch is not transactional.",
+                f"Producer {header.producer_id} has an open transaction; the batch is not transactional.",
             )
         return None
 
-    def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, transaction_version: int = 0) -> None:
+    def check_marker(self, header: BatchHeader, marker: EndTxnMarker, transaction_version: int = 0) -> None:
         """Whether an end-of-transaction marker may be written.
 
         Raises INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED. From transaction version 2 the marker's epoch must
         be above the producer's, but for the repeat of one that was written already (KIP-890, KAFKA-19999).
         """
-        entry = self.entries.get(producer_id)
+        entry = self.entries.get(header.producer_id)
         if entry is None:
             return
-        repeat = epoch == entry.epoch and entry.txn_first_offset < 0
-        if transaction_version >= 2 and epoch == entry.epoch and not repeat:
+        epoch = header.producer_epoch
+        if transaction_version >= 2 and epoch == entry.epoch and entry.txn_first_offset >= 0:
             raise KafkaError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"Marker of producer {producer_id} has epoch {epoch}, which is not above the last seen epoch.",
+                f"Marker of producer {header.producer_id} has epoch {epoch}, which is not above the last seen epoch.",
             )
-        self._check_epoch(entry, epoch)
-        if entry.coordinator_epoch > coordinator_epoch:
+        _check_epoch(entry, epoch)
+        if entry.coordinator_epoch > marker.coordinator_epoch:
             raise KafkaError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-                f"Coordinator epoch {coordinator_epoch} of producer {producer_id} is older than {entry.coordinator_epoch}.",
+                f"Coordinator epoch {marker.coordinator_epoch} of producer {header.producer_id} is older than "
+                f"{entry.coordinator_epoch}.",
             )
 
-    def _check_epoch(self, entry: ProducerEntry, epoch: int) -> None:
-        if epoch < entry.epoch:
-            raise KafkaError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"Epoch of producer {entry.producer_id} is {epoch}, which is smaller than the last seen epoch {entry.epoch}.",
-            )
-
-    def aborted_by_marker(self, producer_id: int, offset: int) -> AbortedTxn | None:
-        """The entry for the transaction index when a marker at ``offset`` aborts; None where no transaction is open."""
-        entry = self.entries.get(producer_id)
-        if entry is None or entry.txn_first_offset < 0:
+    def aborted_by(self, header: BatchHeader, marker: EndTxnMarker) -> AbortedTxn | None:
+        """The entry for the transaction index when ``marker``, at the header's offset, aborts an open transaction."""
+        entry = self.entries.get(header.producer_id)
+        if marker.commit or entry is None or entry.txn_first_offset < 0:
             return None
-        others = (first for first, owner in self.open_txns.items() if owner != producer_id)
-        return AbortedTxn(producer_id, entry.txn_first_offset, offset, next(others, offset + 1))
+        offset = header.base_offset
+        others = (first for first, owner in self.open_txns.items() if owner != header.producer_id)
+        return AbortedTxn(header.producer_id, entry.txn_first_offset, offset, next(others, offset + 1))
 
     # -- after the write ----------------------------------------------------------------------------------------------
 
-    def apply_batch(self, producer_id: int, epoch: int, batch: BatchMemory, *, transactional: bool) -> None:
+    def apply_batch(self, header: BatchHeader) -> None:
         """Note a data batch that was written (or is read again by recovery)."""
+        producer_id = header.producer_id
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id)
-        entry.remember(epoch, batch)
-        if transactional and entry.txn_first_offset < 0:
-            entry.txn_first_offset = batch.first_offset
-            self.open_txns[batch.first_offset] = producer_id
+        first = header.base_offset
+        entry.remember(
+            header.producer_epoch,
+            BatchMemory(header.base_sequence, header.last_sequence, first, header.last_offset, header.max_timestamp),
+        )
+        if header.is_transactional and entry.txn_first_offset < 0:
+            entry.txn_first_offset = first
+            self.open_txns[first] = producer_id
             self._transactions_changed()
 
-    def apply_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> None:
+    def apply_marker(self, header: BatchHeader, marker: EndTxnMarker) -> None:
         """Note an end-of-transaction marker."""
+        producer_id, epoch = header.producer_id, header.producer_epoch
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
@@ -190,8 +186,8 @@ class Producers:
             entry.epoch = epoch
             entry.batches.clear()
             entry.last_sequence = NO_SEQUENCE
-        entry.coordinator_epoch = coordinator_epoch
-        entry.last_timestamp = timestamp
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp = header.max_timestamp
         if entry.txn_first_offset >= 0:
             self.open_txns.pop(entry.txn_first_offset, None)
             entry.txn_first_offset = -1
@@ -266,6 +262,15 @@ class Producers:
         if first >= 0:
             entry.txn_first_offset = first
             self.open_txns[first] = producer_id
+
+
+def _check_epoch(entry: ProducerEntry, epoch: int) -> None:
+    """Raises INVALID_PRODUCER_EPOCH for an epoch that is over."""
+    if epoch < entry.epoch:
+        raise KafkaError(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"Epoch of producer {entry.producer_id} is {epoch}, which is smaller than the last seen epoch {entry.epoch}.",
+        )
 
 
 def _check_sequence(entry: ProducerEntry, epoch: int, base_sequence: int, expected: int) -> None:

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.storage.producers import BatchMemory, CorruptSnapshotError, Producers
+from pykbroker.storage.producers import CorruptSnapshotError, Producers
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch
+from wire.batch_header import read_batch_header
+from wire.control_records import EndTxnMarker
 from wire.errors import ErrorCode, KafkaError
+from wire.records import Record, encode_batch
 
 PID = 77
+
+
+def header(producer_id, epoch, sequence, offset, *, count=1, transactional=False):
+    """The header of a batch that stands in the log."""
+    records = [Record(offset=offset + number, timestamp=START_MS, value=b"x") for number in range(count)]
+    return read_batch_header(
+        encode_batch(
+            records,
+            base_offset=offset,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            transactional=transactional,
+        )
+    )
 
 
 @pytest.fixture
@@ -112,13 +130,14 @@ def test_markers_of_an_old_coordinator_or_epoch(log):
 
 def test_transactions_of_version_2_end_with_a_higher_epoch():
     producers = Producers()
-    producers.apply_batch(PID, 3, BatchMemory(0, 0, 0, 0, START_MS), transactional=True)
+    producers.apply_batch(header(PID, 3, 0, 0, transactional=True))
+    marker = EndTxnMarker(commit=True, coordinator_epoch=0)
     with pytest.raises(KafkaError) as caught:
-        producers.check_marker(PID, 3, 0, transaction_version=2)
+        producers.check_marker(header(PID, 3, -1, 1), marker, transaction_version=2)
     assert caught.value.code is ErrorCode.INVALID_PRODUCER_EPOCH
-    producers.check_marker(PID, 4, 0, transaction_version=2)
-    producers.apply_marker(PID, 4, 0, START_MS)
-    producers.check_marker(PID, 4, 0, transaction_version=2)
+    producers.check_marker(header(PID, 4, -1, 1), marker, transaction_version=2)
+    producers.apply_marker(header(PID, 4, -1, 1), marker)
+    producers.check_marker(header(PID, 4, -1, 2), marker, transaction_version=2)
 
 
 def test_idle_producers_are_forgotten_but_not_those_with_a_transaction(log):
@@ -132,9 +151,9 @@ def test_idle_producers_are_forgotten_but_not_those_with_a_transaction(log):
 
 def test_snapshots_keep_what_counts():
     before = Producers()
-    before.apply_batch(PID, 3, BatchMemory(7, 9, 100, 102, START_MS), transactional=True)
-    before.apply_batch(5, 0, BatchMemory(2**31 - 1, 1, 103, 105, START_MS), transactional=False)
-    before.apply_marker(6, 1, 9, START_MS)
+    before.apply_batch(header(PID, 3, 7, 100, count=3, transactional=True))
+    before.apply_batch(header(5, 0, 2**31 - 1, 103, count=3))
+    before.apply_marker(header(6, 1, -1, 106), EndTxnMarker(commit=False, coordinator_epoch=9))
     after = Producers()
     after.decode(before.encode(), 107)
     assert after.end_offset == 107
@@ -151,6 +170,6 @@ def test_snapshots_keep_what_counts():
 )
 def test_damaged_snapshots(damage):
     producers = Producers()
-    producers.apply_batch(PID, 0, BatchMemory(0, 0, 0, 0, 0), transactional=False)
+    producers.apply_batch(header(PID, 0, 0, 0))
     with pytest.raises(CorruptSnapshotError):
         Producers().decode(damage(producers.encode()), 1)

@@ -1,4 +1,6 @@
-"""Records of a batch as compaction needs them: key, whether there is a value, and where their bytes lie.
+"""Batches as compaction reads and writes them: with fewer records, with none, with a time for their tombstones.
+
+Of a record it needs the key, whether there is a value, and where its bytes lie.
 
 Values and headers are passed over by the record's length. A batch that loses records is made of the bytes of those that
 stay: base offset and base timestamp do not change, so neither does a record.
@@ -12,9 +14,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, TimestampType, write_batch_header
+from wire.batch_header import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    BatchHeader,
+    TimestampType,
+    read_batch_header,
+    write_batch_header,
+)
 from wire.compression import compress, decompress
 from wire.primitives import Buffer
+from wire.records import Record, decode_records, encode_batch
 
 
 class ScannedRecord(NamedTuple):
@@ -107,3 +117,37 @@ def keep_records(batch: ScannedBatch, kept: list[ScannedRecord], level: int | No
     data = bytearray(HEADER_SIZE) + body
     write_batch_header(data, 0, smaller)
     return smaller, bytes(data)
+
+
+def emptied(header: BatchHeader) -> tuple[BatchHeader, Buffer]:
+    """The batch without its records: who wrote it, its offsets and sequences are left."""
+    return _encode(header, [], None, None)
+
+
+def with_delete_horizon(
+    header: BatchHeader, data: Buffer, horizon_ms: int, level: int | None
+) -> tuple[BatchHeader, Buffer]:
+    """The batch with the time from which its tombstones, or its marker, may go (KIP-534)."""
+    return _encode(header, decode_records(data, header=header), horizon_ms, level)
+
+
+def _encode(
+    header: BatchHeader, records: list[Record], horizon_ms: int | None, level: int | None
+) -> tuple[BatchHeader, Buffer]:
+    encoded = encode_batch(
+        records,
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        compression=header.compression,
+        level=level,
+        timestamp_type=header.timestamp_type,
+        max_timestamp=header.max_timestamp,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+        control=header.is_control,
+        leader_epoch=header.partition_leader_epoch,
+        delete_horizon=horizon_ms,
+    )
+    return read_batch_header(encoded), encoded
