@@ -1,0 +1,151 @@
+"""The command line of serve, and the start and stop of the process it runs."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pykbroker.cli.serve import configuration, parser
+from pykbroker.config.setting import ConfigError
+
+
+def settings(*arguments: str):
+    return configuration(parser().parse_args(arguments))
+
+
+def test_defaults() -> None:
+    config = settings()
+    assert config["listeners"] == ("PLAINTEXT://127.0.0.1:9092",)
+    assert config.log_dirs == ("pykbroker-data",)
+    assert config.node_id == 1
+
+
+def test_set_wins_over_the_file_and_options_over_both(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("log.retention.hours=1\nnum.partitions=3\nlisteners=PLAINTEXT://localhost:1\nlog.dirs=/from/file\n")
+    config = settings(
+        "--config", str(file), "--set", "num.partitions=7", "--listen", "127.0.0.1:0", "--data-dir", "/from/option"
+    )
+    assert config["log.retention.hours"] == 1
+    assert config["num.partitions"] == 7
+    assert config["listeners"] == ("PLAINTEXT://127.0.0.1:0",)
+    assert config.log_dirs == ("/from/option",)
+
+
+def test_listeners_are_advertised_in_their_order() -> None:
+    config = settings(
+        "--set", "listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT",
+        "--set", "inter.broker.listener.name=IN",
+        "--listen", "IN://127.0.0.1:0", "--listen", "OUT://0.0.0.0:9092",
+        "--advertise", "127.0.0.1:9091", "--advertise", "kafka.example:9092",
+    )  # fmt: skip
+    assert [(listener.name, listener.host, listener.port) for listener in config.advertised_listeners] == [
+        ("IN", "127.0.0.1", 9091),
+        ("OUT", "kafka.example", 9092),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "num.partitions"], "NAME=VALUE"),
+        (["--set", "num.partitions=none"], "num.partitions"),
+        (["--set", "num.partitions=0"], "num.partitions"),
+        (["--listen", "nowhere"], "NAME://HOST:PORT"),
+        (["--advertise", "a:1", "--advertise", "b:2"], "2 times for 1 listener"),
+    ],
+)
+def test_bad_settings_are_named(arguments: list[str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said.replace("/", "\\/")):
+        settings(*arguments)
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A serve process that is ready, and its ready line."""
+    command = [sys.executable, "-m", "pykbroker", "serve", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process, process.stdout.readline()
+        finally:
+            process.kill()
+
+
+def refused(*arguments: str) -> tuple[int, str]:
+    """Exit status and standard error of a serve that does not start."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pykbroker", "serve", *arguments],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path)) as (process, ready):
+        assert ready.startswith("pykbroker ready: broker 1 on 127.0.0.1:")
+        assert not (tmp_path / ".kafka_cleanshutdown").exists()
+        process.send_signal(number)
+        assert process.wait(30) == 0
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_several_brokers_are_named_in_one_line() -> None:
+    with serving("--listen", "127.0.0.1:0", "--ephemeral", "--brokers", "3") as (_, ready):
+        assert [part.split()[1] for part in ready.removeprefix("pykbroker ready: ").split(", ")] == ["1", "2", "3"]
+
+
+def test_an_ephemeral_broker_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with serving("--listen", "127.0.0.1:0", "--ephemeral") as (process, _):
+        assert list(tmp_path.iterdir())
+        process.terminate()
+        assert process.wait(30) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_taken_port_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        status, said = refused("--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--data-dir", str(tmp_path))
+    assert status == 1
+    assert "choose another port" in said
+
+
+def test_a_data_folder_in_use_is_told(tmp_path: Path) -> None:
+    with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path)):
+        status, said = refused("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path))
+    assert status == 1
+    assert "in use by another broker" in said
+
+
+def test_a_data_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    status, said = refused("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "file"))
+    assert status == 1
+    assert str(tmp_path / "file") in said
+
+
+def test_the_folder_of_another_node_keeps_its_node_id(tmp_path: Path) -> None:
+    with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--set", "node.id=7") as (process, ready):
+        assert "broker 7" in ready
+        process.terminate()
+        process.wait(30)
+    with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path)) as (_, ready):
+        assert "broker 7" in ready
+    status, said = refused("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--set", "node.id=8")
+    assert status == 1
+    assert "node.id 7" in said
+
+
+def test_a_listener_that_is_not_served_yet_is_told() -> None:
+    status, said = refused("--listen", "SSL://127.0.0.1:0", "--ephemeral")
+    assert status == 1
+    assert "only PLAINTEXT is served yet" in said
