@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pykbroker.broker import Broker
@@ -133,10 +133,13 @@ class Cluster:
         closed = (partition for partition in self._partitions.values() if partition.opened_log is None)
         return [partition for partition in closed if f"{partition.topic}-{partition.index}" in there]
 
-    def shutdown(self) -> None:
-        """Fence the brokers, close the logs, leave the marker of a clean stop."""
+    def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
+        """Fence the brokers, close the logs, leave the marker of a clean stop.
+
+        ``apply`` may be a thread pool's map, for closing waits for the disk.
+        """
         self.metadata.stop_brokers()
-        self.logs.shutdown()
+        self.logs.shutdown(apply)
 
     # ---- brokers -----------------------------------------------------------------------------------------------------
 

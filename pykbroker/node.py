@@ -66,8 +66,18 @@ async def serve(
     finally:
         housekeeping.stop()
         await server.close()
-        cluster.shutdown()
+        _shut_down(cluster)
         lock.release()
+
+
+def _shut_down(cluster: Cluster) -> None:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        try:
+            cluster.shutdown(pool.map)
+        except KafkaError as error:
+            log.error("The stop was not a clean one (%s); the next start recovers", error)
 
 
 async def _open_sockets(

@@ -57,7 +57,9 @@ def test_dump_log(folder, kafka_tools):
     ]
     out = kafka_tools("dump-log", "--offsets-decoder", "--files", ",".join(offsets)).out
     commits = [json.loads(found) for found in re.findall(r"payload: (\{.*\})", out)]
-    assert [value["data"]["offset"] for value in commits if value["data"].get("metadata", "").startswith("note")] == [77]
+    assert [value["data"]["offset"] for value in commits if value["data"].get("metadata", "").startswith("note")] == [
+        77
+    ]
     metadata = [
         str(file)
         for file in segment_files(folder)

@@ -61,7 +61,7 @@ class World:
         self.start()
 
     def start(self) -> None:
-        config = BrokerConfig(self.settings)
+        config = BrokerConfig({"group.initial.rebalance.delay.ms": "0", **self.settings})
         self.cluster = Cluster.open(config, Path("/data"), self.disk, self.clock, self.random)
         ids = range(1, self.brokers + 1)
         self.cluster.start_brokers({i: [Endpoint("PLAINTEXT", f"host{i}", 9000 + i)] for i in ids})

@@ -94,7 +94,7 @@ def test_a_broker_shows_its_settings_and_whatever_else_was_given():
         assert (described[secret].value, described[secret].is_sensitive) == (None, True)
         assert all(synonym.value is None for synonym in described[secret].synonyms)
     assert described["node.id"].config_source == STATIC
-    assert [(s.value, s.source) for s in described["group.initial.rebalance.delay.ms"].synonyms] == [("0", DEFAULT)]
+    assert [(s.value, s.source) for s in described["group.initial.rebalance.delay.ms"].synonyms] == [("150", DEFAULT)]
 
 
 def test_the_empty_broker_name_shows_what_was_altered_for_all():
