@@ -126,8 +126,8 @@ class Partition:
     def last_stable_offset(self) -> int:
         return self.log.last_stable_offset
 
-    def append_produce(self, records: Buffer) -> AppendResult:
-        """Append what a client sent; ``records`` may be changed in place and is not kept.
+    def append_produce(self, records: Buffer, transaction_version: int = 0) -> AppendResult:
+        """Append what a client of that transaction version sent; ``records`` may be changed in place and is not kept.
 
         Raises KafkaError, or its RecordsRejected with errors per record.
         """
@@ -138,6 +138,7 @@ class Partition:
             leader_epoch=self.leader_epoch,
             now_ms=self._cluster.clock.now_ms(),
             origin=Origin.CLIENT,
+            transaction_version=transaction_version,
         )
         if self.watchers and log.log_end_offset != before:
             size = len(records)

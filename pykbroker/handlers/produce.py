@@ -211,7 +211,7 @@ def _append(
             raise NotOneBatch(ErrorCode.INVALID_RECORD, "a produce request must carry records")
         if ctx.api_version < _ZSTD_SINCE and _is_zstd(data.records):
             raise NotOneBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with version 7 (KIP-110)")
-        result = partition.append_produce(data.records)
+        result = partition.append_produce(data.records, 2 if ctx.api_version >= _ADDS_SINCE else 0)
     except KafkaError as error:
         _explain(answer, partition, error)
         return answer

@@ -157,7 +157,7 @@ class Log:
         """Append one batch: check it, give it its offsets, write it.
 
         ``records`` is patched in place where it is writable, and not kept. ``transaction_version`` is that of the
-        coordinator which writes an end-of-transaction marker. Raises KafkaError (see ``validate_batch`` and
+        client, or of the coordinator which writes an end-of-transaction marker. Raises KafkaError (see ``validate_batch`` and
         ``Producers``), RECORD_LIST_TOO_LARGE for a batch larger than a segment, KAFKA_STORAGE_ERROR.
         """
         if self.home.offline:
@@ -178,7 +178,9 @@ class Log:
                 self.producers.check_marker(header, marker, transaction_version)
                 aborted = self.producers.aborted_by(header, marker)
             else:
-                repeated = self.producers.check_batch(header, check_sequence=origin is Origin.CLIENT)
+                repeated = self.producers.check_batch(
+                    header, check_sequence=origin is Origin.CLIENT, transaction_version=transaction_version
+                )
                 if repeated is not None:
                     return self._repeat(repeated)
         writable = writable_bytes(data)

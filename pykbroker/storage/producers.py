@@ -100,14 +100,22 @@ class Producers:
 
     # -- before the write ---------------------------------------------------------------------------------------------
 
-    def check_batch(self, header: BatchHeader, *, check_sequence: bool) -> BatchMemory | None:
+    def check_batch(
+        self, header: BatchHeader, *, check_sequence: bool, transaction_version: int = 0
+    ) -> BatchMemory | None:
         """Whether a data batch may follow. The remembered batch that it repeats, or None for a new one.
 
         Raises INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE. A producer id without state may
-        begin with any sequence: its records may have been deleted by retention.
+        begin with any sequence: its records may have been deleted by retention. Not so in a transaction of version 2,
+        which has an epoch of its own and so begins at 0 (KIP-890).
         """
         entry = self.entries.get(header.producer_id)
         if entry is None:
+            if transaction_version >= 2 and header.is_transactional and check_sequence and header.base_sequence:
+                raise KafkaError(
+                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    f"A transaction of producer {header.producer_id} begins with sequence {header.base_sequence}.",
+                )
             return None
         epoch, base_sequence = header.producer_epoch, header.base_sequence
         expected = next_sequence(entry.last_sequence, 1)

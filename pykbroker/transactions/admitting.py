@@ -53,7 +53,10 @@ def admit(
     partitions: Sequence[Partition],
     dialect: Dialect,
 ) -> Deferred[Refusals]:
-    """The partitions that ``producer`` (id and epoch) may not write to in its transaction, and why; never fails."""
+    """The partitions that ``producer`` (id and epoch) may not write to in its transaction, and why.
+
+    Raises KafkaError with KAFKA_STORAGE_ERROR when a partition's log cannot be opened.
+    """
     asked = [
         (each.topic, each.index) for each in partitions if not each.log.has_open_transaction(producer[0], producer[1])
     ]

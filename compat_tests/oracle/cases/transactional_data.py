@@ -67,6 +67,18 @@ def partitions_join_by_being_written_to(ask: Ask) -> None:
 
 
 @case(ApiKey.PRODUCE, since=3)
+def a_first_batch_that_is_not_the_first(ask: Ask) -> None:
+    topic, txn = ask.topic(), Transacting(ask)
+    txn.add((topic, 0))
+    ask.until(produced, txn.producing(topic, txn.batch(sequence=5), version=ask.version))
+    ask(txn.producing(topic, txn.batch(sequence=2), version=ask.version))
+    ask(txn.producing(topic, txn.batch(sequence=0), version=ask.version))
+    ask(txn.producing(topic, txn.batch(sequence=5), version=ask.version))
+    txn.end(commit=False, version=5 if ask.version >= 12 else 3)
+    ask.until(produced, txn.producing(topic, txn.batch(sequence=4), version=ask.version))
+
+
+@case(ApiKey.PRODUCE, since=3)
 def plain_batches_of_a_transactional_producer(ask: Ask) -> None:
     from compat_tests.oracle.asking import records
     from wire.records import encode_batch
