@@ -2,6 +2,8 @@
 
 Filters hold together: states, producer ids, from version 1 how long (ms) a transaction has been open, from version 2
 a pattern (RE2 syntax) that the whole id must match.
+
+Left out: RE2's guarantee of linear time; a pattern is matched by Python's engine.
 """
 
 from __future__ import annotations
@@ -20,6 +22,15 @@ if TYPE_CHECKING:
     from wire.messages.list_transactions import ListTransactionsRequest
 
 _STATES = {state.title: state for state in State}
+#: What Python's patterns have and RE2's do not: back references, looking around, possessive and atomic groups,
+#: conditions, comments. Escapes and character classes are stepped over whole.
+_TOKEN = re.compile(
+    r"""(?P<beyond_re2>\\[1-9] | \(\?(?:[=!>(\#] | <[=!] | P=) | [*+?}]\+)
+      | \{(?P<counts>\d+)(?:,(?P<upper>\d*))?\}(?!\+)
+      | \\. | \[\^?\]?(?:\\.|[^\]])*\]""",
+    re.VERBOSE | re.DOTALL,
+)
+_MOST_REPEATS = 1000
 
 
 def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
@@ -56,9 +67,13 @@ def failed(request: ListTransactionsRequest, version: int, error: KafkaError) ->
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:
-    """The pattern compiled. Raises KafkaError with INVALID_REGULAR_EXPRESSION."""
+    """The pattern compiled. Raises KafkaError with INVALID_REGULAR_EXPRESSION, also for what RE2 leaves out on purpose."""
     if not text:
         return None
+    for token in _TOKEN.finditer(text):
+        counts = [int(count) for count in token.group("counts", "upper") if count]
+        if token["beyond_re2"] or max(counts, default=0) > _MOST_REPEATS:
+            raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, f"{token[0]} is not supported")
     try:
         return re.compile(text)
     except re.error as error:

@@ -86,14 +86,17 @@ class TransactionCoordinator:
         topic = self._cluster.metadata.image.topic(TRANSACTION_STATE)
         return partition_for(transactional_id, self._settings.partitions if topic is None else len(topic.partitions))
 
-    def load(self) -> None:
-        """Read every partition, so that what was open or prepared when the process ended comes to its end."""
-        topic = self._cluster.metadata.image.topic(TRANSACTION_STATE)
-        for index in range(0 if topic is None else len(topic.partitions)):
-            try:
-                self._shard_at(None, index)
-            except KafkaError:
-                log.exception("Transactions of %s-%d could not be loaded", TRANSACTION_STATE, index)
+    def load(self, index: int = 0) -> None:
+        """Read every partition from ``index`` on, one in a turn of the loop, so that what was open or prepared when the
+        process ended comes to its end.
+        """
+        if self._cluster.partition(TRANSACTION_STATE, index) is None:
+            return
+        try:
+            self._shard_at(None, index)
+        except KafkaError:
+            log.exception("Transactions of %s-%d could not be loaded", TRANSACTION_STATE, index)
+        self._cluster.timers.after(0, lambda: self.load(index + 1))
 
     def _shard_of(self, broker: Broker | None, transactional_id: str) -> _Loaded:
         if not transactional_id:
