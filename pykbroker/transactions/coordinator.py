@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.groups.placement import partition_for
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: What a client is told when a record cannot be appended for this reason (TransactionStateManager).
+#: What a client is told when a record cannot be appended or read for this reason (TransactionStateManager).
 _SHOWN_AS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -92,10 +93,8 @@ class TransactionCoordinator:
         """
         if self._cluster.partition(TRANSACTION_STATE, index) is None:
             return
-        try:
+        with suppress(KafkaError):  # logged already; the next request tries again
             self._shard_at(None, index)
-        except KafkaError:
-            log.exception("Transactions of %s-%d could not be loaded", TRANSACTION_STATE, index)
         self._cluster.timers.after(0, lambda: self.load(index + 1))
 
     def _shard_of(self, broker: Broker | None, transactional_id: str) -> _Loaded:
@@ -111,12 +110,17 @@ class TransactionCoordinator:
 
     def _load(self, partition: Partition) -> _Loaded:
         shard = TransactionShard()
-        for transactional_id, transaction in stored_records(partition):
-            shard.replay(transactional_id, transaction)
+        try:
+            for transactional_id, transaction in stored_records(partition):
+                shard.replay(transactional_id, transaction)
+        except KafkaError as error:
+            log.warning("The transactions of %r cannot be read: %s", partition, error)
+            raise _shown(error) from error
         loaded = self._loaded[partition.index] = _Loaded(partition, shard)
         for transaction in list(shard.prepared()):
             self._complete(loaded, transaction)
-        log.info("Loaded %d transactional ids of %s-%d", len(shard.transactions), partition.topic, partition.index)
+        if shard.transactions:
+            log.info("Loaded %d transactional ids of %s-%d", len(shard.transactions), partition.topic, partition.index)
         return loaded
 
     def _follow(self, _image: MetadataImage, delta: MetadataDelta) -> None:
@@ -243,7 +247,7 @@ class TransactionCoordinator:
             loaded.partition.append_internal([record], self._cluster.clock.now_ms())
         except KafkaError as error:
             log.warning("A transaction could not be appended to %r: %s", loaded.partition, error)
-            raise KafkaError(_SHOWN_AS.get(error.code, error.code)) from error
+            raise _shown(error) from error
         loaded.shard.replay(changed.transactional_id, changed)
         return self._durable(loaded)
 
@@ -321,6 +325,10 @@ class TransactionCoordinator:
                 continue
             for each in expired:
                 loaded.shard.replay(each, None)
+
+
+def _shown(error: KafkaError) -> KafkaError:
+    return KafkaError(_SHOWN_AS.get(error.code, error.code))
 
 
 def _identity(transaction: Transaction) -> ProducerIdentity:

@@ -7,6 +7,7 @@ from typing import Any
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.fetching import fetch, of
+from compat_tests.oracle.cases.groups import settled_group
 from compat_tests.oracle.transacting import Transacting, coordinator_ready
 from wire.apis import ApiKey
 from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -205,6 +206,21 @@ def offset_commits_are_refused(ask: Ask) -> None:
         ask(txn.committing_offsets(group, (topic, 0, 5), generation_id=3, member_id="nobody"))
         ask(txn.committing_offsets(group, (topic, 0, 5), member_id="nobody"))
         ask(txn.committing_offsets(group, (topic, 0, 5), group_instance_id="nobody"))
+    stored(ask, group, topic)
+
+
+@case(ApiKey.TXN_OFFSET_COMMIT)
+def offset_commits_by_members(ask: Ask) -> None:
+    group, member = settled_group(ask)
+    topic, txn = ask.topic(partitions=2), Transacting(ask)
+    if ask.version < 5:
+        txn.quietly(txn.adding_offsets(group), 3)
+    ask(txn.committing_offsets(group, (topic, 0, 5)))
+    if ask.version >= 3:
+        for generation, who in ((1, member), (2, member), (0, member), (1, "nobody"), (-1, member), (1, "")):
+            ask(txn.committing_offsets(group, (topic, 1, 6), generation_id=generation, member_id=who))
+    stored(ask, group, topic)
+    txn.end(commit=True, version=5 if ask.version >= 5 else 3)
     stored(ask, group, topic)
 
 

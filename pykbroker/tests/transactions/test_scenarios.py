@@ -11,6 +11,7 @@ from pykbroker.tests.transactions.world import GROUP, Producer, World
 from wire.errors import ErrorCode
 from wire.messages.delete_groups import DeleteGroupsRequest
 from wire.messages.end_txn import EndTxnRequest
+from wire.records import decode_records
 
 NONE = ErrorCode.NONE
 
@@ -214,3 +215,20 @@ def test_epochs_that_are_used_up_bring_a_new_producer_id(world, producer):
         seen.append((producer.producer_id == first, producer.epoch))
     assert seen == [(True, 32766), (False, 0), (False, 1), (False, 2)]
     assert world.read() == [b"0", b"1", b"2", b"3"]
+
+
+def test_data_of_a_cluster_that_does_not_know_transaction_versions(world):
+    """Folders made before transaction.version was finalized: records without tags, and fencing by one epoch more."""
+    del world.cluster.metadata.image.features["transaction.version"]
+    producer = Producer(world, "tx", protocol=1).started()
+    assert producer.send(b"old") is NONE
+    assert producer.commit() is NONE
+    assert producer.send(b"open") is NONE
+    log = world.cluster.partition("__transaction_state", world.cluster.transactions.partition_of("tx")).log
+    for header, batch in log.batches():
+        assert {record.value[:2] for record in decode_records(batch, header=header)} == {b"\0\0"}
+    young = Producer(world, "tx", protocol=1)
+    assert young.init() is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert young.init() is NONE
+    assert young.epoch == producer.epoch + 2
+    assert world.read() == [b"old"]
