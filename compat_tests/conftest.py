@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +23,12 @@ from compat_tests.harness.process import BrokerProcess
 
 _KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafka, "pykbroker": Pykbroker}
 TARGET = os.environ.get("PYKBROKER_TARGET", "pykbroker")
+
+
+def pytest_configure() -> None:
+    # A shell that runs the tests in the background has told them, and so what they start, to ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _run(broker: BrokerProcess) -> Iterator[BrokerProcess]:
