@@ -9,6 +9,7 @@ from typing import Any
 from compat_tests.oracle.normalise import IDENTITY
 
 _MISSING = "<missing>"
+_NAMELESS = (None, "", "<none>")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,11 @@ def _labelled(items: list[Any]) -> dict[str, Any]:
     """A list as a mapping from what names each element, so that one element too many does not shift all others."""
     labelled: dict[str, Any] = {}
     for index, item in enumerate(items):
-        name = next((item[key] for key in IDENTITY if key in item), index) if isinstance(item, dict) else index
+        name = (
+            next((item[key] for key in IDENTITY if item.get(key) not in _NAMELESS), index)
+            if isinstance(item, dict)
+            else index
+        )
         label = f"[{name}]"
         labelled[label if label not in labelled else f"[{name}#{index}]"] = item
     return labelled

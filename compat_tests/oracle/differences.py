@@ -38,7 +38,90 @@ def _matches(pattern: str, text: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text) is not None
 
 
+#: Settings of a broker that say how the two were started, or that have another default here (README lists those).
+_STARTED_OTHERWISE = (
+    "advertised.listeners",
+    "broker.heartbeat.interval.ms",
+    "broker.session.timeout.ms",
+    "controller.listener.names",
+    "controller.quorum.voters",
+    "group.initial.rebalance.delay.ms",
+    "group.streams.initial.rebalance.delay.ms",
+    "listeners",
+    "log.dirs",
+    "node.id",
+    "offsets.topic.num.partitions",
+    "offsets.topic.replication.factor",
+    "process.roles",
+    "share.coordinator.state.topic.min.isr",
+    "share.coordinator.state.topic.num.partitions",
+    "share.coordinator.state.topic.replication.factor",
+    "transaction.state.log.min.isr",
+    "transaction.state.log.num.partitions",
+    "transaction.state.log.replication.factor",
+)
+
+_MIN_ISR = (
+    "Where eligible leader replicas are on, formatting Apache Kafka's storage stores min.insync.replicas=1 as a setting of the "
+    "cluster. The value is the same; here it is the default, as nobody set it."
+)
+_CREATED_AT_ONCE = (
+    "Apache Kafka answers an automatic creation with UNKNOWN_TOPIC_OR_PARTITION, and clients ask again until it is done. Here it is "
+    "done before the answer."
+)
+
 DIFFERENCES: tuple[Difference, ...] = (
+    # ---- settings
+    Difference("CreateTopics/*", "*.configs.[min.insync.replicas].config_source", _MIN_ISR, kafka=3, ours=5),
+    Difference("DescribeConfigs/*", "*.configs.[min.insync.replicas].config_source", _MIN_ISR, kafka=3, ours=5),
+    Difference("DescribeConfigs/*", "*.configs.[min.insync.replicas].synonyms.*", _MIN_ISR),
+    Difference("DescribeConfigs/what_is_not_there", "[5].results.[0].configs.[min.insync.replicas]", _MIN_ISR),
+    *(
+        Difference(
+            "DescribeConfigs/every_setting_of_a_broker",
+            f"*.configs.[{name}].*",
+            "The two brokers were started with different settings, or the default is made for one machine.",
+        )
+        for name in _STARTED_OTHERWISE
+    ),
+    Difference("DescribeConfigs/with_documentation", "*.configs.[log.dirs].value", "Each has a folder of its own."),
+    Difference(
+        "DescribeConfigs/what_is_not_there",
+        "*.configs.[streams.initial.rebalance.delay.ms].value",
+        "The first rebalance waits less here: one machine's members come at once.",
+    ),
+    Difference(
+        "IncrementalAlterConfigs/refused_changes_of_a_topic",
+        "[6].responses.*",
+        "An operation nobody defined is an INVALID_REQUEST with a sentence; Apache Kafka fails with UNKNOWN_SERVER_ERROR.",
+    ),
+    # ---- topics
+    Difference("Metadata/creates_where_it_may", "[0].topics.*", _CREATED_AT_ONCE),
+    Difference(
+        "Metadata/neither_name_nor_id",
+        "*error_code",
+        "A topic without name and id is an INVALID_REQUEST; Apache Kafka fails with UNKNOWN_SERVER_ERROR.",
+        kafka=-1,
+        ours=42,
+    ),
+    # ---- records
+    Difference(
+        "Produce/headers_that_lie",
+        "[6].responses.*",
+        "A codec nobody defined is UNSUPPORTED_COMPRESSION_TYPE; Apache Kafka fails with UNKNOWN_SERVER_ERROR.",
+    ),
+    Difference(
+        "Fetch/limits",
+        "*.records.[1]",
+        "Apache Kafka fills an answer up to the limit with part of a batch, which clients throw away; here only whole batches are sent.",
+        kafka={"incomplete": True},
+    ),
+    Difference(
+        "Fetch/a_session_with_something_unknown",
+        "*.responses.[<id of *",
+        "A topic with good and unknown partitions is one entry of the answer here; Apache Kafka makes two of it from version 13.",
+    ),
+    # ---- the cluster
     Difference(
         "DescribeQuorum/the_quorum",
         "*.nodes.[1].listeners.[CONTROLLER]",

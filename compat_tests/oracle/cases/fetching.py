@@ -145,7 +145,7 @@ def a_session_with_something_unknown(ask: Ask) -> None:
     topic = ask.topic()
     ask.fill(topic, 2)
     session = ask(
-        fetch(ask, of(ask, topic), of(ask, ask.name("none")), of(ask, topic, partition=9), session_epoch=0)
+        fetch(ask, of(ask, topic), of(ask, topic, partition=9), of(ask, ask.name("none")), session_epoch=0)
     ).session_id
     ask(fetch(ask, session_id=session, session_epoch=1))
 
