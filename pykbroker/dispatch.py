@@ -145,7 +145,7 @@ def handle_frame(broker: Broker, peer: Connection, frame: memoryview) -> Any:
     ctx = RequestContext(
         key, version, header.correlation_id, header.client_id, peer.host, peer.listener, peer.principal, peer
     )
-    if key == ApiKey.API_VERSIONS and version > route.api.max_version:
+    if key == ApiKey.API_VERSIONS and not 0 <= version <= route.api.max_version:
         version = ctx.api_version = 0  # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is
         response = route.handle(broker, ctx, None)
     else:

@@ -46,7 +46,10 @@ def _answer(broker: Broker, topic: str, index: int) -> PartitionResponse:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         producers = partition.log.active_producers()
     except KafkaError as error:
-        return PartitionResponse(partition_index=index, error_code=error.code)
+        known = topic in broker.cluster.metadata.image.topics
+        return PartitionResponse(
+            partition_index=index, error_code=error.code, error_message=None if known else error.message
+        )
     return PartitionResponse(
         partition_index=index,
         active_producers=[

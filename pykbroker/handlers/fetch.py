@@ -40,7 +40,7 @@ _READ_COMMITTED = 1
 def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
     version = ctx.api_version
     if request.isolation_level not in (0, _READ_COMMITTED):
-        return FetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)  # as Apache Kafka answers it
+        return failed(request, version, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))  # as Apache Kafka answers it
     try:
         session = broker.fetch_sessions.begin(request, version)
     except KafkaError as error:
@@ -49,7 +49,17 @@ def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchR
 
 
 def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchResponse:
-    return FetchResponse(error_code=error.code)
+    """The same error for all; versions before topic ids say it of each partition."""
+    response = FetchResponse(error_code=error.code if version >= 7 else ErrorCode.NONE)
+    if version < 13:
+        response.responses = [
+            FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[_error_data(asked.partition, error.code, known=False) for asked in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    return response
 
 
 class _Fetch(Watcher):
