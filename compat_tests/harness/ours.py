@@ -6,14 +6,14 @@ import re
 import sys
 from pathlib import Path
 
-from compat_tests.harness.process import BrokerProcess
+from compat_tests.harness.process import BrokerProcess, free_ports
 
 _READY = re.compile(rb"^pykbroker ready: (.*)$", re.MULTILINE)
 _BROKER = re.compile(r"broker (\d+) on ([^\s,:]+):(\d+)")
 
 
 class Pykbroker(BrokerProcess):
-    """One pykbroker process, which may hold several brokers. After the first start it keeps its ports."""
+    """One pykbroker process, which may hold several brokers. It keeps its ports across restarts."""
 
     name = "pykbroker"
     start_limit_s = 20.0
@@ -27,6 +27,7 @@ class Pykbroker(BrokerProcess):
 
     def start(self) -> None:
         self._log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
+        self.port = self.port or free_ports(self.brokers)[0]
         super().start()
 
     def command(self) -> list[str]:

@@ -7,7 +7,9 @@ a test takes either.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
+import random
 import signal
 import socket
 import struct
@@ -127,15 +129,21 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that were free a moment ago. All are held open until the last is chosen, so they differ."""
-    holders = [socket.socket() for _ in range(count)]
-    try:
-        for holder in holders:
-            holder.bind(("127.0.0.1", 0))
-        return [holder.getsockname()[1] for holder in holders]
-    finally:
-        for holder in holders:
-            holder.close()
+    """Ports of 127.0.0.1 in a row that were free a moment ago, below those that the system gives to clients.
+
+    A broker that is started again on its port must find it free: among the clients' ports, one of those that try to
+    reconnect may have got it meanwhile.
+    """
+    for _ in range(200):
+        first = random.randrange(15_000, 32_000)
+        with contextlib.ExitStack() as held:
+            try:
+                for port in range(first, first + count):
+                    held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return list(range(first, first + count))
+    raise BrokerFailed(f"no {count} free ports in a row")
 
 
 def answers_api_versions(host: str, port: int) -> bool:

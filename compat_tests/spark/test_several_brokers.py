@@ -5,9 +5,6 @@ Apache Kafka is left out here: its fixture is one node.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,23 +19,9 @@ from compat_tests.spark.topics import Topics
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pykbroker]:
     broker = Pykbroker(tmp_path_factory.mktemp("three"), brokers=3)
-    broker.port = three_free_ports()
     broker.start()
     yield broker
     broker.stop()
-
-
-def three_free_ports() -> int:
-    """The first of three free ports in a row, below those that the system gives to clients.
-
-    Started again on a given port, brokers take the ports after it; those must not have become a client's meanwhile.
-    """
-    for first in range(21_000 + os.getpid() % 1000 * 6, 32_000, 3):  # apart from another run of these tests
-        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
-            for port in range(first, first + 3):
-                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            return first
-    raise AssertionError("no three free ports in a row")
 
 
 @pytest.fixture
