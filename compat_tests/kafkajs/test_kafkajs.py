@@ -1,0 +1,51 @@
+"""kafkajs, a client written in JavaScript: gzip and plain batches, acks, idempotence, headers, groups, offsets, admin.
+
+The cases are in ``program/cases.js``. Skipped where Node or npm is not installed. Left out: snappy, lz4 and zstd (the client has them only
+through further packages), transactions, access lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from compat_tests.harness.java import CLASSES
+from compat_tests.harness.program_cases import ProgramCases, wanted_cases
+
+NODE, NPM = shutil.which("node"), shutil.which("npm")
+pytestmark = pytest.mark.skipif(
+    not (NODE and NPM), reason="Node is not installed (on Debian: apt-get install nodejs npm)"
+)
+
+
+@dataclass
+class NodeCases(ProgramCases):
+    """The cases of one JavaScript file; its packages are installed beside a copy of it, under ``build``."""
+
+    declaration = re.compile(r"^  (?:async )?(\w+)(?:\(\) \{|: \(\) =>)", re.MULTILINE)
+
+    def command(self, bootstrap: str, wanted: list[str]) -> list[str]:
+        package = self.source.with_name("package.json")
+        folder = CLASSES / f"node-{hashlib.sha256(package.read_bytes()).hexdigest()[:16]}"
+        if not (folder / ".done").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy(package, folder)
+            command = [str(NPM), "install", "--no-audit", "--no-fund", "--no-package-lock", "--silent"]
+            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+            (folder / ".done").touch()
+        shutil.copy(self.source, folder)
+        return [str(NODE), str(folder / self.source.name), bootstrap, *wanted]
+
+
+_CASES = NodeCases(Path(__file__).parent / "program" / "cases.js")
+
+
+@pytest.mark.parametrize("case", _CASES.names)
+def test_case(request: pytest.FixtureRequest, bootstrap: str, case: str) -> None:
+    _CASES.check(case, bootstrap, wanted_cases(request))
