@@ -47,6 +47,21 @@ async function newTopic(numPartitions = 1, configEntries = []) {
   return topic
 }
 
+/** What the call gives, once every partition that was just made has its leader. */
+async function whenLed(call) {
+  let result
+  await until(async () => {
+    try {
+      result = await call()
+      return true
+    } catch (error) {
+      if (error.type !== 'NOT_LEADER_FOR_PARTITION') throw error
+      return false
+    }
+  })
+  return result
+}
+
 function values(count) {
   return Array.from({ length: count }, (_, i) => ({ key: `key${i % 10}`, value: `value${i}` }))
 }
@@ -154,8 +169,8 @@ const cases = {
       await admin.createPartitions({ topicPartitions: [{ topic, count: 3 }] })
       await until(async () => (await admin.fetchTopicMetadata({ topics: [topic] })).topics[0].partitions.length === 3)
       await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '4' }] })
-      const offsets = await admin.fetchTopicOffsets(topic)
-      assert.deepEqual(offsets.find(each => each.partition === 0), { partition: 0, offset: '10', high: '10', low: '4' })
+      const first = await whenLed(async () => (await admin.fetchTopicOffsets(topic)).find(each => each.partition === 0))
+      assert.deepEqual(first, { partition: 0, offset: '10', high: '10', low: '4' })
       const resource = { type: ConfigResourceTypes.TOPIC, name: topic }
       await admin.alterConfigs({ resources: [{ ...resource, configEntries: [{ name: 'retention.ms', value: '60000' }] }] })
       await until(async () => {
