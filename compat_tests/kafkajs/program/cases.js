@@ -168,8 +168,10 @@ const cases = {
       assert.equal(await admin.createTopics({ topics: [{ topic }] }), false)
       await admin.createPartitions({ topicPartitions: [{ topic, count: 3 }] })
       await until(async () => (await admin.fetchTopicMetadata({ topics: [topic] })).topics[0].partitions.length === 3)
-      await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '4' }] })
-      const first = await whenLed(async () => (await admin.fetchTopicOffsets(topic)).find(each => each.partition === 0))
+      const first = await whenLed(async () => {
+        await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '4' }] })
+        return (await admin.fetchTopicOffsets(topic)).find(each => each.partition === 0)
+      })
       assert.deepEqual(first, { partition: 0, offset: '10', high: '10', low: '4' })
       const resource = { type: ConfigResourceTypes.TOPIC, name: topic }
       await admin.alterConfigs({ resources: [{ ...resource, configEntries: [{ name: 'retention.ms', value: '60000' }] }] })
