@@ -94,7 +94,7 @@ def read(bootstrap: str, topic: str, partition: int) -> list[bytes]:
     consumer.assign([TopicPartition(topic, partition, 0)])
     values: list[bytes] = []
     while True:
-        for message in consumer.consume(10_000, 30):
+        for message in consumer.consume(10_000, 0.1):
             error = message.error()
             if error is None:
                 values.append(message.value())

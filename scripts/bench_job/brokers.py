@@ -1,0 +1,64 @@
+"""The two brokers, each as its users run it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Self
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.ours import Pykbroker
+from compat_tests.harness.process import BrokerProcess, answers_api_versions
+
+#: What Kafka's kafka-server-start and kafka-run-class give the JVM when nothing else is said.
+_JVM = [
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+    "-Djava.awt.headless=true",
+]
+KAFKA_FLAGS = ["-Xmx1G", "-Xms1G", *_JVM]
+TOOL_FLAGS = ["-Xmx512M", *_JVM]
+
+
+class _OursAsUsed(Pykbroker):
+    """With compiled modules kept, as every ordinary start has them."""
+
+    def environment(self) -> dict[str, str]:
+        environment = super().environment()
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        return environment
+
+
+def make_pair(folder: Path) -> tuple[BrokerProcess, BrokerProcess]:
+    """Apache Kafka and pykbroker, not yet started, with a folder each."""
+    return ApacheKafka(folder / "kafka", flags=KAFKA_FLAGS), _OursAsUsed(folder / "pykbroker")
+
+
+def timed_start(broker: BrokerProcess) -> float:
+    """Starts the broker; the seconds from the call to its first answer to ApiVersions."""
+    begun = time.perf_counter()
+    broker.start()
+    while not answers_api_versions(broker.host, broker.port):
+        time.sleep(0.001)
+    return time.perf_counter() - begun
+
+
+class Topic:
+    """A topic for one load; as a context it is there before and deleted after."""
+
+    def __init__(self, broker: BrokerProcess, name: str, partitions: int) -> None:
+        self.name, self.partitions = name, partitions
+        self._admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+
+    def __enter__(self) -> Self:
+        self._admin.create_topics([NewTopic(self.name, self.partitions, 1)])[self.name].result(60)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._admin.delete_topics([self.name])[self.name].result(60)

@@ -1,0 +1,64 @@
+"""Which loads are run, and how large."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from compat_tests.harness.process import BrokerProcess
+from scripts.bench_job.java_tools import JavaTools
+from scripts.bench_job.librdkafka import Batches, Latency, OneRecordRequests
+from scripts.bench_job.readings import Reading
+from scripts.bench_job.starting import MemoryAfterLoad, Starts
+
+
+class Load(Protocol):
+    """Something to do to a broker, with a topic of its own, and what was measured."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run(self, broker: BrokerProcess, topic: str) -> list[Reading]: ...
+
+
+def full(folder: Path) -> dict[str, Load]:
+    """The loads of the README's table, by the names that ``--only`` takes."""
+    return {
+        "start": Starts(folder / "start", idle_s=3),
+        "perf-100-1": JavaTools(100, 1, 2_000_000),
+        "perf-100-6": JavaTools(100, 6, 2_000_000),
+        "perf-1k-1": JavaTools(1024, 1, 400_000),
+        "perf-1k-6": JavaTools(1024, 6, 400_000),
+        "batches": Batches("librdkafka, large batches", 1, 1_000_000),
+        "partitions": Batches("librdkafka, 300 partitions", 300, 1_000_000),
+        "requests": OneRecordRequests(50_000),
+        "latency": Latency(3_000),
+        "memory": MemoryAfterLoad(),
+    }
+
+
+def warm_up() -> dict[str, Load]:
+    """The same loads, smaller: modules are imported and hot paths compiled after them."""
+    return {
+        "perf-100-1": JavaTools(100, 1, 500_000),
+        "perf-100-6": JavaTools(100, 6, 500_000),
+        "perf-1k-1": JavaTools(1024, 1, 100_000),
+        "perf-1k-6": JavaTools(1024, 6, 100_000),
+        "batches": Batches("librdkafka, large batches", 1, 300_000),
+        "partitions": Batches("librdkafka, 300 partitions", 300, 300_000),
+        "requests": OneRecordRequests(20_000),
+        "latency": Latency(1_000),
+    }
+
+
+def quick(folder: Path) -> dict[str, Load]:
+    """Every kind of load once and small, to see that the bench works; its numbers mean nothing."""
+    return {
+        "start": Starts(folder / "start", idle_s=0),
+        "perf-100-1": JavaTools(100, 1, 20_000),
+        "batches": Batches("librdkafka, large batches", 1, 20_000),
+        "partitions": Batches("librdkafka, 300 partitions", 300, 20_000),
+        "requests": OneRecordRequests(1_000),
+        "latency": Latency(100),
+        "memory": MemoryAfterLoad(),
+    }

@@ -1,0 +1,40 @@
+"""Start and memory of an idle broker, measured on processes of their own."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compat_tests.harness.process import BrokerProcess
+from scripts.bench_job.brokers import make_pair, timed_start
+from scripts.bench_job.readings import Reading, megabytes, seconds
+
+
+@dataclass(frozen=True)
+class Starts:
+    """A start on a formatted folder without topics, up to the first answer to ApiVersions, and memory a little later."""
+
+    folder: Path
+    idle_s: float
+    name: str = field(default="start", init=False)
+
+    def run(self, broker: BrokerProcess, topic: str) -> list[Reading]:
+        (fresh,) = (one for one in make_pair(self.folder / topic) if one.name == broker.name)
+        fresh.start()  # formats the folder
+        fresh.stop()
+        took = timed_start(fresh)
+        time.sleep(self.idle_s)
+        cpu, memory = fresh.cpu_seconds(), fresh.memory_mb()
+        fresh.stop()
+        return [Reading(self.name, took, seconds, cpu), Reading("memory, idle", memory, megabytes)]
+
+
+@dataclass(frozen=True)
+class MemoryAfterLoad:
+    """Resident memory of the broker that has carried all loads before this one."""
+
+    name: str = field(default="memory, after these loads", init=False)
+
+    def run(self, broker: BrokerProcess, topic: str) -> list[Reading]:
+        return [Reading(self.name, broker.memory_mb(), megabytes)]
