@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 from compat_tests.harness.java import QUICK, java_command
-from compat_tests.harness.process import BrokerFailed, BrokerProcess, answers_api_versions, free_ports
+from compat_tests.harness.process import NO_RETENTION_MS, BrokerFailed, BrokerProcess, answers_api_versions, free_ports
 
 _ONE_NODE = {
     "process.roles": "broker,controller",
@@ -21,7 +21,8 @@ _ONE_NODE = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "5",
-    "group.initial.rebalance.delay.ms": "0",
+    "group.initial.rebalance.delay.ms": "150",  # as pykbroker's
+    "log.initial.task.delay.ms": NO_RETENTION_MS,
     "broker.session.timeout.ms": "3000",  # a killed node is taken back after this long
     "broker.heartbeat.interval.ms": "500",
 }
@@ -33,17 +34,26 @@ class ApacheKafka(BrokerProcess):
     name = "kafka"
 
     def __init__(
-        self, folder: Path, settings: dict[str, str] | None = None, *, flags: list[str] | None = None, node_id: int = 1
+        self,
+        folder: Path,
+        settings: dict[str, str] | None = None,
+        *,
+        flags: list[str] | None = None,
+        node_id: int = 1,
+        standalone: bool = False,
     ) -> None:
+        """``standalone`` formats a dynamic quorum of this one node (KIP-853); without it, the voters are static."""
         super().__init__(folder, settings)
         self.node_id = node_id
+        self.standalone = standalone
         self.flags = [*QUICK, "-Xmx700m"] if flags is None else flags
         self.properties = folder / "server.properties"
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not self.port:
-            self.port, self._controller_port = free_ports(2)
+        if not self.properties.exists():
+            free, self._controller_port = free_ports(2)
+            self.port = self.port or free
             self._write_properties()
         if not (self.data_dir / "meta.properties").exists():
             self._format()
@@ -62,11 +72,16 @@ class ApacheKafka(BrokerProcess):
             "node.id": str(self.node_id),
             "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
-            "controller.quorum.voters": f"{self.node_id}@{controller}",
+            **self._quorum(controller),
             "log.dirs": str(self.data_dir),
             **self.settings,
         }
         self.properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+
+    def _quorum(self, controller: str) -> dict[str, str]:
+        if self.standalone:
+            return {"controller.quorum.bootstrap.servers": controller}
+        return {"controller.quorum.voters": f"{self.node_id}@{controller}"}
 
     def _format(self) -> None:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -79,6 +94,7 @@ class ApacheKafka(BrokerProcess):
             cluster_id,
             "-c",
             str(self.properties),
+            *(["--standalone"] if self.standalone else []),
         ]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode:

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from compat_tests.harness.process import BrokerProcess, free_ports
+from compat_tests.harness.process import NO_RETENTION_MS, BrokerProcess, free_ports
 
 _READY = re.compile(rb"^pykbroker ready: (.*)$", re.MULTILINE)
 _BROKER = re.compile(r"broker (\d+) on ([^\s,:]+):(\d+)")
@@ -35,7 +35,7 @@ class Pykbroker(BrokerProcess):
         command += ["--listen", f"{self.host}:{self.port}"]
         if self.brokers > 1:
             command += ["--brokers", str(self.brokers)]
-        for name, value in self.settings.items():
+        for name, value in {"log.initial.task.delay.ms": NO_RETENTION_MS, **self.settings}.items():
             command += ["--set", f"{name}={value}"]
         return command
 

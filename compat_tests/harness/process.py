@@ -20,6 +20,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+#: When the first round of retention comes (log.initial.task.delay.ms): not while these tests run, for many write records
+#: with timestamps of years ago.
+NO_RETENTION_MS = "3600000"
+
 _running: weakref.WeakSet[BrokerProcess] = weakref.WeakSet()
 
 
