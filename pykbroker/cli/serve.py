@@ -21,6 +21,9 @@ DEFAULT_DATA_DIR = "pykbroker-data"
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
+#: A fetch of several partitions holds a megabyte of each until the socket has taken it.
+_LARGEST_KEPT = 8 * 1024 * 1024
+
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
@@ -135,6 +138,7 @@ def _with_protocol(text: str) -> str:
 
 def run(config: BrokerConfig, directory: Path, brokers: int, *, durable: bool) -> int:
     """Serve until a signal comes; returns the exit status."""
+    _keep_freed_memory()
     try:
         import uvloop
 
@@ -150,3 +154,13 @@ def run(config: BrokerConfig, directory: Path, brokers: int, *, durable: bool) -
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_FAILED
     return EXIT_OK
+
+
+def _keep_freed_memory() -> None:
+    """Let the allocator keep what large reads free, instead of having the kernel map and clear it anew each time.
+
+    glibc serves blocks from 128 KiB by mmap until one is freed; from then on, blocks up to that one's size come from
+    the heap, which keeps up to twice as much free. Page faults were three quarters of the cost of a large read. The
+    pages of this block are never touched, so it costs nothing; other allocators take no notice.
+    """
+    bytes(_LARGEST_KEPT)

@@ -75,6 +75,7 @@ class Latency:
             before = broker.cpu_seconds()
             times = [_there_and_back(producer, consumer, topic) for _ in range(self.records)]
             cpu = broker.cpu_seconds() - before
+            producer.flush(_PATIENCE_S)
             consumer.close()
         cuts = statistics.quantiles(times, n=100)
         return [
