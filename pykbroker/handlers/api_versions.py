@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pykbroker.dispatch import SUPPORTED
-from pykbroker.metadata.features import SUPPORTED_RANGES
+from pykbroker.metadata.features import KRAFT_VERSION, SUPPORTED_RANGES
 from wire.errors import ErrorCode
 from wire.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey, SupportedFeatureKey
 
@@ -31,7 +31,8 @@ def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | No
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if ctx.connection is not None:
             ctx.connection.client_software = names
-    image = broker.cluster.metadata.image
+    metadata = broker.cluster.metadata
+    levels = {**metadata.image.features, KRAFT_VERSION: metadata.log.quorum.kraft_version}
     return ApiVersionsResponse(
         api_keys=_api_keys(),
         supported_features=[
@@ -39,10 +40,11 @@ def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | No
             for name, (low, high) in SUPPORTED_RANGES.items()
             if low > 0 or ctx.api_version >= 4
         ],
-        finalized_features_epoch=image.offset,
+        finalized_features_epoch=metadata.image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in image.features.items()
+            for name, level in levels.items()
+            if level > 0
         ],
     )
 

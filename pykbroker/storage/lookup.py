@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.storage.aborted import AbortedTxn
-from wire.batch_header import NO_TIMESTAMP, BatchHeader, TimestampType
+from wire.batch_header import NO_TIMESTAMP, BatchHeader
 from wire.primitives import Buffer
 from wire.records import decode_records
 
@@ -93,8 +93,6 @@ def _max_of(segments: list[Segment]) -> TimestampOffset | None:
         return None
     for _, header, data in best.batches(max(best.find(batch_end, best.size), 0)):
         if header.max_timestamp == largest:
-            if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
-                return TimestampOffset(header.last_offset, largest, header.partition_leader_epoch)
             return _first_record(header, data, largest, 0)
     return None
 

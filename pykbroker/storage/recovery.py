@@ -139,7 +139,6 @@ def _recover(log: Log, compacted_to: int) -> None:
     segments = log.segments
     expected = segments[number].base_offset
     log.log_end_offset = expected
-    log.epochs.truncate_end(expected)
     _restore_before(log, number)
     for index in range(number, len(segments)):
         segment = segments[index]

@@ -63,6 +63,14 @@ def the_largest_timestamp_after_ties(ask: Ask) -> None:
 
 
 @case(ApiKey.LIST_OFFSETS)
+def the_largest_append_time(ask: Ask) -> None:
+    topic = ask.topic(message_timestamp_type="LogAppendTime")
+    ask.fill(topic, 3)
+    answer = ask.quietly(offsets(topic, MAX_TIMESTAMP), 7).topics[0].partitions[0]
+    ask.keep((answer.error_code, answer.offset))
+
+
+@case(ApiKey.LIST_OFFSETS)
 def what_is_not_there(ask: Ask) -> None:
     topic = ask.topic()
     ask(offsets(topic, LATEST, partition=7))

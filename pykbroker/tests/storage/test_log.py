@@ -240,10 +240,10 @@ def test_finding_the_largest_timestamp(store):
     assert log.offset_of_max_timestamp().timestamp == START_MS + 290
 
 
-def test_the_largest_append_time_is_the_last_of_its_batch(store):
+def test_the_largest_append_time_is_the_first_of_its_batch(store):
     log = store.log(LogConfig(log_append_time=True))
     append(log, batch([b"a", b"b", b"c"]), now_ms=START_MS + 7)
-    assert log.offset_of_max_timestamp().offset == 2
+    assert log.offset_of_max_timestamp().offset == 0
 
 
 def test_timestamps_that_fall(store):

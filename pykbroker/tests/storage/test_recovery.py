@@ -84,6 +84,12 @@ def test_other_files_are_made_anew_after_a_kill(store, ending, content):
     check(reopened(store))
 
 
+def test_the_checkpoint_of_epochs_knows_more_than_the_batches(store):
+    """Compaction may have removed the first batches of an epoch; the end of the one before is as it was."""
+    damage(store, "leader-epoch-checkpoint", b"0\n2\n0 0\n3 50\n")
+    assert reopened(store).epochs.entries() == [(0, 0), (3, 50)]
+
+
 @pytest.mark.parametrize(
     "name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint"]
 )

@@ -1,0 +1,124 @@
+"""A raw client that waits for a broker which has just started, and for changes to be seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat_tests.oracle.connection import Connection
+from wire.message import Message
+from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from wire.messages.find_coordinator import FindCoordinatorRequest
+from wire.messages.init_producer_id import InitProducerIdRequest
+from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from wire.messages.produce import PartitionProduceData, PartitionProduceResponse, ProduceRequest, TopicProduceData
+
+#: Errors that say "not yet": unknown topic, no leader, coordinators that load, a transaction about to end.
+NOT_YET = (3, 5, 6, 14, 15, 16, 51)
+GROUP, TRANSACTION = 0, 1
+
+
+class Client:
+    """One connection. What a request is refused for raises AssertionError, and "not yet" is asked again."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._connection = Connection(bootstrap)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def ask(self, request: Message, version: int) -> Any:
+        """Sends a request, once; the answer as decoded."""
+        return self._connection.ask(request, version)
+
+    def until(self, good: Callable[[Any], object], request: Message, version: int) -> Any:
+        """Asks until the answer is as wanted, for half a minute."""
+        deadline = time.monotonic() + 30
+        while not good(answer := self.ask(request, version)):
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.02)
+        return answer
+
+    def served(self) -> None:
+        """Waits until the broker has taken up its work: every partition has a leader that answers."""
+
+        found = self.until(lambda found: found.brokers and _no_error(found), MetadataRequest(None), 12)
+        asked = [
+            ListOffsetsTopic(t.name, [ListOffsetsPartition(p.partition_index, -1, -1) for p in t.partitions])
+            for t in found.topics
+        ]
+        self.until(_no_error, ListOffsetsRequest(-1, 0, asked), 7)
+
+    # ---- topics
+
+    def create(self, topic: str, partitions: int = 1, **configs: str) -> None:
+        """``_`` in the name of a setting stands for a dot. Waits until the topic is served."""
+        settings = [CreatableTopicConfig(name.replace("_", "."), value) for name, value in configs.items()]
+        created = self.ask(CreateTopicsRequest([CreatableTopic(topic, partitions, 1, [], settings)], 10_000), 7)
+        assert created.topics[0].error_code == 0, created
+        self.await_topic(topic)
+
+    def await_topic(self, topic: str) -> None:
+        asked = MetadataRequest([MetadataRequestTopic(name=topic)], False)
+        found = self.until(lambda found: found.topics[0].error_code == 0, asked, 12).topics[0]
+        parts = [ListOffsetsPartition(p.partition_index, -1, -1) for p in found.partitions]
+        self.until(_no_error, ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic, parts)]), 7)
+
+    def delete(self, topic: str) -> None:
+        """Waits until the topic is gone."""
+        answer = self.ask(DeleteTopicsRequest([DeleteTopicState(topic)], timeout_ms=10_000), 6)
+        assert answer.responses[0].error_code == 0, answer
+        asked = MetadataRequest([MetadataRequestTopic(name=topic)], False)
+        self.until(lambda found: found.topics[0].error_code == 3, asked, 12)
+
+    def delete_records(self, topic: str, offset: int) -> None:
+        asked = DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, offset)])
+        answer = self.ask(DeleteRecordsRequest([asked], 10_000), 2).topics[0].partitions[0]
+        assert (answer.error_code, answer.low_watermark) == (0, offset), answer
+
+    # ---- records and offsets
+
+    def try_to_produce(self, topic: str, batch: bytes, partition: int = 0) -> PartitionProduceResponse:
+        """One attempt; the partition's answer, whatever it says."""
+        data = [TopicProduceData(name=topic, partition_data=[PartitionProduceData(partition, batch)])]
+        answer: PartitionProduceResponse = (
+            self.ask(ProduceRequest(None, -1, 10_000, data), 9).responses[0].partition_responses[0]
+        )
+        return answer
+
+    def produce(self, topic: str, batch: bytes, partition: int = 0) -> int:
+        """Appends a batch; its base offset."""
+        answer = self.try_to_produce(topic, batch, partition)
+        assert answer.error_code == 0, answer
+        return answer.base_offset
+
+    def producer_id(self) -> int:
+        """A new producer's id."""
+        answer = self.until(lambda found: found.error_code not in NOT_YET, InitProducerIdRequest(None, 60_000), 4)
+        assert answer.error_code == 0, answer
+        return int(answer.producer_id)
+
+    def coordinated(self, key: str, kind: int = GROUP) -> None:
+        """Waits until somebody coordinates the group or the transactional id."""
+        self.until(lambda found: found.error_code == 0, FindCoordinatorRequest(key=key, key_type=kind), 3)
+
+    def commit(self, group: str, topic: str, offsets: Sequence[int], metadata: str = "") -> None:
+        """Commits an offset for each partition, from 0 on, as a consumer without a group would."""
+        self.coordinated(group)
+        parts = [OffsetCommitRequestPartition(index, offset, 0, metadata) for index, offset in enumerate(offsets)]
+        request = OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic(topic, partitions=parts)])
+
+        def settled(found: Any) -> bool:
+            return found.topics[0].partitions[0].error_code not in NOT_YET
+
+        answer = self.until(settled, request, 8)
+        assert all(part.error_code == 0 for part in answer.topics[0].partitions), answer
+
+
+def _no_error(found: Any) -> bool:
+    return all(part.error_code == 0 for topic in found.topics for part in topic.partitions)

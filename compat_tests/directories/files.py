@@ -1,0 +1,36 @@
+"""Kafka's dump-log on every file of a data folder, with the decoder that its records want."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compat_tests.harness import dump_log
+from compat_tests.harness.kafka_tools import KafkaTools
+
+_DECODERS = {
+    "__cluster_metadata": ("--cluster-metadata-decoder", "--skip-record-metadata"),
+    "__consumer_offsets": ("--offsets-decoder",),
+    "__transaction_state": ("--transaction-log-decoder",),
+}
+COMPACTED = ("compacted", *_DECODERS)
+#: What the decoders write of records that they do not understand.
+_UNKNOWN = ("Could not decode", "unknown", "UnsupportedVersion", "Exception")
+
+
+def faults(tools: KafkaTools, data_dir: Path) -> list[str]:
+    """What dump-log complains about: segments, indexes, producers' state, and the meaning of internal records."""
+    # Kafka does not finish the indexes of what it is about to remove.
+    found = [fault for fault in dump_log.faults(tools, data_dir, compacted=COMPACTED) if "-delete/" not in fault]
+    for topic, decoder in _DECODERS.items():
+        files = sorted(
+            file
+            for pattern in ("*.log", "*.checkpoint")
+            for file in data_dir.glob(f"{topic}-*/{pattern}")
+            if file.stat().st_size
+        )
+        for file in files:
+            result = tools("dump-log", *decoder, "--print-data-log", "--files", str(file))
+            lines = result.text.splitlines()
+            found += [f"{file}: {line}" for line in lines if any(word in line for word in _UNKNOWN)]
+            found += [f"{file}: ended with {result.status}"] * bool(result.status)
+    return found

@@ -1,0 +1,59 @@
+"""One data folder and one address, for Apache Kafka and pykbroker in turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.ours import Pykbroker
+from compat_tests.harness.process import BrokerProcess, free_ports
+
+#: Rounds of housekeeping that come soon, so that a test can wait for what they do. Both brokers get them.
+SETTINGS = {
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.cleaner.backoff.ms": "100",
+    "log.initial.task.delay.ms": "100",
+    "log.retention.check.interval.ms": "300",
+    "log.flush.offset.checkpoint.interval.ms": "300",
+    "log.flush.start.offset.checkpoint.interval.ms": "300",
+    "transaction.max.timeout.ms": "3600000",
+}
+#: A node that was killed is taken back when its session is over.
+_KAFKA_ONLY = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "200"}
+
+
+class DataFolder:
+    """Data that outlives the broker that serves it: at most one of the two runs."""
+
+    def __init__(self, folder: Path, *, standalone: bool = False, settings: dict[str, str] | None = None) -> None:
+        """``standalone``: what Kafka formats gets a dynamic quorum of one (KIP-853), in place of static voters."""
+        settings = {**SETTINGS, **(settings or {})}
+        (port,) = free_ports(1)
+        self.path = folder / "data"
+        self._brokers: dict[str, BrokerProcess] = {
+            "kafka": ApacheKafka(folder / "kafka", {**settings, **_KAFKA_ONLY}, standalone=standalone),
+            "ours": Pykbroker(folder / "ours", settings),
+        }
+        for broker in self._brokers.values():
+            broker.data_dir = self.path
+            broker.port = port
+        self.bootstrap = f"127.0.0.1:{port}"
+        self._running: BrokerProcess | None = None
+
+    def start(self, which: str) -> None:
+        """Have ``kafka`` or ``ours`` serve the folder."""
+        assert self._running is None
+        self._running = self._brokers[which]
+        self._running.start()
+
+    def end(self, how: str) -> None:
+        """``stop`` (SIGTERM) or ``kill`` (SIGKILL) whoever serves it; nothing where nobody does."""
+        broker, self._running = self._running, None
+        if broker is not None:
+            broker.stop() if how == "stop" else broker.kill()
+
+    def log_of(self, which: str) -> str:
+        """What a broker has logged, over all its runs."""
+        return self._brokers[which].log_file.read_text(errors="replace")

@@ -1,0 +1,48 @@
+"""Apache Kafka and pykbroker take turns on one data folder, and no client can tell.
+
+At each end of a turn all that clients can read is written down, and the next broker has to tell the same. The folder
+begins with Kafka (formatted with static voters, and with a dynamic quorum) and with pykbroker; turns end with a clean
+stop or with SIGKILL. After a clean stop, Kafka's dump-log reads every file.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from compat_tests.directories import picture
+from compat_tests.directories.client import Client
+from compat_tests.directories.files import faults
+from compat_tests.directories.folder import DataFolder
+from compat_tests.directories.life import Life
+
+#: Who serves in each turn, and how it ends.
+_TURNS = {
+    "static voters": ["kafka stop", "ours kill", "kafka kill", "ours stop", "kafka stop", "ours stop"],
+    "standalone": ["kafka kill", "ours stop", "kafka stop", "ours kill", "ours stop"],
+    "ours": ["ours stop", "kafka kill", "ours kill", "kafka stop", "ours stop"],
+}
+
+
+@pytest.mark.parametrize("born", _TURNS)
+def test_both_go_on_where_the_other_ended(born, tmp_path, kafka_tools):
+    folder = DataFolder(tmp_path, standalone=born == "standalone")
+    life = Life(folder.path, folder.bootstrap)
+    left: picture.Picture = {}
+    try:
+        for number, (who, how) in enumerate(map(str.split, _TURNS[born])):
+            folder.start(who)
+            with closing(Client(folder.bootstrap)) as client:
+                if number == 0:
+                    life.begin(client)
+                else:
+                    changes = picture.changes(left, picture.take(client))
+                    assert not changes, f"turn {number}, {who}:\n" + "\n".join(changes)
+                life.turn(client)
+                left = picture.take(client)
+            folder.end(how)
+            if how == "stop":
+                assert faults(kafka_tools, folder.path) == [], f"turn {number}, {who}"
+    finally:
+        folder.end("kill")
