@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import contextlib
 import logging
+import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -139,6 +140,7 @@ def _with_protocol(text: str) -> str:
 def run(config: BrokerConfig, directory: Path, brokers: int, *, durable: bool) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
+    _allow_descriptors()
     try:
         import uvloop
 
@@ -164,3 +166,12 @@ def _keep_freed_memory() -> None:
     pages of this block are never touched, so it costs nothing; other allocators take no notice.
     """
     bytes(_LARGEST_KEPT)
+
+
+def _allow_descriptors() -> None:
+    """Raise the limit on open files as far as the system lets us, as a JVM does: each client takes one, each file too."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # macOS names an infinite limit that it then refuses
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        return
+    logging.getLogger(__name__).warning("The limit on open files stays at %d", soft)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from pykbroker.cli.serve import configuration, parser
 from pykbroker.config.setting import ConfigError
+
+#: An ApiVersions request of version 0.
+API_VERSIONS = bytes.fromhex("0000000a 0012 0000 00000001 ffff")
 
 
 def settings(*arguments: str):
@@ -70,7 +74,12 @@ def test_bad_settings_are_named(arguments: list[str], said: str) -> None:
 @contextmanager
 def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A serve process that is ready, and its ready line."""
-    command = [sys.executable, "-m", "pykbroker", "serve", *arguments]
+    with serving_by([sys.executable, "-m", "pykbroker", "serve", *arguments]) as served:
+        yield served
+
+
+@contextmanager
+def serving_by(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process, process.stdout.readline()
@@ -101,6 +110,23 @@ def test_a_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
 def test_several_brokers_are_named_in_one_line() -> None:
     with serving("--listen", "127.0.0.1:0", "--ephemeral", "--brokers", "3") as (_, ready):
         assert [part.split()[1] for part in ready.removeprefix("pykbroker ready: ").split(", ")] == ["1", "2", "3"]
+
+
+def test_more_clients_than_the_soft_limit_of_open_files() -> None:
+    """Shells give 1,024 descriptors, often; a broker takes what it may have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit, clients = 64, 100
+    assert hard > limit + clients
+    serve = [sys.executable, "-m", "pykbroker", "serve", "--listen", "127.0.0.1:0", "--ephemeral"]
+    with serving_by(["sh", "-c", f'ulimit -Sn {limit}; exec "$@"', "sh", *serve]) as (_, ready):
+        port = int(ready.rpartition(":")[2])
+        with ExitStack() as open_sockets:
+            sockets = [
+                open_sockets.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(clients)
+            ]
+            for each in sockets:
+                each.sendall(API_VERSIONS)
+                assert each.recv(4)
 
 
 def test_an_ephemeral_broker_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
