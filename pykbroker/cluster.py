@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pykbroker.broker import Broker
@@ -83,18 +83,31 @@ class Cluster:
         metadata.subscribe(self._follow)
 
     @classmethod
-    def open(cls, config: BrokerConfig, directory: Path, disk: Disk, clock: Clock, rng: random.Random) -> Cluster:
-        """The cluster whose data lies in ``directory``; a new one where there is none.
+    def open(
+        cls,
+        config: BrokerConfig,
+        directory: Path,
+        disk: Disk,
+        clock: Clock,
+        rng: random.Random,
+        *,
+        others: Sequence[Path] = (),
+        metadata_apart: bool = False,
+    ) -> Cluster:
+        """The cluster whose data lies in ``directory``, and in ``others``; a new one where there is none.
 
-        Raises OSError, KafkaError, or one of metadata's and storage's errors that say what is wrong with the data.
+        ``directory`` holds the metadata log, and partitions as the others do, unless ``metadata_apart``. Raises OSError,
+        KafkaError, or one of metadata's and storage's errors that say what is wrong with the data.
         """
         logs = LogManager(
             directory,
             disk,
             clock,
             node_id=config.node_id,
-            cluster_id=_cluster_id(disk, directory) or uuid_to_str(random_id(rng)),
+            cluster_id=_cluster_id(disk, (directory, *others)) or uuid_to_str(random_id(rng)),
             random=rng,
+            others=others,
+            metadata_apart=metadata_apart,
         )
         logs.load()
 
@@ -115,6 +128,7 @@ class Cluster:
             check_topic_configs=check_topic_configs,
         )
         cluster = cls(config, logs, metadata, clock, rng)
+        logs.put_strays_aside(cluster._partitions)
         if not logs.clean:
             cluster._recover()
         return cluster
@@ -129,9 +143,7 @@ class Cluster:
 
     def unopened(self) -> list[Partition]:
         """The partitions that have files, but whose log nobody has opened yet."""
-        there = set(self.logs.home.disk.list(self.logs.home.path))
-        closed = (partition for partition in self._partitions.values() if partition.opened_log is None)
-        return [partition for partition in closed if f"{partition.topic}-{partition.index}" in there]
+        return [self._partitions[key] for key in self.logs.unopened(self._partitions)]
 
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
         """Fence the brokers, close the logs, leave the marker of a clean stop.
@@ -145,12 +157,12 @@ class Cluster:
 
     def start_brokers(self, members: dict[int, list[Endpoint]]) -> None:
         """Make the brokers of this process, by node id, and register them so that clients find them."""
-        directory_id = uuid_from_str(self.logs.directory_id)
+        directories = [uuid_from_str(directory_id) for directory_id in self.logs.directory_ids]
         for node_id, endpoints in members.items():
             self.brokers[node_id] = Broker(self, node_id, endpoints)
         epochs = self.metadata.start_brokers(
             [
-                BrokerRegistration(broker.node_id, broker.endpoints, [directory_id], broker.rack)
+                BrokerRegistration(broker.node_id, broker.endpoints, directories, broker.rack)
                 for broker in self.brokers.values()
             ],
             clean=self.logs.clean,
@@ -244,6 +256,7 @@ class Cluster:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id:
                 self._add(Partition(self, change.topic.name, change.topic.id, change.after))
+                self.logs.place(change.topic.name, change.after.index)
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
                 self._reconfigure(name)
@@ -318,10 +331,13 @@ class Cluster:
         self.offload(plan.run).then(synced)
 
 
-def _cluster_id(disk: Disk, directory: Path) -> str | None:
-    """The cluster that a data directory belongs to; None for a new one."""
-    path = f"{directory}/{checkpoints.META_PROPERTIES}"
-    return checkpoints.decode_properties(disk.read(path)).get("cluster.id") if disk.exists(path) else None
+def _cluster_id(disk: Disk, directories: Iterable[Path]) -> str | None:
+    """The cluster that data directories belong to; None for new ones."""
+    for directory in directories:
+        found = checkpoints.read_meta_properties(disk, str(directory)).get("cluster.id")
+        if found is not None:
+            return found
+    return None
 
 
 def run_inline(function: Callable[..., T], *args: Any) -> Deferred[T]:

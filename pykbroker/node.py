@@ -12,17 +12,17 @@ import logging
 import random
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pykbroker import data_folders
 from pykbroker.clock import SystemClock
 from pykbroker.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.data_folders import DataFolders, StartFailed
 from pykbroker.housekeeping import Housekeeping
 from pykbroker.metadata.image import Endpoint
 from pykbroker.server import Bind, Server
-from pykbroker.storage import checkpoints
-from pykbroker.storage.disk import DirectoryLock, RealDisk
+from pykbroker.storage.disk import RealDisk
 from wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
@@ -34,26 +34,21 @@ log = logging.getLogger(__name__)
 _SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
-class StartFailed(Exception):
-    """The broker cannot start; the text says why and what to do."""
-
-
-async def serve(
-    config: BrokerConfig, directory: Path, brokers: int, announce: Callable[[str], None], *, durable: bool = True
-) -> None:
-    """Run ``brokers`` brokers over the data in ``directory`` until SIGTERM or SIGINT.
+async def serve(config: BrokerConfig, brokers: int, announce: Callable[[str], None], *, durable: bool = True) -> None:
+    """Run ``brokers`` brokers over the data in the log directories of the settings until SIGTERM or SIGINT.
 
     ``announce`` gets one line when clients are accepted. Raises StartFailed.
     """
     for name in config.unknown:
         log.warning("The setting %s is not known to Kafka 4.3 and is ignored", name)
-    config = _with_node_id_of(directory, config)
+    folders = data_folders.named_by(config)
+    config = data_folders.with_node_id(folders, config)
     server = Server(asyncio.get_running_loop())
     ids = [config.node_id + index for index in range(brokers)]
     members: dict[int, Broker] = {}
     bound = await _open_sockets(server, config, ids, members)
-    lock = _lock(directory)
-    cluster = _open_cluster(config, directory, durable=durable)
+    locks = data_folders.lock(folders)
+    cluster = _open_cluster(config, folders, durable=durable)
     housekeeping = Housekeeping(cluster, durable=durable)
     try:
         cluster.start_brokers({node_id: _advertised(config, bound[node_id]) for node_id in ids})
@@ -67,7 +62,8 @@ async def serve(
         housekeeping.stop()
         await server.close()
         _shut_down(cluster)
-        lock.release()
+        for lock in locks:
+            lock.release()
 
 
 def _shut_down(cluster: Cluster) -> None:
@@ -136,29 +132,16 @@ def _address(config: BrokerConfig, ports: dict[str, int]) -> str:
     return f"{_reachable(first)}:{ports[first.name]}"
 
 
-def _with_node_id_of(directory: Path, config: BrokerConfig) -> BrokerConfig:
-    """The settings, with the node id that the data folder was made for where none is set."""
-    properties = directory / checkpoints.META_PROPERTIES
-    if config.is_explicit("node.id") or not properties.exists():
-        return config
-    node_id = checkpoints.decode_properties(properties.read_bytes()).get("node.id")
-    return config if node_id is None else BrokerConfig({**config.explicit, "node.id": node_id})
-
-
-def _lock(directory: Path) -> DirectoryLock:
+def _open_cluster(config: BrokerConfig, folders: DataFolders, *, durable: bool) -> Cluster:
     try:
-        return DirectoryLock(str(directory))
-    except BlockingIOError as error:
-        raise StartFailed(
-            f"the data folder {directory} is in use by another broker; stop that one, or choose another folder with "
-            "--data-dir DIR"
-        ) from error
-    except OSError as error:
-        raise StartFailed(f"the data folder {directory} cannot be used: {error.strerror}") from error
-
-
-def _open_cluster(config: BrokerConfig, directory: Path, *, durable: bool) -> Cluster:
-    try:
-        return Cluster.open(config, directory, RealDisk(durable=durable), SystemClock(), random.SystemRandom())
+        return Cluster.open(
+            config,
+            folders.metadata,
+            RealDisk(durable=durable),
+            SystemClock(),
+            random.SystemRandom(),
+            others=folders.others,
+            metadata_apart=folders.metadata_apart,
+        )
     except (KafkaError, WireError, OSError, RuntimeError, ValueError) as error:
-        raise StartFailed(f"the data folder {directory} cannot be used: {error}") from error
+        raise data_folders.unusable(folders.metadata, error) from error

@@ -41,10 +41,9 @@ def main(argv: list[str]) -> int:
         return EXIT_USAGE
     with contextlib.ExitStack() as stack:
         if options.ephemeral:
-            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-")))
-        else:
-            directory = Path(config.log_dirs[0])
-        return run(config, directory, options.brokers, durable=not options.ephemeral)
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
+            config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
+        return run(config, options.brokers, durable=not options.ephemeral)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -137,7 +136,7 @@ def _with_protocol(text: str) -> str:
     return text if "://" in text else f"PLAINTEXT://{text}"
 
 
-def run(config: BrokerConfig, directory: Path, brokers: int, *, durable: bool) -> int:
+def run(config: BrokerConfig, brokers: int, *, durable: bool) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
     _allow_descriptors()
@@ -147,11 +146,12 @@ def run(config: BrokerConfig, directory: Path, brokers: int, *, durable: bool) -
         runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     except ImportError:
         runner = asyncio.Runner()
-    from pykbroker.node import StartFailed, serve
+    from pykbroker.data_folders import StartFailed
+    from pykbroker.node import serve
 
     with runner:
         try:
-            runner.run(serve(config, directory, brokers, lambda text: print(text, flush=True), durable=durable))
+            runner.run(serve(config, brokers, lambda text: print(text, flush=True), durable=durable))
         except StartFailed as error:
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_FAILED

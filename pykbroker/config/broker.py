@@ -73,6 +73,11 @@ class BrokerConfig:
         return directories
 
     @property
+    def metadata_log_dir(self) -> str:
+        """Where the metadata log lies: ``metadata.log.dir``, else the first of the log directories."""
+        return self["metadata.log.dir"] or self.log_dirs[0]
+
+    @property
     def security_protocols(self) -> dict[str, str]:
         """Listener name to security protocol. Controller listeners are PLAINTEXT unless the map is set (KIP-1131)."""
         protocols = protocol_map(self["listener.security.protocol.map"])

@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs (key 34, versions 1 to 2): move replicas between a broker's log directories (KIP-113).
 
-There is one directory. To ask for the one where a replica lies already changes nothing; any other path is no
-directory of this broker: LOG_DIR_NOT_FOUND. v2: flexible.
+A replica that has no files yet will get them in the directory asked for; to ask for the one where it lies already changes
+nothing. v2: flexible. Left out: moving files; for that INVALID_REQUEST is answered.
 """
 
 from __future__ import annotations
@@ -40,12 +40,15 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequ
 
 
 def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
-    home = broker.cluster.logs.home
-    if path != home.path:
+    logs = broker.cluster.logs
+    folder = next((folder for folder in logs.partition_folders if folder.path == path), None)
+    if folder is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
-    if home.offline:
+    if folder.home.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     partition = broker.cluster.partition(topic, index)
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NONE if broker.node_id in partition.replicas else ErrorCode.REPLICA_NOT_AVAILABLE
+    if broker.node_id not in partition.replicas:
+        return ErrorCode.REPLICA_NOT_AVAILABLE
+    return ErrorCode.NONE if logs.place_in(folder, topic, index) else ErrorCode.INVALID_REQUEST

@@ -1,13 +1,13 @@
-"""DescribeLogDirs (key 35), versions 1 to 5 (KIP-113): the data folder, its space, and the size of each log in it.
+"""DescribeLogDirs (key 35), versions 1 to 5 (KIP-113): the data folders, their space, and the size of each log in them.
 
-Left out: future replicas (moving a log between folders) and several log directories.
+Left out: future replicas (moving a log between folders).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode
+from wire.errors import KafkaError
 from wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsResponse,
@@ -19,29 +19,48 @@ if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
     from pykbroker.partition import Partition
+    from pykbroker.storage.directory import LogDirectory
+    from pykbroker.storage.log import Log
     from wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    home = broker.cluster.logs.home
-    result = DescribeLogDirsResult(log_dir=home.path)
-    if home.offline:
-        result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
-        return DescribeLogDirsResponse(results=[result])
-    result.total_bytes, result.usable_bytes = home.disk.free_bytes(home.path)
-    topics: dict[str, DescribeLogDirsTopic] = {}
+    folders = broker.cluster.logs.partition_folders
+    results = {folder.home: _described(folder.home) for folder in folders}
+    topics: dict[tuple[LogDirectory, str], DescribeLogDirsTopic] = {}
     for partition in _wanted(broker, request):
-        if broker.node_id not in partition.replicas:
+        log = _readable_log(partition) if broker.node_id in partition.replicas else None
+        if log is None or results[log.home].error_code:
             continue
-        topic = topics.get(partition.topic)
+        topic = topics.get((log.home, log.topic))
         if topic is None:
-            topic = topics[partition.topic] = DescribeLogDirsTopic(name=partition.topic)
-        size = partition.log.size_bytes
+            topic = topics[log.home, log.topic] = DescribeLogDirsTopic(name=log.topic)
+            results[log.home].topics.append(topic)
         topic.partitions.append(
-            DescribeLogDirsPartition(partition_index=partition.index, partition_size=size, offset_lag=0)
+            DescribeLogDirsPartition(partition_index=log.partition, partition_size=log.size_bytes, offset_lag=0)
         )
-    result.topics = list(topics.values())
-    return DescribeLogDirsResponse(results=[result])
+    return DescribeLogDirsResponse(results=list(results.values()))
+
+
+def _described(home: LogDirectory) -> DescribeLogDirsResult:
+    """A folder and its space; one whose space cannot be told, since it is gone, is offline from now on."""
+    result = DescribeLogDirsResult(log_dir=home.path)
+    try:
+        home.check()
+        result.total_bytes, result.usable_bytes = home.disk.free_bytes(home.path)
+    except OSError as error:
+        result.error_code = home.failed(error, "looking for free space").code
+    except KafkaError as error:
+        result.error_code = error.code
+    return result
+
+
+def _readable_log(partition: Partition) -> Log | None:
+    """The log of a partition; None where its folder is offline."""
+    try:
+        return partition.log
+    except KafkaError:
+        return None
 
 
 def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> list[Partition]:

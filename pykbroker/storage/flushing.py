@@ -51,6 +51,8 @@ class FlushPlan:
         try:
             self._sync()
         except OSError as error:
+            if log.deleted:
+                return
             with _planning:
                 log.unsynced = self.paths + log.unsynced
                 log.epochs.changed = log.epochs.changed or self.epochs is not None

@@ -50,6 +50,7 @@ class Log:
     __slots__ = (
         "cleaning",
         "config",
+        "deleted",
         "epochs",
         "flushed_ms",
         "flushes",
@@ -96,6 +97,8 @@ class Log:
         self.unsynced: list[str] = []
         #: Flushes at work.
         self.flushes: list[FlushPlan] = []
+        #: Its files are put aside: what still reads or syncs them in a thread may find them gone.
+        self.deleted = False
         #: The compaction that is at work on closed segments; they stay until it has finished.
         self.cleaning: CompactionPlan | None = None
 

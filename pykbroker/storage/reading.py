@@ -94,7 +94,8 @@ class ReadPlan:
     def read(self) -> Buffer:
         """The batches; waits for the disk. Empty where nothing is below the upper offset.
 
-        Raises KAFKA_STORAGE_ERROR, or OFFSET_OUT_OF_RANGE where retention removed the segment meanwhile.
+        Raises KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE where retention removed the segment meanwhile, or
+        UNKNOWN_TOPIC_OR_PARTITION where the topic was deleted.
         """
         self._data = self._read(read_blocking)
         return self._data
@@ -155,6 +156,8 @@ class ReadPlan:
         return data if kept == len(data) else memoryview(data)[:kept]
 
     def _failed(self, error: OSError) -> KafkaError:
+        if self._log.deleted:
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._log.name} was deleted meanwhile.")
         return self._log.home.failed(error, f"reading {self._log.name}")
 
 

@@ -181,6 +181,8 @@ class SimulatedDisk:
     def list(self, path: str) -> list[str]:
         if path not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        if self._names[path] is not None:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         return [posixpath.basename(name) for name in self._names if posixpath.dirname(name) == path and name != path]
 
     def size(self, path: str) -> int:

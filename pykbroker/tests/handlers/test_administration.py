@@ -11,7 +11,6 @@ from pykbroker.cluster import run_inline
 from pykbroker.handlers import (
     alter_client_quotas,
     alter_partition_reassignments,
-    alter_replica_log_dirs,
     alter_user_scram_credentials,
     describe_client_quotas,
     describe_quorum,
@@ -30,7 +29,6 @@ from wire.errors import ErrorCode, KafkaError
 from wire.internal.feature_level_record import FeatureLevelRecord
 from wire.messages import alter_client_quotas as quotas
 from wire.messages import alter_partition_reassignments as reassigning
-from wire.messages import alter_replica_log_dirs as log_dirs
 from wire.messages import alter_user_scram_credentials as scram
 from wire.messages import describe_quorum as quorum
 from wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
@@ -144,24 +142,6 @@ def test_what_waits_for_a_stopped_broker_is_listed_and_can_be_taken_back(broker)
 def test_a_log_that_cannot_be_written_refuses_every_partition(broker):
     fail_appends(broker)
     assert reassign(broker, (0, [2]), (1, [1, 2])) == [56, 56]
-
-
-# ---- Log directories
-
-
-def test_log_directories(broker):
-    reassign(broker, (1, [2]))
-
-    def codes(path):
-        topics = [log_dirs.AlterReplicaLogDirTopic("t", [0, 1, 9])]
-        request = log_dirs.AlterReplicaLogDirsRequest([log_dirs.AlterReplicaLogDir(path, topics)])
-        (topic,) = broker.ask(alter_replica_log_dirs, request, 2).results
-        return [partition.error_code for partition in topic.partitions]
-
-    assert codes("/data") == [0, 9, 3]
-    assert codes("/elsewhere") == [57, 57, 57]
-    broker.cluster.logs.home.offline = True
-    assert codes("/data") == [56, 56, 56]
 
 
 # ---- Quotas

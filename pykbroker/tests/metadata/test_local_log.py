@@ -198,6 +198,7 @@ def test_dynamic_voters_are_carried_on(tmp_path):
     ]
     formatted = encode_snapshot([], epoch=0, last_contained_ms=0, now_ms=1, controls=controls)
     (tmp_path / "__cluster_metadata-0").mkdir()
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
     (tmp_path / "__cluster_metadata-0" / f"{0:020d}-{0:010d}.checkpoint").write_bytes(formatted)
     node = Node(tmp_path)
     assert node.image.features["metadata.version"] == 30

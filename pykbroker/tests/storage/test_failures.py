@@ -50,7 +50,7 @@ def test_a_full_disk_refuses_appends_and_lets_reads_and_later_appends_go_on(stor
             refused += error.code is ErrorCode.KAFKA_STORAGE_ERROR
             assert log.log_end_offset == before
     assert refused
-    assert not store.manager.offline
+    assert not store.manager.home.offline
     assert len([record for record in caplog.records if "takes no more data" in record.message]) == 1
     expected = contents(log)
     store.disk.fail = None
@@ -64,7 +64,7 @@ def test_a_failed_write_takes_the_directory_offline(store, log, caplog):
     store.disk.fail = failing(errno.EIO, "write")
     storage_error(lambda: append(log, batch([b"lost"])))
     store.disk.fail = None
-    assert store.manager.offline
+    assert store.manager.home.offline
     storage_error(lambda: append(log, batch([b"more"])))
     storage_error(lambda: log.plan_read(0, 100))
     storage_error(lambda: store.log(SMALL, topic="other"))
@@ -80,14 +80,14 @@ def test_a_failed_append_that_cannot_be_taken_back_takes_the_directory_offline(s
         OSError(errno.ENOSPC, "full") if name.split()[0] in ("write", "truncate") else None
     )
     storage_error(lambda: append(log, batch([b"lost"])))
-    assert store.manager.offline
+    assert store.manager.home.offline
 
 
 def test_a_failed_sync_is_never_tried_again(store, log):
     store.disk.fail = failing(errno.EIO, "sync")
     storage_error(log.flush)
     store.disk.fail = None
-    assert store.manager.offline
+    assert store.manager.home.offline
     assert log.recovery_point == 0
     storage_error(lambda: append(log, batch([b"x"])))
 
@@ -98,7 +98,7 @@ def test_reads_that_fail(store, log, monkeypatch):
 
     monkeypatch.setattr(log.active.log, "pread", broken)
     storage_error(lambda: log.plan_read(log.active.base_offset, 100).read())
-    assert store.manager.offline
+    assert store.manager.home.offline
 
 
 def test_a_transaction_index_that_cannot_be_written(store, log):
@@ -119,7 +119,7 @@ def test_rounds_that_fail(store, log, round_name):
     arguments = () if round_name == "checkpoint_round" else (START_MS + 10**9,)
     store.disk.fail = lambda _number, name: OSError(errno.EIO, "on purpose")
     storage_error(lambda: getattr(store.manager, round_name)(*arguments))
-    assert store.manager.offline
+    assert store.manager.home.offline
 
 
 def test_a_full_disk_while_a_transaction_is_aborted(store, log):
@@ -132,7 +132,7 @@ def test_a_full_disk_while_a_transaction_is_aborted(store, log):
         assert log.has_open_transaction(7)
         assert log.aborted_transactions(0, end) == []
     store.disk.fail = None
-    assert not store.manager.offline
+    assert not store.manager.home.offline
     append_marker(log, 7, 0, commit=False)
     assert log.aborted_transactions(0, end + 1) == [(7, end - 1, end, end + 1)]
 

@@ -13,7 +13,7 @@ from pykbroker.storage.config import LogConfig
 from pykbroker.storage.disk import RealDisk
 from pykbroker.storage.manager import LogManager
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, append, batch, contents
-from wire.errors import KafkaError
+from wire.errors import ErrorCode, KafkaError
 
 OTHER_ID = bytes(range(1, 17))
 
@@ -33,12 +33,12 @@ def test_meta_properties(store):
         "version": "1",
         "node.id": "1",
         "cluster.id": "4L6g3nShT-eMCtK--X86sw",
-        "directory.id": store.manager.directory_id,
+        "directory.id": store.manager.directory_ids[0],
     }
-    assert len(store.manager.directory_id) == 22
-    first = store.manager.directory_id
+    assert len(store.manager.directory_ids[0]) == 22
+    first = store.manager.directory_ids[0]
     store.start()
-    assert store.manager.directory_id == first
+    assert store.manager.directory_ids[0] == first
 
 
 def test_what_others_wrote_into_meta_properties_stays(store):
@@ -102,13 +102,14 @@ def test_a_topic_made_again_begins_empty(store):
     log = store.manager.open("t", OTHER_ID, 0, LogConfig())
     assert log.log_end_offset == 0
     assert text(store, "t-0/partition.metadata") == "version: 0\ntopic_id: AQIDBAUGBwgJCgsMDQ4PEA"
-    assert [name for name in store.disk.list("/data") if name.endswith("-delete")]
+    (stray,) = [name for name in store.disk.list("/data") if name.endswith("-stray")]
+    assert stray.startswith("t-0.")
+    assert store.disk.list(f"/data/{stray}")
 
 
 def test_deleting_and_making_again_while_running(store):
     log = store.log(LogConfig(file_delete_delay_ms=100))
     append(log, batch([b"old"]))
-    plan = log.plan_read(0, 100)
     store.manager.delete(log)
     (doomed,) = [name for name in store.disk.list("/data") if name.endswith("-delete")]
     assert doomed.startswith("t-0.")
@@ -117,10 +118,23 @@ def test_deleting_and_making_again_while_running(store):
     assert new.log_end_offset == 0
     append(new, batch([b"new"]))
     assert contents(new) == [(0, b"new")]
-    del plan
     store.manager.retention_round(START_MS + 100)
     assert not store.disk.exists(f"/data/{doomed}")
     assert contents(new) == [(0, b"new")]
+
+
+def test_deleting_while_threads_read_and_flush(store):
+    log = store.log(LogConfig(segment_bytes=100, file_delete_delay_ms=0))
+    for value in (b"x", b"y"):
+        append(log, batch([value]))
+    read, flush = log.plan_read(0, 100), log.plan_flush()
+    store.manager.delete(log)
+    store.manager.retention_round(START_MS)
+    flush.run()
+    with pytest.raises(KafkaError) as caught:
+        read.read()
+    assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert not store.manager.home.offline
 
 
 def test_deleted_directories_go_at_the_next_start(store):
@@ -241,5 +255,3 @@ def test_on_real_files(tmp_path: Path):
     assert manager.clean
     assert [contents(log) for log in logs] == expected
     assert logs[0].offset_for_timestamp(START_MS + 77).offset == 77
-    total, usable = manager.space()
-    assert total >= usable > 0

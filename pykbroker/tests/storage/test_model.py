@@ -202,7 +202,7 @@ class Worker:
             assert refused in (None, ErrorCode.KAFKA_STORAGE_ERROR)
             assert (self.log.log_end_offset == end) == (refused is not None)
         disk.fail = None
-        assert not self.store.manager.offline
+        assert not self.store.manager.home.offline
         self.append()
         self.check(len(self.values))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 from pykbroker.clock import ManualClock
@@ -41,8 +42,9 @@ COMMITTED = 1
 class World:
     """A cluster that can be stopped, killed and started again on its disk."""
 
-    def __init__(self, brokers: int = 1, **settings: str) -> None:
+    def __init__(self, brokers: int = 1, *, others: Sequence[Path] = (), **settings: str) -> None:
         self.brokers = brokers
+        self.others = others
         self.settings = {
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "offsets.topic.num.partitions": "2",
@@ -56,7 +58,7 @@ class World:
 
     def start(self) -> None:
         config = BrokerConfig(self.settings)
-        self.cluster = Cluster.open(config, Path("/data"), self.disk, self.clock, self.random)
+        self.cluster = Cluster.open(config, Path("/data"), self.disk, self.clock, self.random, others=self.others)
         ids = range(1, self.brokers + 1)
         self.cluster.start_brokers({i: [Endpoint("PLAINTEXT", f"host{i}", 9000 + i)] for i in ids})
         self.advance(0)
