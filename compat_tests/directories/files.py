@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from compat_tests.directories.folder import DataFolder
 from compat_tests.harness import dump_log
 from compat_tests.harness.kafka_tools import KafkaTools
 
@@ -17,8 +18,12 @@ COMPACTED = ("compacted", *_DECODERS)
 _UNKNOWN = ("Could not decode", "unknown", "UnsupportedVersion", "Exception")
 
 
-def faults(tools: KafkaTools, data_dir: Path) -> list[str]:
+def faults(tools: KafkaTools, folder: DataFolder) -> list[str]:
     """What dump-log complains about: segments, indexes, producers' state, and the meaning of internal records."""
+    return [fault for path in folder.paths for fault in _faults_in(tools, path)]
+
+
+def _faults_in(tools: KafkaTools, data_dir: Path) -> list[str]:
     # Kafka does not finish the indexes of what it is about to remove.
     found = [fault for fault in dump_log.faults(tools, data_dir, compacted=COMPACTED) if "-delete/" not in fault]
     for topic, decoder in _DECODERS.items():

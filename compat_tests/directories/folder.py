@@ -1,4 +1,4 @@
-"""One data folder and one address, for Apache Kafka and pykbroker in turn."""
+"""The data of a cluster, in one folder or in two, and one address, for Apache Kafka and pykbroker in turn."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _KAFKA_ONLY = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.m
 class DataFolder:
     """Data that outlives the broker that serves it: at most one of the two runs."""
 
-    def __init__(self, folder: Path, *, standalone: bool = False, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, *, standalone: bool = False, folders: int = 1) -> None:
         """``standalone``: what Kafka formats gets a dynamic quorum of one (KIP-853), in place of static voters."""
-        settings = {**SETTINGS, **(settings or {})}
         (port,) = free_ports(1)
-        self.path = folder / "data"
+        self.paths = [folder / f"data-{number}" for number in range(folders)]
+        settings = {**SETTINGS, "log.dirs": ",".join(map(str, self.paths))}
         self._brokers: dict[str, BrokerProcess] = {
             "kafka": ApacheKafka(folder / "kafka", {**settings, **_KAFKA_ONLY}, standalone=standalone),
             "ours": Pykbroker(folder / "ours", settings),
         }
         for broker in self._brokers.values():
-            broker.data_dir = self.path
+            broker.data_dir = self.paths[0]
             broker.port = port
         self.bootstrap = f"127.0.0.1:{port}"
         self._running: BrokerProcess | None = None
@@ -53,6 +53,11 @@ class DataFolder:
         broker, self._running = self._running, None
         if broker is not None:
             broker.stop() if how == "stop" else broker.kill()
+
+    def partition(self, name: str) -> Path:
+        """The directory of a partition, such as ``orders-0``, wherever it lies."""
+        (found,) = (path / name for path in self.paths if (path / name).exists())
+        return found
 
     def log_of(self, which: str) -> str:
         """What a broker has logged, over all its runs."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer
 
 from compat_tests.directories.client import Client
+from compat_tests.directories.folder import DataFolder
 from compat_tests.directories.picture import records
 from compat_tests.directories.transactions import Transactions
 from wire.messages.alter_client_quotas import (
@@ -38,9 +38,9 @@ _SMALL_SEGMENTS = {"segment_ms": "1000"}
 class Life:
     """The topics, groups and producers of a cluster. ``begin`` once, then a ``turn`` for each broker that serves it."""
 
-    def __init__(self, folder: Path, bootstrap: str) -> None:
+    def __init__(self, folder: DataFolder) -> None:
         self._folder = folder
-        self._bootstrap = bootstrap
+        self._bootstrap = folder.bootstrap
         self._turn = 0
         self._began_ms = int(time.time() * 1000)
         self._hours = 0
@@ -48,7 +48,7 @@ class Life:
         self._ongoing = -1
         self._sequence = 0
         self._last: tuple[bytes, int] | None = None
-        self._transactions = Transactions(bootstrap)
+        self._transactions = Transactions(folder.bootstrap)
 
     def begin(self, client: Client) -> None:
         """Makes what lives on through all turns."""
@@ -151,7 +151,7 @@ class Life:
             client.produce("retained", encode_batch(self._at_another_hour(self._records(2))))
 
         def trimmed() -> bool:
-            files = sorted(self._folder.glob("retained-0/*.log"))
+            files = sorted(self._folder.partition("retained-0").glob("*.log"))
             return sum(file.stat().st_size for file in files[1:]) < RETAINED_BYTES
 
         _wait(trimmed, "retention")
@@ -160,7 +160,7 @@ class Life:
         """DeleteRecords into the middle of a batch. The new start is in no log: it counts once the checkpoint has it."""
         start = client.produce("trimmed", self._batch()) + 3
         client.delete_records("trimmed", start)
-        checkpoint = self._folder / "log-start-offset-checkpoint"
+        checkpoint = self._folder.partition("trimmed-0").parent / "log-start-offset-checkpoint"
         _wait(lambda: f"trimmed 0 {start}\n" in checkpoint.read_text(), "the checkpoint of log starts")
 
     def _replace(self, client: Client) -> None:

@@ -13,6 +13,7 @@ from wire.messages.api_versions import ApiVersionsRequest
 from wire.messages.describe_client_quotas import DescribeClientQuotasRequest
 from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from wire.messages.describe_groups import DescribeGroupsRequest
+from wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from wire.messages.describe_transactions import DescribeTransactionsRequest
 from wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
@@ -53,6 +54,9 @@ def take(client: Client) -> Picture:
             picture["replicas", topic.name, index] = part.leader_id, part.replica_nodes, part.isr_nodes
             picture |= {(what, topic.name, index): value for what, value in _log(client, topic.name, index)}
     picture["configs", "every broker"] = [each for each in _configs(client, _BROKER, "") if each[2] == 3]
+    for folder in client.ask(DescribeLogDirsRequest(None), 4).results:
+        partitions = sorted((topic.name, part.partition_index) for topic in folder.topics for part in topic.partitions)
+        picture["folder", folder.log_dir] = folder.error_code, partitions
     names = {topic.name for topic in metadata.topics}
     if _OFFSETS_TOPIC in names:
         picture |= _groups(client)

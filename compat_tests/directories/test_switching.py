@@ -17,21 +17,24 @@ from compat_tests.directories.files import faults
 from compat_tests.directories.folder import DataFolder
 from compat_tests.directories.life import Life
 
-#: Who serves in each turn, and how it ends.
-_TURNS = {
-    "static voters": ["kafka stop", "ours kill", "kafka kill", "ours stop", "kafka stop", "ours stop"],
-    "standalone": ["kafka kill", "ours stop", "kafka stop", "ours kill", "ours stop"],
-    "ours": ["ours stop", "kafka kill", "ours kill", "kafka stop", "ours stop"],
+#: How the data begins, who serves in each turn, and how that ends.
+_LIVES = {
+    "static voters": ({}, ["kafka stop", "ours kill", "kafka kill", "ours stop", "kafka stop"]),
+    "standalone, two log.dirs": (
+        {"standalone": True, "folders": 2},
+        ["kafka kill", "ours stop", "kafka stop", "ours stop"],
+    ),
+    "ours": ({}, ["ours stop", "kafka kill", "ours kill", "kafka stop", "ours stop"]),
 }
 
 
-@pytest.mark.parametrize("born", _TURNS)
-def test_both_go_on_where_the_other_ended(born, tmp_path, kafka_tools):
-    folder = DataFolder(tmp_path, standalone=born == "standalone")
-    life = Life(folder.path, folder.bootstrap)
+@pytest.mark.parametrize(("born", "turns"), _LIVES.values(), ids=_LIVES)
+def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
+    folder = DataFolder(tmp_path, **born)
+    life = Life(folder)
     left: picture.Picture = {}
     try:
-        for number, (who, how) in enumerate(map(str.split, _TURNS[born])):
+        for number, (who, how) in enumerate(map(str.split, turns)):
             folder.start(who)
             with closing(Client(folder.bootstrap)) as client:
                 if number == 0:
@@ -43,6 +46,6 @@ def test_both_go_on_where_the_other_ended(born, tmp_path, kafka_tools):
                 left = picture.take(client)
             folder.end(how)
             if how == "stop":
-                assert faults(kafka_tools, folder.path) == [], f"turn {number}, {who}"
+                assert faults(kafka_tools, folder) == [], f"turn {number}, {who}"
     finally:
         folder.end("kill")

@@ -31,7 +31,8 @@ class Pykbroker(BrokerProcess):
         super().start()
 
     def command(self) -> list[str]:
-        command = [sys.executable, "-m", "pykbroker", "serve", "--data-dir", str(self.data_dir)]
+        command = [sys.executable, "-m", "pykbroker", "serve"]
+        command += [] if "log.dirs" in self.settings else ["--data-dir", str(self.data_dir)]
         command += ["--listen", f"{self.host}:{self.port}"]
         if self.brokers > 1:
             command += ["--brokers", str(self.brokers)]
