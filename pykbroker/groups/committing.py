@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.consumer.group import ConsumerGroup
 from pykbroker.groups.consumer_protocol import PROTOCOL_TYPE
 from pykbroker.groups.offsets import CommittedOffset, TopicOffsets
 from pykbroker.groups.outcome import Record
@@ -186,7 +187,7 @@ def _fetched(index: int, committed: CommittedOffset | None, *, unstable: bool) -
 
 
 def delete(
-    group: ClassicGroup, request: OffsetDeleteRequest, offsets: TopicOffsets
+    group: ClassicGroup | ConsumerGroup, request: OffsetDeleteRequest, offsets: TopicOffsets
 ) -> tuple[list[Record], OffsetDeleteResponse]:
     """The records and the answer of an OffsetDelete. Raises KafkaError NON_EMPTY_GROUP when the group has members who
     are not consumers, so that nobody can say which topics they read.
@@ -209,31 +210,40 @@ def delete(
 
 
 def expire(
-    group: ClassicGroup, offsets: TopicOffsets, pending: AbstractSet[tuple[str, int]], retention_ms: int, now_ms: int
+    group: ClassicGroup | ConsumerGroup,
+    offsets: TopicOffsets,
+    pending: AbstractSet[tuple[str, int]],
+    retention_ms: int,
+    now_ms: int,
 ) -> tuple[list[Record], bool]:
     """Tombstones for the offsets that nobody wants any more, and whether that leaves the group without any (KIP-211).
 
-    An offset ages from when the group became empty; in a stable group of consumers, and in one that has no members
-    ever, from its commit. What the members of a group still read does not age, nor what an open transaction committed.
+    An offset of a classic group ages from when it became empty; in a stable group of consumers, in one that has no
+    members ever, and in groups of the consumer protocol, from its commit. What the members of a group still read does not age, nor what an open transaction committed.
     """
     if not offsets:
         return [], not pending
-    empty_since = group.protocol_type is not None and group.is_empty
-    stable = (
-        group.protocol_type == PROTOCOL_TYPE and group.subscribed_topics is not None and group.state is State.STABLE
-    )
-    if not (empty_since or stable or group.protocol_type is None):
-        return [], False
+    empty_since_ms = None
+    if isinstance(group, ClassicGroup):
+        if not _ages(group):
+            return [], False
+        if group.protocol_type is not None and group.is_empty and group.state_timestamp_ms >= 0:
+            empty_since_ms = group.state_timestamp_ms
     records: list[Record] = []
     all_expired = True
     for topic, partitions in offsets.items():
         wanted = group.subscribes(topic)
         for index, committed in partitions.items():
-            since_ms = committed.commit_timestamp_ms
-            if empty_since and group.state_timestamp_ms >= 0:
-                since_ms = group.state_timestamp_ms
+            since_ms = committed.commit_timestamp_ms if empty_since_ms is None else empty_since_ms
             if not wanted and (topic, index) not in pending and committed.expired(now_ms, since_ms, retention_ms):
                 records.append(offset_tombstone(group.group_id, topic, index))
             else:
                 all_expired = False
     return records, all_expired
+
+
+def _ages(group: ClassicGroup) -> bool:
+    """Whether any offset of a classic group can expire as it is now: nobody is there, or what they read is known."""
+    if group.is_empty or group.protocol_type is None:
+        return True
+    return group.protocol_type == PROTOCOL_TYPE and group.subscribed_topics is not None and group.state is State.STABLE

@@ -14,17 +14,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykbroker.context import RequestContext
+from pykbroker.groups.consumer.checking import check_request
+from pykbroker.groups.consumer.surroundings import Surroundings
 from pykbroker.groups.joining import Joining
 from pykbroker.groups.loading import Loading
 from pykbroker.groups.outcome import Outcome
 from pykbroker.groups.placement import partition_for
 from pykbroker.groups.records import encode
 from pykbroker.groups.settings import GroupSettings
-from pykbroker.groups.shard import GroupShard
+from pykbroker.groups.shard import Group, GroupShard
+from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
+from wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -37,7 +41,6 @@ from wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCom
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.cluster import Cluster
-    from pykbroker.groups.classic_group import ClassicGroup
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.partition import Partition
@@ -110,7 +113,9 @@ class GroupCoordinator:
         COORDINATOR_LOAD_IN_PROGRESS, and all others are served.
         """
         if partition.index not in self._loading:
-            shard = GroupShard(self._cluster.clock, self._settings)
+            cluster = self._cluster
+            image = cluster.metadata.image
+            shard = GroupShard(Surroundings(cluster.clock, self._settings, image, cluster.random, image.offset))
             loading = self._loading[partition.index] = Loading(partition, shard)
             self._load_some(loading)
         loaded = self._loaded.get(partition.index)
@@ -148,8 +153,19 @@ class GroupCoordinator:
             if partition is not None and partition.leader == broker.node_id:
                 yield self._shard_at(broker, index)
 
-    def _follow(self, _image: MetadataImage, delta: MetadataDelta) -> None:
-        """A deleted topic takes its committed offsets along; ``__consumer_offsets`` itself takes everything."""
+    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """A deleted topic takes its committed offsets along; ``__consumer_offsets`` itself takes everything.
+
+        Groups are told of topics that changed, and settings of the broker are taken over.
+        """
+        if any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
+            self._settings.refresh(self._cluster.config)
+        changed = {topic.name for topic in (*delta.created_topics, *delta.deleted_topics)}
+        changed.update(change.topic.name for change in delta.partitions)
+        for shard in [loaded.shard for loaded in self._loaded.values()] if changed else ():
+            if delta.created_topics:
+                shard.around.topics_created_at = image.offset
+            shard.topics_changed(changed)
         for topic in delta.deleted_topics:
             if topic.name == CONSUMER_OFFSETS:
                 self._unload_all()
@@ -175,6 +191,14 @@ class GroupCoordinator:
             self._run(loaded, None, loaded.shard.forget_topic(topic, topic_id))
 
     # Requests
+
+    def consumer_heartbeat(
+        self, broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    ) -> Deferred[ConsumerGroupHeartbeatResponse]:
+        """ConsumerGroupHeartbeat. Raises KafkaError with INVALID_REQUEST or UNSUPPORTED_ASSIGNOR too."""
+        check_request(request, context.api_version, self._settings.consumer)
+        group_id = request.group_id
+        return self._ask(broker, group_id, lambda shard, reply: shard.consumer_heartbeat(context, request, reply))
 
     def join(self, broker: Broker, context: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
         """JoinGroup. Raises KafkaError with INVALID_GROUP_ID or INVALID_SESSION_TIMEOUT too."""
@@ -258,11 +282,11 @@ class GroupCoordinator:
         """DeleteGroups, one group: how it went."""
         return self._ask(broker, group_id, lambda shard, reply: shard.delete_group(group_id, reply))
 
-    def group(self, broker: Broker, group_id: str) -> ClassicGroup | None:
+    def group(self, broker: Broker, group_id: str) -> Group | None:
         """A group, to be described."""
         return self._shard_of(broker, group_id).shard.groups.get(group_id)
 
-    def groups(self, broker: Broker) -> Iterable[ClassicGroup]:
+    def groups(self, broker: Broker) -> Iterable[Group]:
         """All groups that the broker coordinates."""
         for loaded in self._led_by(broker):
             yield from loaded.shard.groups.values()

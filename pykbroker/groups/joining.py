@@ -23,7 +23,7 @@ from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
-_KNOWN_ID_SINCE = 4  # KIP-394: a dynamic member is first given an id and must come back with it
+KNOWN_ID_SINCE = 4  # KIP-394: a dynamic member is first given an id and must come back with it
 _SKIP_ASSIGNMENT_SINCE = 9  # KIP-814: a static leader that returns is told that nothing is to be assigned
 
 
@@ -94,7 +94,7 @@ def _join_unknown(group: ClassicGroup, joining: Joining, out: Outcome) -> None:
     static_id = group.members.static_id(joining.request.group_instance_id)
     if static_id is not None:
         _replace_static(group, joining, static_id, member_id, out)
-    elif joining.request.group_instance_id is None and joining.context.api_version >= _KNOWN_ID_SINCE:
+    elif joining.request.group_instance_id is None and joining.context.api_version >= KNOWN_ID_SINCE:
         group.give_out(member_id, joining.request.session_timeout_ms)
         joining.refused(ErrorCode.MEMBER_ID_REQUIRED, out, member_id)
     else:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from pykbroker.groups.consumer.settings import ConsumerSettings
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
@@ -23,6 +25,8 @@ class GroupSettings:
     max_size: int = 2**31 - 1
     #: How long a member that is new may wait in JoinGroup. A constant in Kafka too: such a member cannot heartbeat yet.
     new_member_join_timeout_ms: int = 300_000
+    #: Those of the consumer protocol.
+    consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
 
     @classmethod
     def from_config(cls, config: BrokerConfig) -> GroupSettings:
@@ -36,4 +40,9 @@ class GroupSettings:
             max_session_timeout_ms=config["group.max.session.timeout.ms"],
             initial_rebalance_delay_ms=config["group.initial.rebalance.delay.ms"],
             max_size=config["group.max.size"],
+            consumer=ConsumerSettings.from_config(config),
         )
+
+    def refresh(self, config: BrokerConfig) -> None:
+        """Take over settings that were altered while the broker runs."""
+        self.consumer = ConsumerSettings.from_config(config)

@@ -6,26 +6,32 @@ place where that state changes, whether the record was appended just now or is r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
-from pykbroker.clock import Clock
 from pykbroker.context import RequestContext
 from pykbroker.groups import committing
 from pykbroker.groups.answers import not_assigned, not_joined
 from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.consumer import classic_members, leaving, member_epochs, migration, replaying
+from pykbroker.groups.consumer.group import ConsumerGroup
+from pykbroker.groups.consumer.heartbeats import Heartbeat
+from pykbroker.groups.consumer.member import LEAVING, LEAVING_FOR_NOW
+from pykbroker.groups.consumer.records import group_tombstones
+from pykbroker.groups.consumer.surroundings import Surroundings
 from pykbroker.groups.joining import Joining, join
 from pykbroker.groups.leaving import leave
 from pykbroker.groups.offsets import CommittedOffset, Offsets
 from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.groups.pending import PendingOffsets
 from pykbroker.groups.records import group_record, group_tombstone, offset_tombstone
-from pykbroker.groups.settings import GroupSettings
 from pykbroker.groups.syncing import sync
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue
 from wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
+from wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -35,28 +41,84 @@ from wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from wire.primitives import ZERO_UUID
 
+Group = ClassicGroup | ConsumerGroup
+
 
 class GroupShard:
     """See the module. Methods that take a ``reply`` answer through the Outcome; the others return their answer."""
 
-    def __init__(self, clock: Clock, settings: GroupSettings) -> None:
-        self.groups: dict[str, ClassicGroup] = {}
+    def __init__(self, around: Surroundings) -> None:
+        self.groups: dict[str, Group] = {}
+        self.around = around
         self._offsets = Offsets()
         self._pending = PendingOffsets()
         self._commits = 0
-        self._clock = clock
-        self._settings = settings
+        self._clock = around.clock
+        self._settings = around.settings
 
     # Membership
+
+    def consumer_heartbeat(
+        self,
+        context: RequestContext,
+        request: ConsumerGroupHeartbeatRequest,
+        reply: Deferred[ConsumerGroupHeartbeatResponse],
+    ) -> Outcome:
+        """ConsumerGroupHeartbeat, checked by itself. Raises KafkaError (see ``consumer/heartbeats``)."""
+        group = self.groups.get(request.group_id)
+        if request.member_epoch in (LEAVING, LEAVING_FOR_NOW):
+            return leaving.leave(self._consumer_group(request.group_id), request, reply, self.groups.get)
+        heartbeat = Heartbeat(context, request, reply, self._find_consumer_group)
+        if isinstance(group, ConsumerGroup):
+            return heartbeat.beat(group, [])
+        if request.member_epoch != 0:
+            return heartbeat.beat(self._consumer_group(request.group_id, "Consumer group"), [])
+        if group is None:
+            return heartbeat.beat(ConsumerGroup(request.group_id, self.around), [])
+        if group.is_empty:
+            return heartbeat.beat(ConsumerGroup(request.group_id, self.around), [group_tombstone(request.group_id)])
+        return self._upgrade(group, heartbeat)
+
+    def _upgrade(self, classic: ClassicGroup, heartbeat: Heartbeat) -> Outcome:
+        """A member of the consumer protocol comes to a classic group: whoever waits in it has to join again."""
+        records, group = migration.upgrade(classic, self.around)
+        out = heartbeat.beat(group, records)
+        code = ErrorCode.REBALANCE_IN_PROGRESS
+        for member in classic.members:
+            out.reply(member.joining, not_joined(code, member.member_id))
+            out.reply(member.syncing, not_assigned(code))
+        settle = out.then
+
+        def upgraded() -> Outcome:
+            self.groups[classic.group_id].loaded()
+            return Outcome() if settle is None else settle()
+
+        out.then = upgraded
+        return out
+
+    def _consumer_group(self, group_id: str, kind: str = "Group") -> ConsumerGroup:
+        group = self.groups.get(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind} {group_id} not found.")
+        if not isinstance(group, ConsumerGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        return group
+
+    def _find_consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
 
     def join(self, joining: Joining) -> Outcome:
         """JoinGroup. A group that is new gets its record first, so that the id given out is known after a restart."""
         request = joining.request
         group = self.groups.get(request.group_id)
-        if group is not None:
+        if isinstance(group, ClassicGroup):
             return join(group, joining)
+        if group is not None and not group.is_empty:
+            return classic_members.join(group, joining, self.groups.get)
         if request.member_id != "":
             return joining.refused(ErrorCode.UNKNOWN_MEMBER_ID, Outcome())
+        ended = [] if group is None else list(group_tombstones(group))
         record = group_record(
             request.group_id,
             generation=0,
@@ -65,13 +127,15 @@ class GroupShard:
             leader=None,
             timestamp_ms=self._clock.now_ms(),
         )
-        return Outcome([record], then=partial(self.join, joining), otherwise=partial(_refuse_new, joining))
+        return Outcome([*ended, record], then=partial(self.join, joining), otherwise=partial(_refuse_new, joining))
 
     def sync(self, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
         """SyncGroup."""
         group = self.groups.get(request.group_id)
         if group is None or group.is_empty:
             return Outcome(replies=[(reply, not_assigned(ErrorCode.UNKNOWN_MEMBER_ID))])
+        if isinstance(group, ConsumerGroup):
+            return classic_members.sync(group, request, reply)
         return sync(group, request, reply)
 
     def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
@@ -79,6 +143,8 @@ class GroupShard:
         group = self.groups.get(request.group_id)
         if group is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if isinstance(group, ConsumerGroup):
+            return classic_members.heartbeat(group, request)
         member = group.members.validate(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
@@ -89,11 +155,16 @@ class GroupShard:
 
     def leave(self, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse]) -> Outcome:
         """LeaveGroup in its batched form."""
-        return leave(self.groups.get(request.group_id), request, reply)
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return classic_members.leave(group, request, reply, self.groups.get)
+        return leave(group, request, reply)
 
     def tick(self, group_id: str) -> Outcome:
         """Do what has become due in a group."""
         group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return leaving.tick(group, self.groups.get)
         return Outcome() if group is None else group.tick()
 
     # Offsets
@@ -102,7 +173,11 @@ class GroupShard:
         self, context: RequestContext, request: OffsetCommitRequest, reply: Deferred[OffsetCommitResponse]
     ) -> Outcome:
         """OffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
-        committing.check_commit(self.groups.get(request.group_id), request, context.api_version)
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            member_epochs.check_commit(group, request, context.api_version)
+        else:
+            committing.check_commit(group, request, context.api_version)
         records, response = committing.commit(request, self._settings, self._clock.now_ms())
         return Outcome(records, [(reply, response)])
 
@@ -110,7 +185,11 @@ class GroupShard:
         self, request: TxnOffsetCommitRequest, reply: Deferred[TxnOffsetCommitResponse]
     ) -> Outcome:
         """TxnOffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
-        committing.check_commit_in_transaction(self.groups.get(request.group_id), request)
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            member_epochs.check_commit_in_transaction(group, request)
+        else:
+            committing.check_commit_in_transaction(group, request)
         records, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
         return Outcome(records, [(reply, response)], producer=(request.producer_id, request.producer_epoch))
 
@@ -122,7 +201,13 @@ class GroupShard:
                 self._offsets.put(group_id, topic, index, committed)
 
     def fetch(self, request: OffsetFetchRequestGroup, *, stable: bool = False) -> OffsetFetchResponseGroup:
-        """OffsetFetch of one group; one that does not exist has no offsets, which is no error."""
+        """OffsetFetch of one group; one that does not exist has no offsets, which is no error.
+
+        Raises KafkaError with UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH to members of consumer groups.
+        """
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            member_epochs.check_fetch(group, request)
         pending = set(self._pending.of_group(request.group_id)) if stable else set()
         return committing.fetch(request, self._offsets.of_group(request.group_id), pending)
 
@@ -142,7 +227,7 @@ class GroupShard:
         offsets = {(topic, index) for topic, found in self._offsets.of_group(group_id).items() for index in found}
         offsets.update(self._pending.of_group(group_id))
         tombstones = [offset_tombstone(group_id, topic, index) for topic, index in sorted(offsets)]
-        return Outcome([*tombstones, group_tombstone(group_id)], [(reply, ErrorCode.NONE)])
+        return Outcome([*tombstones, *_end(group)], [(reply, ErrorCode.NONE)])
 
     def expire(self) -> Outcome:
         """Remove offsets that nobody wants any more, and empty groups that have none left."""
@@ -154,7 +239,7 @@ class GroupShard:
             records, none_left = committing.expire(group, offsets, pending, self._settings.offsets_retention_ms, now_ms)
             outcome.records += records
             if none_left and group.is_empty:
-                outcome.records.append(group_tombstone(group_id))
+                outcome.records += _end(group)
         return outcome
 
     def forget_topic(self, topic: str, topic_id: bytes) -> Outcome:
@@ -179,7 +264,14 @@ class GroupShard:
             ]
         )
 
-    def _existing(self, group_id: str) -> ClassicGroup:
+    def topics_changed(self, names: Iterable[str]) -> None:
+        """Topics came, went, or have more partitions: groups that read them look at their metadata again."""
+        changed = list(names)
+        for group in self.groups.values():
+            if isinstance(group, ConsumerGroup) and any(group.subscribes(name) for name in changed):
+                group.metadata_is_stale = True
+
+    def _existing(self, group_id: str) -> Group:
         group = self.groups.get(group_id)
         if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
@@ -193,6 +285,21 @@ class GroupShard:
             self._replay_offset(record.key, record.value, record.producer_id)
         elif isinstance(record.key, GroupMetadataKey):
             self._replay_group(record.key.group, record.value)
+        elif isinstance(record.key, replaying.KEYS):
+            self._replay_consumer_group(record.key.group_id, record.key, record.value)
+
+    def _replay_consumer_group(self, group_id: str, key: Any, value: Any) -> None:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return
+            # A classic group that only holds offsets has no record to end it.
+            group = self.groups[group_id] = ConsumerGroup(group_id, self.around)
+        if replaying.ends_group(key, value):
+            del self.groups[group_id]
+            group.die()
+        else:
+            replaying.replay(group, key, value)
 
     def _replay_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:
         if value is None:
@@ -216,9 +323,14 @@ class GroupShard:
                 del self.groups[group_id]
                 group.die()
             return
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             group = self.groups[group_id] = ClassicGroup(group_id, self._clock, self._settings)
         group.restore(value)
+
+
+def _end(group: Group) -> list[Record]:
+    """The records that end an empty group."""
+    return list(group_tombstones(group)) if isinstance(group, ConsumerGroup) else [group_tombstone(group.group_id)]
 
 
 def _refuse_new(joining: Joining, error: ErrorCode) -> Outcome:

@@ -1,7 +1,7 @@
 """DescribeGroups (key 15), versions 0 to 6: state, protocol and members of classic groups.
 
 Authorized operations from version 3 (KIP-430), static members from version 4 (KIP-345). A group that does not exist is
-"Dead" without an error up to version 5, and GROUP_ID_NOT_FOUND from version 6 (KIP-1043).
+"Dead" without an error up to version 5, and GROUP_ID_NOT_FOUND from version 6 (KIP-1043). So is a group of another type.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.operations import GROUP_OPERATIONS
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 
@@ -20,17 +21,13 @@ if TYPE_CHECKING:
 _NOT_FOUND_SINCE = 6
 _OPERATIONS_SINCE = 3
 
-#: Bits of what everybody may do to a group while there is no authorizer: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and
-#: ALTER_CONFIGS, by the numbers of org.apache.kafka.common.acl.AclOperation.
-_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
-
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     response = DescribeGroupsResponse()
     for group_id in request.groups:
         described = _describe(broker, group_id, ctx.api_version)
         if request.include_authorized_operations and described.error_code == ErrorCode.NONE:
-            described.authorized_operations = _OPERATIONS
+            described.authorized_operations = GROUP_OPERATIONS
         response.groups.append(described)
     return response
 
@@ -40,12 +37,13 @@ def _describe(broker: Broker, group_id: str, version: int) -> DescribedGroup:
         group = broker.cluster.groups.group(broker, group_id)
     except KafkaError as error:
         return DescribedGroup(group_id=group_id, error_code=error.code)
-    if group is not None:
+    if isinstance(group, ClassicGroup):
         return _described(group)
     described = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
     if version >= _NOT_FOUND_SINCE:
         described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        described.error_message = f"Group {group_id} not found."
+        reason = "not found" if group is None else "is not a classic group"
+        described.error_message = f"Group {group_id} {reason}."
     return described
 
 

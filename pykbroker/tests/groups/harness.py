@@ -8,6 +8,7 @@ import random
 from pykbroker.clock import ManualClock
 from pykbroker.context import RequestContext
 from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.consumer.surroundings import Surroundings
 from pykbroker.groups.joining import Joining
 from pykbroker.groups.outcome import Outcome
 from pykbroker.groups.records import decode, encode
@@ -48,8 +49,9 @@ class Harness:
         self.clock = ManualClock()
         self.random = random.Random(1)
         self.settings = GroupSettings(**settings)
+        self.around = Surroundings(self.clock, self.settings, random=self.random)
         self.log: list[tuple[bytes, bytes | None]] = []
-        self.shard = GroupShard(self.clock, self.settings)
+        self.shard = GroupShard(self.around)
         #: Set to make the next append fail.
         self.append_error: ErrorCode | None = None
         #: True from a failed append to the next record of the group: until then the log may be behind.
@@ -101,7 +103,7 @@ class Harness:
 
     def restart(self) -> None:
         """Forget everything but the log and read it back."""
-        self.shard = GroupShard(self.clock, self.settings)
+        self.shard = GroupShard(self.around)
         for key, value in self.log:
             record = decode(key, value)
             assert record is not None

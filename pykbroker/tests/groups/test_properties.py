@@ -164,7 +164,7 @@ class Groups(RuleBasedStateMachine):
         live = self.h.shard.groups.get(GROUP)
         again = Harness()
         again.clock, again.log = self.h.clock, self.h.log
-        again.shard = GroupShard(again.clock, again.settings)
+        again.shard = GroupShard(again.around)
         again.restart()
         assert again.committed() == self.offsets
         stored = again.shard.groups.get(GROUP)

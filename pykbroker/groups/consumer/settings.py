@@ -1,0 +1,83 @@
+"""The settings of the consumer protocol: the broker's, and how a group's own lie over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pykbroker.config.broker import BrokerConfig
+
+#: Kafka names its own assignors by their class too.
+_BY_CLASS = {
+    "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
+    "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
+}
+
+
+class Bounded(NamedTuple):
+    """A duration in milliseconds that a group may set for itself within the broker's bounds."""
+
+    default: int
+    least: int
+    most: int
+
+    def of(self, own: str | None) -> int:
+        """The value of a group. One that was set before the bounds were moved is brought within them."""
+        return self.default if own is None else min(max(int(own), self.least), self.most)
+
+
+_SESSION = Bounded(45_000, 45_000, 60_000)
+_HEARTBEAT = Bounded(5_000, 5_000, 15_000)
+_ASSIGNMENT = Bounded(1_000, 0, 15_000)
+
+
+@dataclass(slots=True)
+class ConsumerSettings:
+    """Defaults are Apache Kafka's."""
+
+    session_timeout_ms: Bounded = _SESSION
+    heartbeat_interval_ms: Bounded = _HEARTBEAT
+    assignment_interval_ms: Bounded = _ASSIGNMENT
+    regex_refresh_interval_ms: int = 600_000
+    max_size: int = 2**31 - 1
+    #: Names of the assignors that members may ask for; the first one serves those who do not.
+    assignors: tuple[str, ...] = ("uniform", "range")
+    #: group.consumer.migration.policy.
+    upgrades: bool = True
+    downgrades: bool = True
+
+    @classmethod
+    def from_config(cls, config: BrokerConfig) -> ConsumerSettings:
+        policy = config["group.consumer.migration.policy"].lower()
+        return cls(
+            session_timeout_ms=_bounded(config, "session.timeout.ms"),
+            heartbeat_interval_ms=_bounded(config, "heartbeat.interval.ms"),
+            assignment_interval_ms=_bounded(config, "assignment.interval.ms"),
+            regex_refresh_interval_ms=config["group.consumer.regex.refresh.interval.ms"],
+            max_size=config["group.consumer.max.size"],
+            assignors=tuple(_BY_CLASS.get(name, name) for name in config["group.consumer.assignors"]),
+            upgrades=policy in ("upgrade", "bidirectional"),
+            downgrades=policy in ("downgrade", "bidirectional"),
+        )
+
+    def session_of(self, group: Mapping[str, str]) -> int:
+        """How long a member of a group with these settings may be silent, in milliseconds."""
+        return self.session_timeout_ms.of(group.get("consumer.session.timeout.ms"))
+
+    def heartbeat_of(self, group: Mapping[str, str]) -> int:
+        """How often its members are to heartbeat, in milliseconds."""
+        return self.heartbeat_interval_ms.of(group.get("consumer.heartbeat.interval.ms"))
+
+    def assignment_interval_of(self, group: Mapping[str, str]) -> int:
+        """How long to wait from one target assignment to the next, in milliseconds (KIP-1263)."""
+        return self.assignment_interval_ms.of(group.get("consumer.assignment.interval.ms"))
+
+
+def _bounded(config: BrokerConfig, subject: str) -> Bounded:
+    return Bounded(
+        config[f"group.consumer.{subject}"],
+        config[f"group.consumer.min.{subject}"],
+        config[f"group.consumer.max.{subject}"],
+    )

@@ -1,0 +1,44 @@
+"""ConsumerGroupDescribe (key 69), versions 0 to 1: epochs, members and assignments of consumer groups (KIP-848).
+
+Says from version 1 which members speak the classic protocol (KIP-1099). A group that does not exist, or is of another
+type, is GROUP_ID_NOT_FOUND.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.groups.consumer.describing import described
+from pykbroker.groups.consumer.group import ConsumerGroup
+from pykbroker.groups.operations import GROUP_OPERATIONS
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.consumer_group_describe import ConsumerGroupDescribeResponse, DescribedGroup
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+    from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+
+
+def handle(broker: Broker, ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
+    response = ConsumerGroupDescribeResponse()
+    for group_id in request.group_ids:
+        try:
+            group = _describe(broker, group_id)
+        except KafkaError as error:
+            group = DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.given_message)
+        if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
+            group.authorized_operations = GROUP_OPERATIONS
+        response.groups.append(group)
+    return response
+
+
+def _describe(broker: Broker, group_id: str) -> DescribedGroup:
+    if not group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    group = broker.cluster.groups.group(broker, group_id)
+    if group is None:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    if not isinstance(group, ConsumerGroup):
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+    return described(group)
