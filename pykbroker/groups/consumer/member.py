@@ -55,9 +55,8 @@ class ConsumerMember:
     assigned: Owned = field(default_factory=dict)
     #: What it was asked to give back and may still use.
     revoking: Owned = field(default_factory=dict)
-    #: Session timeout and protocols of a member that speaks the classic protocol. As in Kafka, a change in it alone
-    #: makes no record.
-    classic: ClassicMemberMetadata | None = field(default=None, compare=False)
+    #: Session timeout and protocols of a member that speaks the classic protocol.
+    classic: ClassicMemberMetadata | None = None
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether it has all of the target assignment of this epoch, and nothing else."""
