@@ -9,6 +9,7 @@ from pykbroker.groups.consumer.member import ConsumerMember, Target
 from pykbroker.groups.consumer.records import target_epoch_record, target_record
 from pykbroker.groups.consumer.subscriptions import Subscriptions
 from pykbroker.groups.outcome import Record
+from wire.errors import ErrorCode, KafkaError
 
 
 def may_assign(group: ConsumerGroup, epoch: int, now_ms: int) -> bool:
@@ -26,7 +27,8 @@ def assign(
     group: ConsumerGroup, epoch: int, before: ConsumerMember | None, after: ConsumerMember
 ) -> tuple[list[Record], Target]:
     """The records of a new target for the group, one member changed from ``before`` to ``after``, and that member's."""
-    from pykbroker.groups.consumer.interim import ASSIGNORS, GroupSpec, MemberSpec  # noqa: PLC0415 - start-up counts
+    from pykbroker.groups.assignors import ASSIGNORS  # noqa: PLC0415 - start-up counts
+    from pykbroker.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec  # noqa: PLC0415 - the same
 
     subscriptions = Subscriptions(group)
     members = {
@@ -38,7 +40,11 @@ def assign(
     wanted = frozenset().union(*(member.subscribed for member in members.values()))
     image = group.around.image
     partitions = {topic_id: len(image.topics_by_id[topic_id].partitions) for topic_id in wanted}
-    given = ASSIGNORS[group.assignor_after(before, after)](GroupSpec(members, partitions))
+    try:
+        given = ASSIGNORS[group.assignor_after(before, after)](GroupSpec(members, partitions))
+    except AssignmentFailed as error:
+        message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
     records: list[Record] = []
     own: Target = {}
     for member_id in members:
