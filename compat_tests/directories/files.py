@@ -11,6 +11,7 @@ from compat_tests.harness.kafka_tools import KafkaTools
 _DECODERS = {
     "__cluster_metadata": ("--cluster-metadata-decoder", "--skip-record-metadata"),
     "__consumer_offsets": ("--offsets-decoder",),
+    "__share_group_state": ("--share-group-state-decoder",),
     "__transaction_state": ("--transaction-log-decoder",),
 }
 COMPACTED = ("compacted", *_DECODERS)
@@ -38,4 +39,10 @@ def _faults_in(tools: KafkaTools, data_dir: Path) -> list[str]:
             lines = result.text.splitlines()
             found += [f"{file}: {line}" for line in lines if any(word in line for word in _UNKNOWN)]
             found += [f"{file}: ended with {result.status}"] * bool(result.status)
-    return found
+    indexes = [
+        str(file) for kind in ("index", "timeindex") for file in data_dir.glob(f"*-?/*.{kind}") if file.stat().st_size
+    ]
+    checked = tools("dump-log", "--index-sanity-check", "--files", ",".join(indexes))
+    return found + [
+        line for line in checked.text.splitlines() if "passed sanity check" not in line and "Dumping" not in line
+    ]

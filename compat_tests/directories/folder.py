@@ -13,7 +13,12 @@ SETTINGS = {
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
     "group.initial.rebalance.delay.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.share.assignment.interval.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
     "log.cleaner.backoff.ms": "100",
+    "log.cleaner.min.cleanable.ratio": "0.01",
     "log.initial.task.delay.ms": "100",
     "log.retention.check.interval.ms": "300",
     "log.flush.offset.checkpoint.interval.ms": "300",
@@ -32,6 +37,7 @@ class DataFolder:
         (port,) = free_ports(1)
         self.paths = [folder / f"data-{number}" for number in range(folders)]
         settings = {**SETTINGS, "log.dirs": ",".join(map(str, self.paths))}
+        self._settings = settings
         self._brokers: dict[str, BrokerProcess] = {
             "kafka": ApacheKafka(folder / "kafka", {**settings, **_KAFKA_ONLY}, standalone=standalone),
             "ours": Pykbroker(folder / "ours", settings),
@@ -48,11 +54,26 @@ class DataFolder:
         self._running = self._brokers[which]
         self._running.start()
 
+    def start_second(self, which: str) -> None:
+        """Have the other one try to serve the folder at the same time, on other ports."""
+        other = type(self._brokers[which])(self.paths[0].parent / f"second-{which}", self._settings)
+        other.data_dir = self.paths[0]
+        other.start()
+
     def end(self, how: str) -> None:
         """``stop`` (SIGTERM) or ``kill`` (SIGKILL) whoever serves it; nothing where nobody does."""
         broker, self._running = self._running, None
         if broker is not None:
             broker.stop() if how == "stop" else broker.kill()
+
+    def checkpoint(self, name: str) -> dict[str, int]:
+        """An offset checkpoint, over all folders: ``topic-partition`` to offset."""
+        found = {}
+        for file in (path / name for path in self.paths):
+            for line in file.read_text().splitlines()[2:] if file.exists() else ():
+                topic, partition, offset = line.split()
+                found[f"{topic}-{partition}"] = int(offset)
+        return found
 
     def partition(self, name: str) -> Path:
         """The directory of a partition, such as ``orders-0``, wherever it lies."""

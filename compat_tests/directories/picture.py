@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from compat_tests.directories.client import GROUP, NOT_YET, TRANSACTION, Client
+from compat_tests.directories.new_groups import PREFIX, NewGroups
 from wire.messages.api_versions import ApiVersionsRequest
 from wire.messages.describe_client_quotas import DescribeClientQuotasRequest
 from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -38,8 +39,12 @@ _OFFSETS_TOPIC, _TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state
 Picture = dict[tuple[Any, ...], Any]
 
 
-def take(client: Client) -> Picture:
-    """All there is to read, by what it is. Comparing pictures key by key says what has changed."""
+def take(client: Client, new_groups: NewGroups) -> Picture:
+    """All there is to read, by what it is. Comparing pictures key by key says what has changed.
+
+    Of the internal topics, which the cleaner rewrites at any time, their meaning stands for their records; of the
+    ``new_groups``, which not both brokers serve, there are the committed offsets.
+    """
     client.served()
     metadata = client.ask(MetadataRequest(None), 12)
     picture: Picture = {("cluster",): metadata.cluster_id}
@@ -52,7 +57,8 @@ def take(client: Client) -> Picture:
         for part in topic.partitions:
             index = part.partition_index
             picture["replicas", topic.name, index] = part.leader_id, part.replica_nodes, part.isr_nodes
-            picture |= {(what, topic.name, index): value for what, value in _log(client, topic.name, index)}
+            look = _ends if topic.is_internal else _log
+            picture |= {(what, topic.name, index): value for what, value in look(client, topic.name, index)}
     picture["configs", "every broker"] = [each for each in _configs(client, _BROKER, "") if each[2] == 3]
     for folder in client.ask(DescribeLogDirsRequest(None), 4).results:
         partitions = sorted((topic.name, part.partition_index) for topic in folder.topics for part in topic.partitions)
@@ -60,6 +66,8 @@ def take(client: Client) -> Picture:
     names = {topic.name for topic in metadata.topics}
     if _OFFSETS_TOPIC in names:
         picture |= _groups(client)
+        for group in new_groups.committed():
+            picture["committed by", group] = _committed(client, group, stable=True)
     if _TRANSACTIONS_TOPIC in names:
         picture |= _transactions(client)
     quotas = client.ask(DescribeClientQuotasRequest([], False), 1).entries
@@ -117,7 +125,7 @@ def _log(client: Client, topic: str, index: int) -> Iterator[tuple[str, Any]]:
     asked = [_EARLIEST, _EARLIEST_LOCAL, _MAX_TIMESTAMP, *times]
     found = [_offset(client, topic, index, _UNCOMMITTED, when) for when in asked]
     yield "offsets", found if batches else [each[:2] for each in found]  # an empty log is in its leader's newest epoch
-    yield "ends", [_offset(client, topic, index, isolation, _LATEST)[:2] for isolation in (_UNCOMMITTED, _COMMITTED)]
+    yield from _ends(client, topic, index)
     start = _offset(client, topic, index, _UNCOMMITTED, _EARLIEST)[0]
     committed = _fetch(client, topic, index, start, _COMMITTED)
     yield (
@@ -145,6 +153,10 @@ def _log(client: Client, topic: str, index: int) -> Iterator[tuple[str, Any]]:
             for each in state.active_producers
         ),
     )
+
+
+def _ends(client: Client, topic: str, index: int) -> Iterator[tuple[str, Any]]:
+    yield "ends", [_offset(client, topic, index, isolation, _LATEST)[:2] for isolation in (_UNCOMMITTED, _COMMITTED)]
 
 
 def _header(header: Any) -> tuple[Any, ...]:
@@ -193,6 +205,7 @@ def _epoch_end(client: Client, topic: str, partition: int, epoch: int) -> tuple[
 def _groups(client: Client) -> Picture:
     client.coordinated("anybody", GROUP)
     listed = client.until(lambda found: found.error_code not in NOT_YET, ListGroupsRequest([], []), 5).groups
+    listed = [each for each in listed if not each.group_id.startswith(PREFIX)]
     picture: Picture = {
         ("group", each.group_id): (each.protocol_type, each.group_state, each.group_type) for each in listed
     }
@@ -202,15 +215,20 @@ def _groups(client: Client) -> Picture:
             assert found.error_code == 0, found
             picture["described", each.group_id] = found.group_state, found.protocol_type, found.protocol_data
         for stable in (False, True):
-            request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(each.group_id)], require_stable=stable)
-            request.groups[0].topics = None
-            (answer,) = client.until(lambda found: found.groups[0].error_code not in NOT_YET, request, 9).groups
-            picture["committed by", each.group_id, stable] = sorted(
-                (t.name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata, p.error_code)
-                for t in answer.topics
-                for p in t.partitions
-            )
+            picture["committed by", each.group_id, stable] = _committed(client, each.group_id, stable=stable)
     return picture
+
+
+def _committed(client: Client, group: str, *, stable: bool) -> list[tuple[Any, ...]]:
+    client.coordinated(group)
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group)], require_stable=stable)
+    request.groups[0].topics = None
+    (answer,) = client.until(lambda found: found.groups[0].error_code not in NOT_YET, request, 9).groups
+    return sorted(
+        (t.name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata, p.error_code)
+        for t in answer.topics
+        for p in t.partitions
+    )
 
 
 def _transactions(client: Client) -> Picture:

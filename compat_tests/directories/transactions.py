@@ -49,6 +49,11 @@ class Transactions:
             self._leave_open(ask)
         self._read()
 
+    def touch(self) -> None:
+        """Writes into the log of transactions: another incarnation of an id of its own."""
+        with closing(Ask(self._bootstrap, _BY_WRITING, "life")) as ask:
+            Transacting(ask, "touched", _TIMEOUT_MS)
+
     def _end_open(self, ask: Ask) -> None:
         """Commits and aborts by turns."""
         if self._open is not None:
@@ -116,7 +121,7 @@ class Transactions:
         """A stock consumer sees of all turns what was committed before the open transaction, in order."""
         consumer = Consumer(
             {"bootstrap.servers": self._bootstrap, "group.id": "unused", "enable.partition.eof": True}
-            | {"isolation.level": "read_committed", "enable.auto.commit": False}
+            | {"isolation.level": "read_committed", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
         )
         consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
         found = []
