@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 _ADVICE = {
     errno.ENOSPC: "the disk is full: make room on it",
     errno.EDQUOT: "the quota of this user is used up: make room, or raise it",
+    errno.EFBIG: "files there must not grow: raise the limit of this user (ulimit -f)",
     errno.EROFS: "it is on a read-only file system: mount it so that it can be written",
     errno.EACCES: "this user may not write there: change its owner or its mode",
     errno.EPERM: "this user may not write there: change its owner or its mode",
