@@ -2,13 +2,10 @@
 
 Filters hold together: states, producer ids, from version 1 how long (ms) a transaction has been open, from version 2
 a pattern (RE2 syntax) that the whole id must match.
-
-Left out: RE2's guarantee of linear time; a pattern is matched by Python's engine.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pykbroker.transactions.transaction import State
@@ -18,19 +15,11 @@ from wire.messages.list_transactions import ListTransactionsResponse, Transactio
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
+    from pykbroker.groups.patterns import Pattern
     from pykbroker.transactions.transaction import Transaction
     from wire.messages.list_transactions import ListTransactionsRequest
 
 _STATES = {state.title: state for state in State}
-#: What Python's patterns have and RE2's do not: back references, looking around, possessive and atomic groups,
-#: conditions, comments. Escapes and character classes are stepped over whole.
-_TOKEN = re.compile(
-    r"""(?P<beyond_re2>\\[1-9] | \(\?(?:[=!>(\#] | <[=!] | P=) | [*+?}]\+)
-      | \{(?P<counts>\d+)(?:,(?P<upper>\d*))?\}(?!\+)
-      | \\. | \[\^?\]?(?:\\.|[^\]])*\]""",
-    re.VERBOSE | re.DOTALL,
-)
-_MOST_REPEATS = 1000
 
 
 def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
@@ -46,7 +35,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest
         # As in Kafka, an id that never had a transaction began at -1 and is older than any.
         if request.duration_filter >= 0 and now_ms - each.start_ms <= request.duration_filter:
             return False
-        return pattern is None or pattern.fullmatch(each.transactional_id) is not None
+        return pattern is None or pattern.matches(each.transactional_id)
 
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in _STATES],
@@ -66,15 +55,13 @@ def failed(request: ListTransactionsRequest, version: int, error: KafkaError) ->
     return ListTransactionsResponse(error_code=error.code)
 
 
-def _pattern(text: str | None) -> re.Pattern[str] | None:
-    """The pattern compiled. Raises KafkaError with INVALID_REGULAR_EXPRESSION, also for what RE2 leaves out on purpose."""
+def _pattern(text: str | None) -> Pattern | None:
+    """The pattern compiled. Raises KafkaError with INVALID_REGULAR_EXPRESSION."""
     if not text:
         return None
-    for token in _TOKEN.finditer(text):
-        counts = [int(count) for count in token.group("counts", "upper") if count]
-        if token["beyond_re2"] or max(counts, default=0) > _MOST_REPEATS:
-            raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, f"{token[0]} is not supported")
+    from pykbroker.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
+
     try:
-        return re.compile(text)
-    except re.error as error:
+        return compile_pattern(text)
+    except InvalidPattern as error:
         raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error)) from None

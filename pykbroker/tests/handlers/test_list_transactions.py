@@ -13,34 +13,13 @@ def test_no_pattern(text):
     assert _pattern(text) is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [".*", "a{1000}", r"\\1", r"[\1]", "(?:a)", "(?P<x>a)", "(?i)a", "[*+]", "[]*+]", "a+?", r"\+\+", r"[(?=]"],
-)
-def test_taken(text):
-    assert _pattern(text) is not None
+def test_a_pattern():
+    pattern = _pattern("a+")
+    assert pattern.matches("aa")
+    assert not pattern.matches("aab")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "(",
-        "a{1001}",
-        "a{2,1001}",
-        r"(a)\1",
-        r"\\\1",
-        "(?P<x>a)(?P=x)",
-        "(?=a)",
-        "(?!a)",
-        "(?<=a)b",
-        "(?<!a)b",
-        "(?>a)",
-        "(?#a)",
-        "a*+",
-        "a{3}+",
-        "(a)(?(1)b|c)",
-    ],
-)
+@pytest.mark.parametrize("text", ["(", "a{1001}", r"(a)\1", "(?=a)", "a*+"])
 def test_refused(text):
     with pytest.raises(KafkaError) as refused:
         _pattern(text)
