@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from pykbroker.groups.consumer.member import ConsumerMember, MemberState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pykbroker.clock import Clock
 
 log = logging.getLogger(__name__)
+
+_RETRY_S = 0.5  # the coordinator runtime's, in Kafka
 
 
 @dataclass(slots=True)
@@ -83,21 +83,23 @@ class Deadlines:
         self._watched.pop(member_id, None)
 
     def due(self, members: dict[str, ConsumerMember]) -> list[str]:
-        """The members whose time is up now; their deadlines are taken off."""
+        """The members whose time is up now. Should they still be there a little later (the log could not be written),
+        they are due again.
+        """
         now = self._clock.monotonic()
         over = []
         for member_id, watch in list(self._watched.items()):
             if watch.earliest <= now:
                 reason = _reason(watch, now, members.get(member_id))
-                if reason:
-                    log.info("Member %s is fenced: %s", member_id, reason)
+                if member_id not in members:
                     del self._watched[member_id]
+                elif reason:
+                    log.info("Member %s is fenced: %s", member_id, reason)
+                    watch.session = now + _RETRY_S
+                    watch.revoking = watch.joining = watch.syncing = math.inf
                     over.append(member_id)
-        self._set_wake_at(self._watched.values())
+        self.wake_at = min((watch.earliest for watch in self._watched.values()), default=math.inf)
         return over
-
-    def _set_wake_at(self, watches: Iterable[_Watch]) -> None:
-        self.wake_at = min((watch.earliest for watch in watches), default=math.inf)
 
     def _watch(self, member_id: str) -> _Watch:
         return self._watched.setdefault(member_id, _Watch())

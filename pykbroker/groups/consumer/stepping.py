@@ -43,6 +43,8 @@ class Step:
     subscription_changed: bool = False
     #: Whether the group has to be assigned anew for this change.
     bumps: bool = False
+    #: Whether the member got on towards its target, or was asked to give something back.
+    moved: bool = False
 
     def change_subscription(self, *, always_bumps: bool = False) -> None:
         """Record the member if it changed, and raise the group epoch if that or the topics' metadata want it.
@@ -95,8 +97,10 @@ class Step:
         if after != self.member:
             self.records.append(assignment_record(self.group.group_id, after))
             self.member = after
+            self.moved = True
 
     def settle(self, group: ConsumerGroup) -> None:
         """The records are replayed into ``group``: note what is not in them."""
         group.metadata_is_stale = False
-        group.deadlines.watch_revocation(self.member)
+        if self.moved:
+            group.deadlines.watch_revocation(self.member)

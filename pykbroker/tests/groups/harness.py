@@ -104,12 +104,16 @@ class Harness:
     def restart(self) -> None:
         """Forget everything but the log and read it back."""
         self.shard = GroupShard(self.around)
+        self.replay()
+        for group in list(self.shard.groups.values()):
+            self.run(group.loaded())
+
+    def replay(self) -> None:
+        """Read the log into the shard."""
         for key, value in self.log:
             record = decode(key, value)
             assert record is not None
             self.shard.replay(record)
-        for group in list(self.shard.groups.values()):
-            self.run(group.loaded())
 
     @property
     def group(self) -> ClassicGroup:

@@ -1,0 +1,204 @@
+"""Members that beat, stall, crash, come back and lose answers, in any order: no partition is ever used by two of them,
+and the log tells all of it again after a restart.
+
+The model is what the members themselves believe. A member uses what it was given until it gives it back in a heartbeat
+or learns that it is fenced; one whose session is over has stopped, as clients do when they have not been answered for so
+long.
+"""
+
+from __future__ import annotations
+
+import math
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from pykbroker.groups.consumer.group import ConsumerGroup, State
+from pykbroker.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, MemberState
+from pykbroker.groups.shard import GroupShard
+from pykbroker.tests.groups.consumer.harness import Client, ConsumerHarness, persisted, settle
+from pykbroker.tests.groups.harness import GROUP
+from wire.errors import ErrorCode
+
+MEMBERS = st.integers(0, 5)
+TOPICS = ("t", "u", "v")
+
+
+class ConsumerGroups(RuleBasedStateMachine):
+    """Six members, two of them static, and three topics."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.h = ConsumerHarness()
+        self.h.topic("t", 3)
+        self.epoch = 0
+        self.lives = 0
+        self.clients = [self.fresh(number) for number in range(6)]
+
+    def fresh(self, number: int) -> Client:
+        """A member with an id of its own; the last two share their names with their former selves."""
+        self.lives += 1
+        instance = f"i{number}" if number >= 4 else None
+        return Client(self.h, f"m{number}-{self.lives}", "t", "u", instance_id=instance)
+
+    @property
+    def group(self) -> ConsumerGroup | None:
+        found = self.h.shard.groups.get(GROUP)
+        return found if isinstance(found, ConsumerGroup) else None
+
+    # What members do
+
+    @rule(number=MEMBERS)
+    def beat(self, number):
+        self.clients[number].beat()
+
+    @rule(number=MEMBERS)
+    def beat_without_an_answer(self, number):
+        """The answer is lost: the member goes on with what it knows."""
+        self.clients[number].beat(loses_answer=True)
+
+    @rule(number=MEMBERS, topics=st.lists(st.sampled_from(TOPICS), unique=True))
+    def subscribe(self, number, topics):
+        self.clients[number].topics = topics
+
+    @rule(number=MEMBERS, for_now=st.booleans())
+    def leave(self, number, for_now):
+        client = self.clients[number]
+        client.leave(LEAVING_FOR_NOW if for_now and client.instance_id else LEAVING)
+
+    @rule(number=MEMBERS)
+    def crash_and_come_back(self, number):
+        """A new process in its place; nobody told the group."""
+        self.clients[number] = self.fresh(number)
+
+    @rule(number=MEMBERS, owned=st.sets(st.tuples(st.sampled_from(TOPICS), st.integers(0, 4))))
+    def say_anything(self, number, owned):
+        """A client that makes up what it owns takes nothing away from others."""
+        known = self.clients[number]
+        liar = Client(self.h, known.member_id, *known.topics, instance_id=known.instance_id)
+        liar.epoch, liar.owned = known.epoch, owned | known.owned if known.epoch else set()
+        if liar.beat() is ErrorCode.NONE:
+            known.epoch, known.owned = liar.epoch, liar.owned
+        else:
+            known.epoch, known.owned = liar.epoch, known.owned & liar.owned
+
+    # What happens around them
+
+    @rule(name=st.sampled_from(TOPICS), partitions=st.integers(1, 5))
+    def topics_change(self, name, partitions):
+        known = self.h.around.image.topic(name)
+        if known is None or len(known.partitions) < partitions:
+            self.h.topic(name, partitions)
+
+    @rule(name=st.sampled_from(TOPICS))
+    @precondition(lambda self: self.h.around.image.topics)
+    def topic_goes(self, name):
+        if name in self.h.around.image.topics:
+            self.h.delete_topic(name)
+            for client in self.clients:
+                client.owned = {where for where in client.owned if where[0] != name}
+
+    @rule(ms=st.sampled_from([1, 5_000, 20_000, 45_000, 60_000]))
+    def time_passes(self, ms):
+        self.h.advance(ms)
+        self.stop_those_that_were_fenced()
+
+    def stop_those_that_were_fenced(self) -> None:
+        """A member that the group has given up has stopped by its own clock."""
+        members = {} if self.group is None else self.group.members
+        for client in self.clients:
+            if client.member_id not in members:
+                client.forget()
+
+    @rule()
+    def the_next_append_fails(self):
+        self.h.append_error = ErrorCode.NOT_COORDINATOR
+
+    @rule()
+    def restart(self):
+        self.h.restart()
+
+    @rule()
+    def delete(self):
+        if self.h.delete_group() is ErrorCode.NONE:
+            self.epoch = 0
+
+    # What always holds
+
+    @invariant()
+    def no_partition_is_used_by_two(self):
+        members = {} if self.group is None else self.group.members
+        used: dict[tuple[str, int], str] = {}
+        for client in self.clients:
+            if client.member_id in members:
+                for where in client.owned:
+                    assert where not in used, f"{where} is used by {used[where]} and {client.member_id}"
+                    used[where] = client.member_id
+
+    @invariant()
+    @precondition(lambda self: self.group is not None)
+    def no_partition_is_held_by_two(self):
+        held: dict[tuple[bytes, int], str] = {}
+        for member in self.group.members.values():
+            for owned in (member.assigned, member.revoking):
+                for topic_id, partitions in owned.items():
+                    for partition, since in partitions.items():
+                        assert (topic_id, partition) not in held
+                        held[topic_id, partition] = member.member_id
+                        assert since <= max(member.epoch, self.group.epoch)
+                        assert not self.group.is_free(topic_id, partition)
+
+    @invariant()
+    @precondition(lambda self: self.group is not None)
+    def epochs_follow_each_other(self):
+        group = self.group
+        assert group.epoch >= self.epoch
+        self.epoch = group.epoch
+        assert group.target_epoch <= group.epoch
+        for member in group.members.values():
+            assert member.epoch <= group.target_epoch
+            if member.state is not MemberState.UNREVOKED_PARTITIONS:
+                assert not member.revoking
+        assert (group.state is State.EMPTY) == (not group.members)
+
+    @invariant()
+    @precondition(lambda self: self.group is not None)
+    def whoever_is_there_is_watched(self):
+        assert not self.group.members or self.group.wake_at < math.inf
+
+    @invariant()
+    def the_log_tells_the_same_story(self):
+        again = GroupShard(self.h.around)
+        live, self.h.shard = self.h.shard, again
+        self.h.replay()
+        self.h.shard = live
+        stored = again.groups.get(GROUP)
+        assert (stored is None) == (live.groups.get(GROUP) is None)
+        if isinstance(stored, ConsumerGroup) and self.group is not None:
+            assert persisted(stored) == persisted(self.group)
+
+    def teardown(self):
+        """Left alone, the members that go on share everything there is."""
+        self.h.append_error = None
+        for number, client in enumerate(self.clients):
+            client.topics = ["t", "u"]
+            if client.instance_id is not None:
+                client.leave()
+                self.clients[number] = self.fresh(number)
+        for _ in range(2):
+            self.h.advance(40_000)
+            for client in self.clients:
+                client.beat()
+            self.stop_those_that_were_fenced()
+        settle(*self.clients, rounds=20)
+        topics = self.h.around.image.topics
+        everything = {(name, index) for name in ("t", "u") if name in topics for index in topics[name].partitions}
+        owned = [where for client in self.clients for where in client.owned]
+        assert sorted(owned) == sorted(everything)
+        assert self.group is not None
+        assert self.group.state is State.STABLE
+
+
+TestConsumerGroups = ConsumerGroups.TestCase
+TestConsumerGroups.settings = settings(max_examples=100, stateful_step_count=40, deadline=None, derandomize=True)
