@@ -42,6 +42,8 @@ class DataFolder:
         self.log_starts: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.cleaner_offsets: dict[TopicPartition, int] = {}
+        #: Names of partitions whose directories were renamed, perhaps not on the disk yet.
+        self._aside: set[str] = set()
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._writing = threading.Lock()
 
@@ -124,10 +126,20 @@ class DataFolder:
         for offsets in (self.recovery_points, self.log_starts, self.high_watermarks, self.cleaner_offsets):
             offsets.pop(key, None)
 
+    def make(self, name: str) -> None:
+        """Make the directory of a partition where it is missing. One of that name that was put aside does not come back in
+        its place after a power loss. Raises OSError.
+        """
+        if name in self._aside:
+            self.home.disk.sync_directory(self.path)
+            self._aside.clear()
+        self.home.disk.make_directory(f"{self.path}/{name}")
+
     def put_aside(self, name: str, why: str) -> str:
         """Rename a partition's directory to ``<name>.<32 hex digits>-<why>``, as Kafka does; its new path."""
         aside = f"{self.path}/{name}.{self.home.random.getrandbits(128):032x}-{why}"
         self.home.disk.rename(f"{self.path}/{name}", aside)
+        self._aside.add(name)
         return aside
 
     def plan_checkpoints(self, logs: Iterable[Log]) -> Callable[[], None]:

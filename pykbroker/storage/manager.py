@@ -190,7 +190,7 @@ class LogManager:
         if stored is not None and stored != topic_id:
             self._put_aside_stray(folder, log.name)
             stored = None
-        disk.make_directory(log.path)
+        folder.make(log.name)
         if stored is None:
             metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
             disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
