@@ -278,8 +278,18 @@ final class ProducerConsumerCases {
     }
 
     @Cases.Case
-    static void eagerRebalance(String bootstrap) throws Exception {
+    static void rangeRebalance(String bootstrap) throws Exception {
+        rebalance(bootstrap, "org.apache.kafka.clients.consumer.RangeAssignor");
+    }
+
+    @Cases.Case
+    static void roundRobinRebalance(String bootstrap) throws Exception {
         rebalance(bootstrap, ROUND_ROBIN);
+    }
+
+    @Cases.Case
+    static void stickyRebalance(String bootstrap) throws Exception {
+        rebalance(bootstrap, "org.apache.kafka.clients.consumer.StickyAssignor");
     }
 
     @Cases.Case

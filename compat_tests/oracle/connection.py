@@ -56,6 +56,10 @@ class Connection:
         """Sends and receives."""
         return self.receive(type(request).API_KEY, version, self.send(request, version))
 
+    def fileno(self) -> int:
+        """For ``select``: many connections may be waited for at once."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         self._socket.close()
 
