@@ -51,7 +51,9 @@ async def serve(config: BrokerConfig, brokers: int, announce: Callable[[str], No
     cluster = _open_cluster(config, folders, durable=durable)
     housekeeping = Housekeeping(cluster, durable=durable)
     try:
-        cluster.start_brokers({node_id: _advertised(config, bound[node_id]) for node_id in ids})
+        cluster.start_brokers(
+            {node_id: _advertised(config, position, bound[node_id]) for position, node_id in enumerate(ids)}
+        )
         members.update(cluster.brokers)
         await server.start_serving(cluster)
         housekeeping.start()
@@ -105,13 +107,16 @@ async def _open_sockets(
     return ports
 
 
-def _advertised(config: BrokerConfig, ports: dict[str, int]) -> list[Endpoint]:
-    """What clients are told: advertised.listeners, with the real port where a free one was picked or shifted."""
+def _advertised(config: BrokerConfig, position: int, ports: dict[str, int]) -> list[Endpoint]:
+    """What clients are told: advertised.listeners, with the real port where it is that of the listener.
+
+    A port of its own (a proxy's, say) is the first broker's; each further one has the ports after it, as in listening.
+    """
     opened = {listener.name: listener for listener in config.listeners}
     endpoints = []
     for listener in config.advertised_listeners:
-        port = listener.port
-        if config["advertised.listeners"] is None or port == opened[listener.name].port:
+        port = listener.port + position * len(config.listeners)
+        if config["advertised.listeners"] is None or listener.port == opened[listener.name].port:
             port = ports[listener.name]
         endpoints.append(
             Endpoint(listener.name, _reachable(listener), port, _SECURITY_PROTOCOL_IDS[listener.security_protocol])

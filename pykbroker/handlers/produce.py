@@ -43,6 +43,8 @@ _ALL = -1
 _ADDS_SINCE = 12
 _ABORTABLE_SINCE = 11
 _ZSTD_SINCE = 7
+#: The version from which a refusal says who leads and where (KIP-951).
+_LEADER_SINCE = 10
 _CODEC_MASK = 0x07
 #: Errors of an append whose answers carry no log start offset.
 _SAYS_NO_MORE = frozenset(
@@ -86,7 +88,7 @@ def _write(
         response.responses.append(answers)
         for data in topic.partition_data:
             answers.partition_responses.append(_append(broker, ctx, topic, data, unsynced=unsynced, refusals=refusals))
-    if version >= 10:
+    if version >= _LEADER_SINCE:
         response.node_endpoints = _leaders(broker, ctx, response)
     if not unsynced:
         return _settle(request, response)
@@ -200,7 +202,8 @@ def _append(
         return answer
     if partition.leader != broker.node_id:
         answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+        if ctx.api_version >= _LEADER_SINCE:
+            answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
         return answer
     refusal = refusals.get((partition.topic, partition.index))
     if refusal is not None:
