@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pykbroker.broker import Broker
@@ -21,6 +21,7 @@ from pykbroker.partition import Partition
 from pykbroker.storage import checkpoints
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.manager import LogManager
+from pykbroker.storage.warming import warm
 from pykbroker.timers import Timers
 from pykbroker.waits import Deferred, WakeQueue
 from wire.errors import KafkaError
@@ -73,6 +74,10 @@ class Cluster:
         self.wake_queue = WakeQueue()
         #: Runs a function elsewhere and completes with its result; the shell replaces it by a thread pool.
         self.offload: Callable[..., Deferred[Any]] = run_inline
+        #: The same for reads of files, which have threads of their own: however slow they are, syncs do not wait for them.
+        self.offload_read: Callable[..., Deferred[Any]] = run_inline
+        #: Partitions whose logs lie closed since the start; see ``open_dormant``.
+        self.dormant: set[Partition] = set()
         self.brokers: dict[int, Broker] = {}
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
@@ -129,6 +134,7 @@ class Cluster:
         )
         cluster = cls(config, logs, metadata, clock, rng)
         logs.put_strays_aside(cluster._partitions)
+        cluster.dormant.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
         if not logs.clean:
             cluster._recover()
         return cluster
@@ -136,14 +142,11 @@ class Cluster:
     def _recover(self) -> None:
         """After a kill: open every log there is, which recovers it, so that no client has to wait for that later."""
         started = self.clock.monotonic()
-        recovered = [partition.log for partition in self.unopened()]
+        recovered = [partition.log for partition in list(self.dormant)]
+        self.dormant.clear()
         if recovered:
             took = self.clock.monotonic() - started
             log.info("Recovered %d logs after an unclean stop in %.1f s", len(recovered), took)
-
-    def unopened(self) -> list[Partition]:
-        """The partitions that have files, but whose log nobody has opened yet."""
-        return [self._partitions[key] for key in self.logs.unopened(self._partitions)]
 
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
         """Fence the brokers, close the logs, leave the marker of a clean stop.
@@ -226,8 +229,24 @@ class Cluster:
             return False
         return self.metadata.auto_create([topic]).get(topic) is None
 
+    def open_dormant(self, partitions: Collection[Partition]) -> Deferred[None]:
+        """Have a thread read what opening these logs will read; once it has, none of them is dormant any more, and
+        whoever asks for a log opens it without waiting for the disk.
+        """
+        ready: Deferred[None] = Deferred()
+
+        def read(_: Deferred[None]) -> None:
+            # An error is met again, and told, by whoever opens the log.
+            self.dormant.difference_update(partitions)
+            ready.complete(None)
+
+        paths = [f"{self.logs.directory}/{partition.topic}-{partition.index}" for partition in partitions]
+        self.offload_read(warm, self.logs.home.disk, paths).then(read)
+        return ready
+
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        self.dormant.discard(partition)
         return self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
 
     def _log_config(self, topic: str) -> LogConfig:
@@ -276,8 +295,13 @@ class Cluster:
         if self._partitions.get((topic, index)) is partition:
             del self._partitions[topic, index]
         partition.mark_deleted()
+        self.dormant.discard(partition)
+        opened = partition.opened_log
         try:
-            self.logs.delete(partition.log)
+            if opened is not None:
+                self.logs.delete(opened)
+            else:
+                self.logs.delete_unopened(topic, topic_id, index, self._log_config(topic))
         except KafkaError:
             log.exception("The files of %s-%d could not be removed; they go at the next start", topic, index)
 

@@ -69,6 +69,7 @@ class Connection(asyncio.BufferedProtocol):
         self._in_turn = False
         self._write_paused = False
         self._reading_paused = False
+        self._held = False
 
     # ---- the transport's side -------------------------------------------------------------------------------------
 
@@ -127,8 +128,14 @@ class Connection(asyncio.BufferedProtocol):
                 self._start = start
                 self._make_room(4 + size)
                 return
+            try:
+                answer = dispatch.handle_frame(self.broker, self, view[start + 4 : frame_end])
+            except dispatch.NotYet as error:
+                self._start = start
+                self._hold(error.until)
+                return
             self._start = frame_end
-            self._answer(dispatch.handle_frame(self.broker, self, view[start + 4 : frame_end]))
+            self._answer(answer)
             if self._transport is None:
                 return
             start = frame_end
@@ -221,6 +228,16 @@ class Connection(asyncio.BufferedProtocol):
 
     # ---- flow ------------------------------------------------------------------------------------------------------------
 
+    def _hold(self, until: Deferred[None]) -> None:
+        """Take up no frame before ``until`` is done; the first is the one that was to be handled now."""
+        self._held = True
+        self._pause_reading()
+        until.then(self._let_go)
+
+    def _let_go(self, _: Deferred[None]) -> None:
+        self._held = False
+        self._resume()
+
     def _pause_reading(self) -> None:
         if not self._reading_paused and self._transport is not None:
             self._reading_paused = True
@@ -228,7 +245,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _resume(self) -> None:
         """Go on reading once the client takes its responses again; frames that lie in the block come first."""
-        if self._reading_paused and not self._write_paused and len(self._waiting) < _MAX_WAITING:
+        may_read = not self._write_paused and not self._held and len(self._waiting) < _MAX_WAITING
+        if self._reading_paused and may_read:
             self._reading_paused = False
             self._turn()
             if not self._reading_paused and self._transport is not None:

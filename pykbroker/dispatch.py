@@ -16,10 +16,11 @@ from wire.errors import KafkaError, WireError
 from wire.headers import begin_response, decode_request_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pykbroker.broker import Broker
     from pykbroker.connection import Connection
+    from pykbroker.partition import Partition
 
 
 class Api(NamedTuple):
@@ -101,10 +102,20 @@ class CloseConnection(Exception):
     """The connection cannot go on; the text says why, for the log."""
 
 
+class NotYet(Exception):
+    """A request can only be handled once ``until`` is done; until then nothing was done of it. Its connection takes up
+    nothing else meanwhile, so the order of its requests stays.
+    """
+
+    def __init__(self, until: Deferred[None]) -> None:
+        super().__init__()
+        self.until = until
+
+
 class _Route:
     """A row with its classes loaded; made when the first request of its key arrives."""
 
-    __slots__ = ("api", "decode", "failed", "handle")
+    __slots__ = ("api", "decode", "failed", "handle", "logs_of")
 
     def __init__(self, api: Api) -> None:
         module = importlib.import_module(f"pykbroker.handlers.{api.handler}")
@@ -112,6 +123,9 @@ class _Route:
         self.decode: Callable[..., tuple[Any, int]] = request_class(api.key).decode
         self.handle: Callable[[Broker, RequestContext, Any], Any] = module.handle
         self.failed: Callable[[Any, int, KafkaError], Any] | None = getattr(module, "failed", None)
+        #: The partitions whose logs a request will read or write, where the handler says so; None for one unknown.
+        self.logs_of: Callable[[Broker, int, Any], Iterable[Partition | None]] | None
+        self.logs_of = getattr(module, "logs_of", None)
 
 
 _routes: dict[int, _Route] = {}
@@ -136,7 +150,8 @@ def handle_frame(broker: Broker, peer: Connection, frame: memoryview) -> Any:
     """Answer one request frame (without its size).
 
     Returns the response as a list of buffers, size included; a Deferred of it where the handler waits; None where
-    nothing is to be sent. Raises CloseConnection where the connection must end, for malformed bytes above all.
+    nothing is to be sent. Raises NotYet where the frame is to be handed in again later, and CloseConnection where the
+    connection must end, for malformed bytes above all.
     """
     try:
         header, pos = decode_request_header(frame, 0)
@@ -155,6 +170,8 @@ def handle_frame(broker: Broker, peer: Connection, frame: memoryview) -> Any:
             request, _ = route.decode(frame, pos, version)
         except WireError as error:
             raise CloseConnection(f"it sent a malformed request ({error})") from error
+        if broker.cluster.dormant and route.logs_of is not None:
+            _wait_for_logs(broker, route.logs_of(broker, version, request))
         try:
             response = route.handle(broker, ctx, request)
         except KafkaError as error:
@@ -166,6 +183,14 @@ def handle_frame(broker: Broker, peer: Connection, frame: memoryview) -> Any:
     out = begin_response(key, version, header.correlation_id)
     response.encode(out, version)
     return out.finish()
+
+
+def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> None:
+    """Raises NotYet where logs lie closed since the start: a thread reads what opening them will read."""
+    dormant = broker.cluster.dormant
+    closed = {partition for partition in partitions if partition in dormant}
+    if closed:
+        raise NotYet(broker.cluster.open_dormant(closed))
 
 
 def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.cleaner import CleanerProcess, Order
+from pykbroker.storage import compaction, retention
 from pykbroker.waits import Deferred
 from wire.errors import KafkaError
 
@@ -26,6 +28,8 @@ _FLUSH_ROUND_MS = 1000
 #: Logs opened in one go after a start, and the pause until the next ones: opening takes about 0.3 ms each.
 _OPENED_AT_ONCE = 8
 _OPENING_PAUSE_MS = 20
+#: Logs that a round of retention looks at before the loop has its turn again.
+_RETAINED_AT_ONCE = 200
 
 
 class Housekeeping:
@@ -47,27 +51,50 @@ class Housekeeping:
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
         if config["log.cleaner.enable"]:
             self._every(config["log.cleaner.backoff.ms"], 0, self._compactions)
-        self._cluster.timers.after(_FLUSH_ROUND_MS, lambda: self._open_a_few(self._cluster.unopened()))
+        self._cluster.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
 
     def stop(self) -> None:
         """End what runs outside of this process."""
         self._cleaner.stop()
 
-    def _open_a_few(self, partitions: list[Partition]) -> None:
+    def _open_a_few(self) -> None:
         """Open the logs that nobody asked for yet, little by little: retention and compaction are theirs, too."""
-        for partition in partitions[:_OPENED_AT_ONCE]:
+        chosen = list(islice(self._cluster.dormant, _OPENED_AT_ONCE))
+        if chosen:
+            self._cluster.open_dormant(chosen).then(partial(self._open, chosen))
+
+    def _open(self, partitions: list[Partition], _read: Deferred[None]) -> None:
+        for partition in partitions:
             if not partition.deleted:
                 try:
                     _ = partition.log
                 except KafkaError as error:
                     log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
-        rest = partitions[_OPENED_AT_ONCE:]
-        if rest:
-            self._cluster.timers.after(_OPENING_PAUSE_MS, partial(self._open_a_few, rest))
+        self._cluster.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
 
-    def _retention(self) -> Deferred[None] | None:
-        self._cluster.logs.retention_round(self._cluster.clock.now_ms())
-        return None
+    def _retention(self) -> Deferred[None]:
+        """Some logs at a time; what the loop is to decide on, a thread has read before."""
+        cluster, logs = self._cluster, self._cluster.logs
+        over: Deferred[None] = Deferred()
+        now_ms = cluster.clock.now_ms()
+        rest = list(logs.logs.values())
+
+        def next_some() -> None:
+            some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
+            if some:
+                cluster.offload_read(retention.look_ahead, some, now_ms).then(partial(looked, some))
+            else:
+                cluster.offload(logs.plan_removals(now_ms)).then(partial(_pass_on, over))
+
+        def looked(some: list[Log], _: Deferred[None]) -> None:
+            try:
+                logs.retain(some, now_ms)
+            except KafkaError as error:
+                log.error("Retention failed for some logs: %s", error)
+            next_some()
+
+        next_some()
+        return over
 
     def _checkpoints(self) -> Deferred[None] | None:
         return self._cluster.offload(self._cluster.logs.plan_checkpoints())
@@ -80,6 +107,18 @@ class Housekeeping:
         """Compact what is due, the dirtiest log first, one after the other."""
         cluster, logs = self._cluster, self._cluster.logs
         over: Deferred[None] = Deferred()
+
+        def look() -> None:
+            cluster.offload_read(compaction.look_ahead, logs.compacted(), cluster.clock.now_ms()).then(looked)
+
+        def looked(due: Deferred[bool]) -> None:
+            try:
+                if due.value:
+                    next_one()
+                else:
+                    over.complete(None)
+            except Exception as error:  # noqa: BLE001 - the round reports it
+                over.fail(error)
 
         def next_one() -> None:
             plan = logs.plan_compaction(cluster.clock.now_ms())
@@ -97,11 +136,12 @@ class Housekeeping:
                 outcome = error
             try:
                 logs.finish_compaction(plan, outcome)
-                next_one()
             except KafkaError as error:
                 over.fail(error)
+            else:
+                look()
 
-        next_one()
+        look()
         return over
 
     def _every(self, interval_ms: int, delay_ms: int, work: Callable[[], Deferred[None] | None]) -> None:
@@ -123,6 +163,13 @@ class Housekeeping:
             self._cluster.timers.after(interval_ms, begin)
 
         self._cluster.timers.after(delay_ms, begin)
+
+
+def _pass_on(over: Deferred[None], done: Deferred[None]) -> None:
+    try:
+        over.complete(done.value)
+    except KafkaError as error:
+        over.fail(error)
 
 
 def _flush(logs: list[Log]) -> None:

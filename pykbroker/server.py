@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.connection import Connection
@@ -37,6 +38,21 @@ class Bind(NamedTuple):
     port: int
 
 
+class Threads:
+    """A few worker threads, made when they are first needed."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.made: ThreadPoolExecutor | None = None
+
+    def pool(self) -> ThreadPoolExecutor:
+        if self.made is None:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
+
+            self.made = ThreadPoolExecutor(min(8, (os.cpu_count() or 1) + 3), thread_name_prefix=self.name)
+        return self.made
+
+
 class Server:
     """Runs a cluster's brokers on one loop. Open the sockets first: only they tell which ports the brokers have."""
 
@@ -44,7 +60,9 @@ class Server:
         self._loop = loop
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads = Threads("pykbroker")
+        #: Apart, so that nobody waits behind a slow read who does not read himself.
+        self._reading_threads = Threads("pykbroker-read")
         self._wake_up: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
 
@@ -70,7 +88,8 @@ class Server:
 
     async def start_serving(self, cluster: Cluster) -> None:
         """Give the cluster this loop's time and threads, and accept connections."""
-        cluster.offload = self.offload
+        cluster.offload = partial(self.offload, self._threads)
+        cluster.offload_read = partial(self.offload, self._reading_threads)
         cluster.wake_queue.schedule = self._loop.call_soon
         self._drive(cluster)
         self._close_idle(cluster, cluster.config["connections.max.idle.ms"])
@@ -98,14 +117,8 @@ class Server:
         timers.wake = wake
         run()
 
-    def offload(self, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
-        """Run a function in a thread; its result arrives on the loop."""
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
-
-            self._pool = ThreadPoolExecutor(
-                max_workers=min(8, (os.cpu_count() or 1) + 3), thread_name_prefix="pykbroker"
-            )
+    def offload(self, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+        """Run a function in one of the threads; its result arrives on the loop."""
         deferred: Deferred[Any] = Deferred()
 
         def arrived(future: asyncio.Future[Any]) -> None:
@@ -115,7 +128,7 @@ class Server:
             else:
                 deferred.fail(error)
 
-        self._loop.run_in_executor(self._pool, function, *args).add_done_callback(arrived)
+        self._loop.run_in_executor(threads.pool(), function, *args).add_done_callback(arrived)
         return deferred
 
     def _close_idle(self, cluster: Cluster, limit_ms: int) -> None:
@@ -152,5 +165,6 @@ class Server:
             connection.close()
         if self._wake_up is not None:
             self._wake_up.cancel()
-        if self._pool is not None:
-            await self._loop.run_in_executor(None, self._pool.shutdown)
+        for threads in (self._reading_threads, self._threads):
+            if threads.made is not None:
+                await self._loop.run_in_executor(None, threads.made.shutdown)

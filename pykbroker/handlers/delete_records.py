@@ -16,8 +16,11 @@ from wire.messages.delete_records import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
+    from pykbroker.partition import Partition
     from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest
 
 _TO_HIGH_WATERMARK = -1
@@ -32,6 +35,13 @@ def handle(broker: Broker, ctx: RequestContext, request: DeleteRecordsRequest) -
             for topic in request.topics
         ]
     )
+
+
+def logs_of(broker: Broker, version: int, request: DeleteRecordsRequest) -> Iterator[Partition | None]:
+    """What is opened before ``handle`` is called."""
+    for topic in request.topics:
+        for asked in topic.partitions:
+            yield broker.cluster.partition(topic.name, asked.partition_index)
 
 
 def _delete(broker: Broker, topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:

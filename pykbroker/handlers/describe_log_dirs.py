@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.waits import Deferred
 from wire.errors import KafkaError
 from wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -20,24 +21,32 @@ if TYPE_CHECKING:
     from pykbroker.context import RequestContext
     from pykbroker.partition import Partition
     from pykbroker.storage.directory import LogDirectory
-    from pykbroker.storage.log import Log
+    from pykbroker.storage.manager import LogManager
     from wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    folders = broker.cluster.logs.partition_folders
-    results = {folder.home: _described(folder.home) for folder in folders}
+def handle(
+    broker: Broker, ctx: RequestContext, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse | Deferred[DescribeLogDirsResponse]:
+    wanted = [partition for partition in _wanted(broker, request) if broker.node_id in partition.replicas]
+    return broker.cluster.offload_read(_describe, broker.cluster.logs, wanted)
+
+
+def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsResponse:
+    """Asks the disk: for a thread. A log that nobody has opened stays closed, its directory tells its size."""
+    results = {folder.home: _described(folder.home) for folder in logs.partition_folders}
     topics: dict[tuple[LogDirectory, str], DescribeLogDirsTopic] = {}
-    for partition in _wanted(broker, request):
-        log = _readable_log(partition) if broker.node_id in partition.replicas else None
-        if log is None or results[log.home].error_code:
+    for partition in wanted:
+        found = _found(logs, partition)
+        if found is None or results[found[0]].error_code:
             continue
-        topic = topics.get((log.home, log.topic))
+        home, size = found
+        topic = topics.get((home, partition.topic))
         if topic is None:
-            topic = topics[log.home, log.topic] = DescribeLogDirsTopic(name=log.topic)
-            results[log.home].topics.append(topic)
+            topic = topics[home, partition.topic] = DescribeLogDirsTopic(name=partition.topic)
+            results[home].topics.append(topic)
         topic.partitions.append(
-            DescribeLogDirsPartition(partition_index=log.partition, partition_size=log.size_bytes, offset_lag=0)
+            DescribeLogDirsPartition(partition_index=partition.index, partition_size=size, offset_lag=0)
         )
     return DescribeLogDirsResponse(results=list(results.values()))
 
@@ -55,10 +64,10 @@ def _described(home: LogDirectory) -> DescribeLogDirsResult:
     return result
 
 
-def _readable_log(partition: Partition) -> Log | None:
-    """The log of a partition; None where its folder is offline."""
+def _found(logs: LogManager, partition: Partition) -> tuple[LogDirectory, int] | None:
+    """Where a partition lies and how large it is; None where its folder is offline."""
     try:
-        return partition.log
+        return logs.size_of(partition.topic, partition.index)
     except KafkaError:
         return None
 

@@ -14,8 +14,11 @@ from wire.messages.describe_producers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
+    from pykbroker.partition import Partition
     from wire.messages.describe_producers import DescribeProducersRequest
 
 
@@ -28,6 +31,13 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeProducersReques
             for topic in request.topics
         ]
     )
+
+
+def logs_of(broker: Broker, version: int, request: DescribeProducersRequest) -> Iterator[Partition | None]:
+    """What is opened before ``handle`` is called."""
+    for topic in request.topics:
+        for index in topic.partition_indexes:
+            yield broker.cluster.partition(topic.name, index)
 
 
 def _answer(broker: Broker, topic: str, index: int) -> PartitionResponse:

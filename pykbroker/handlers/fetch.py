@@ -10,10 +10,11 @@ down-conversion, which Apache Kafka 4 dropped too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from pykbroker.fetch_sessions import FetchItem, Watcher, requested
+from pykbroker.storage.index import Reader, WouldBlockError, read_blocking, read_cached
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.fetch import (
@@ -46,6 +47,16 @@ def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchR
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     return _Fetch(broker, ctx, request, session).run()
+
+
+def logs_of(broker: Broker, version: int, request: FetchRequest) -> Iterator[Partition | None]:
+    """What is opened before ``handle`` is called; what a session knows already was opened when it came to know it."""
+    cluster = broker.cluster
+    for topic, asked in requested(request, version):
+        if isinstance(topic, bytes):
+            yield cluster.partition_by_id(topic, asked.partition)
+        else:
+            yield cluster.partition(topic, asked.partition)
 
 
 def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchResponse:
@@ -164,7 +175,7 @@ class _Attempt:
         self.left = fetch.limit
         self.urgent = False  # an error or a divergence is answered at once
         self.found: list[tuple[FetchItem, PartitionData]] = []
-        self.cold: list[tuple[PartitionData, ReadPlan]] = []
+        self.cold: list[_Reading] = []
         self.leaders: set[int] = set()
 
     def enough(self) -> bool:
@@ -229,19 +240,21 @@ class _Attempt:
             aborted_transactions=None,
             records=b"",
         )
+        if fetch.committed:
+            data.aborted_transactions = []
         if plan is not None:
-            records = plan.read_now()
-            if records is None:
-                self.cold.append((data, plan))
-                size = limit
-            else:
-                data.records = records
-                size = len(records)
+            size = self._carry_out(_Reading(item, partition, data, plan, committed=fetch.committed), limit)
             self.size += size
             self.left -= size
-        if fetch.committed:
-            data.aborted_transactions = [] if plan is None else _aborted(partition, item.fetch_offset, plan.end_offset)
         self.found.append((item, data))
+
+    def _carry_out(self, reading: _Reading, limit: int) -> int:
+        """How many bytes it brings; where the disk must be waited for, how many it may bring, later."""
+        brought = reading.now()
+        if brought is not None:
+            return brought
+        self.cold.append(reading)
+        return limit
 
     def _diverged(self, item: FetchItem, partition: Partition) -> bool:
         """Whether the client's log and ours part before its fetch offset; then the answer says where."""
@@ -278,21 +291,18 @@ class _Attempt:
         done: Deferred[FetchResponse] = Deferred()
 
         def read_all() -> None:
-            for data, plan in self.cold:
-                data.records = plan.read()
+            for reading in self.cold:
+                reading.wait()
 
         def answer(read: Deferred[None]) -> None:
             try:
                 _ = read.value
-            except KafkaError as error:
-                for data, _ in self.cold:
-                    data.error_code, data.records = error.code, b""
             except Exception as error:  # noqa: BLE001 - handed on to the connection, which logs it
                 done.fail(error)
                 return
             done.complete(self.response())
 
-        self.fetch.broker.cluster.offload(read_all).then(answer)
+        self.fetch.broker.cluster.offload_read(read_all).then(answer)
         return done
 
     def response(self) -> FetchResponse:
@@ -334,11 +344,47 @@ class _Attempt:
         return has_news or changed or not self.fetch.incremental
 
 
-def _aborted(partition: Partition, start: int, upper: int) -> list[AbortedTransaction]:
-    return [
-        AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset)
-        for txn in partition.log.aborted_transactions(start, upper)
-    ]
+class _Reading:
+    """What one partition brings: its batches and, for a reader of committed data, the aborted transactions in them."""
+
+    __slots__ = ("committed", "data", "item", "partition", "plan")
+
+    def __init__(
+        self, item: FetchItem, partition: Partition, data: PartitionData, plan: ReadPlan, *, committed: bool
+    ) -> None:
+        self.item = item
+        self.partition = partition
+        self.data = data
+        self.plan = plan
+        self.committed = committed
+
+    def now(self) -> int | None:
+        """Read what memory holds: how many bytes, or None where the disk must be waited for."""
+        records = self.plan.read_now()
+        if records is None:
+            return None
+        self.data.records = records
+        try:
+            self._find_aborted(read_cached)
+        except WouldBlockError:
+            self.data.records = b""
+            return None
+        return len(records)
+
+    def wait(self) -> None:
+        """Read, in a thread that may wait for the disk."""
+        try:
+            self.data.records = self.plan.read()
+            self._find_aborted(read_blocking)
+        except KafkaError as error:
+            self.data.error_code, self.data.records = error.code, b""
+
+    def _find_aborted(self, read: Reader) -> None:
+        if self.committed:
+            txns = self.partition.log.aborted_transactions(self.item.fetch_offset, self.plan.end_offset, read)
+            self.data.aborted_transactions = [
+                AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in txns
+            ]
 
 
 def _error_data(index: int, code: int, *, known: bool = True) -> PartitionData:

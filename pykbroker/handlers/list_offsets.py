@@ -9,8 +9,10 @@ log start and -5 and -6 find nothing, as Apache Kafka answers with tiering off.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -19,6 +21,8 @@ from wire.messages.list_offsets import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
     from pykbroker.partition import Partition
@@ -36,7 +40,19 @@ _READ_COMMITTED = 1
 _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 
 
-def handle(broker: Broker, ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+class _Search(NamedTuple):
+    """An offset that is looked for in the files, by a thread, and the answer it goes into."""
+
+    answer: ListOffsetsPartitionResponse
+    partition: Partition
+    timestamp: int
+    upper: int
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse | Deferred[ListOffsetsResponse]:
+    searches: list[_Search] = []
     named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     response = ListOffsetsResponse()
     for topic in request.topics:
@@ -45,28 +61,60 @@ def handle(broker: Broker, ctx: RequestContext, request: ListOffsetsRequest) -> 
         for asked in topic.partitions:
             times = named.pop((topic.name, asked.partition_index), 0)
             if times == 1:
-                answers.partitions.append(_answer(broker, ctx.api_version, request, topic.name, asked))
+                answers.partitions.append(_answer(broker, ctx.api_version, request, topic.name, asked, searches))
             elif times:  # named more than once: refused once
                 answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
-    return response
+    if not searches:
+        return response
+    done: Deferred[ListOffsetsResponse] = Deferred()
+    broker.cluster.offload_read(_search_all, searches, ctx.api_version).then(partial(_finish, done, response))
+    return done
+
+
+def _finish(done: Deferred[ListOffsetsResponse], response: ListOffsetsResponse, run: Deferred[None]) -> None:
+    try:
+        _ = run.value
+    except Exception as error:  # noqa: BLE001 - handed on to the connection, which logs it
+        done.fail(error)
+    else:
+        done.complete(response)
+
+
+def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:
+    """What is opened before ``handle`` is called."""
+    for topic in request.topics:
+        for asked in topic.partitions:
+            yield broker.cluster.partition(topic.name, asked.partition_index)
 
 
 def _answer(
-    broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
+    broker: Broker,
+    version: int,
+    request: ListOffsetsRequest,
+    topic: str,
+    asked: ListOffsetsPartition,
+    searches: list[_Search],
 ) -> ListOffsetsPartitionResponse:
+    """The answer, or one that is filled in by the search that is added to ``searches``."""
     try:
-        return _offset(broker, version, request, broker.cluster.partition(topic, asked.partition_index), asked)
+        partition, upper = _readable(broker, version, request, topic, asked)
+        answer = ListOffsetsPartitionResponse(
+            partition_index=asked.partition_index, timestamp=-1, offset=-1, leader_epoch=-1
+        )
+        if asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
+            searches.append(_Search(answer, partition, asked.timestamp, upper))
+        else:
+            _fill(answer, _known(partition, asked.timestamp, upper), version)
+        return answer
     except KafkaError as error:
         return _error(asked.partition_index, error.code)
 
 
-def _offset(
-    broker: Broker,
-    version: int,
-    request: ListOffsetsRequest,
-    partition: Partition | None,
-    asked: ListOffsetsPartition,
-) -> ListOffsetsPartitionResponse:
+def _readable(
+    broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
+) -> tuple[Partition, int]:
+    """The partition, and where the readable part of it ends for this reader. Raises KafkaError."""
+    partition = broker.cluster.partition(topic, asked.partition_index)
     if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, 1):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if asked.timestamp < EARLIEST_PENDING_UPLOAD:
@@ -77,28 +125,39 @@ def _offset(
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     partition.check_leader_epoch(asked.current_leader_epoch)
     committed = request.isolation_level == _READ_COMMITTED
-    upper = partition.last_stable_offset if committed else partition.high_watermark
-    timestamp, offset, epoch = _find(partition, asked.timestamp, upper)
-    return ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index,
-        timestamp=timestamp,
-        offset=offset,
-        leader_epoch=epoch if version >= 4 else -1,
-    )
+    return partition, partition.last_stable_offset if committed else partition.high_watermark
+
+
+def _fill(answer: ListOffsetsPartitionResponse, found: tuple[int, int, int], version: int) -> None:
+    answer.timestamp, answer.offset, epoch = found
+    answer.leader_epoch = epoch if version >= 4 else -1
+
+
+def _known(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int]:
+    """(timestamp, offset, leader epoch) of what needs no search, each -1 where there is no such thing."""
+    if wanted == LATEST:
+        return -1, upper, partition.leader_epoch
+    if wanted in (EARLIEST, EARLIEST_LOCAL):
+        log = partition.log
+        start = log.log_start_offset
+        # A leader's epoch begins where its log ended, even while nothing is written in it.
+        epoch = partition.leader_epoch if start == log.log_end_offset else log.epochs.epoch_at(start)
+        return -1, start, epoch
+    return -1, -1, -1
+
+
+def _search_all(searches: list[_Search], version: int) -> None:
+    """Waits for the disk."""
+    for answer, partition, timestamp, upper in searches:
+        try:
+            _fill(answer, _find(partition, timestamp, upper), version)
+        except KafkaError as error:
+            answer.error_code = error.code
 
 
 def _find(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int]:
     """(timestamp, offset, leader epoch), each -1 where nothing is found."""
     log = partition.log
-    if wanted == LATEST:
-        return -1, upper, partition.leader_epoch
-    if wanted in (EARLIEST, EARLIEST_LOCAL):
-        start = log.log_start_offset
-        # A leader's epoch begins where its log ended, even while nothing is written in it.
-        epoch = partition.leader_epoch if start == log.log_end_offset else log.epochs.epoch_at(start)
-        return -1, start, epoch
-    if wanted in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return -1, -1, -1
     found = log.offset_of_max_timestamp() if wanted == MAX_TIMESTAMP else log.offset_for_timestamp(wanted, upper)
     if found is None or found.offset >= upper:
         return -1, -1, -1

@@ -15,8 +15,11 @@ from wire.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
+    from pykbroker.partition import Partition
     from wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderPartition
 
 
@@ -29,6 +32,13 @@ def handle(broker: Broker, ctx: RequestContext, request: OffsetForLeaderEpochReq
             for topic in request.topics
         ]
     )
+
+
+def logs_of(broker: Broker, version: int, request: OffsetForLeaderEpochRequest) -> Iterator[Partition | None]:
+    """What is opened before ``handle`` is called."""
+    for topic in request.topics:
+        for asked in topic.partitions:
+            yield broker.cluster.partition(topic.topic, asked.partition)
 
 
 def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:

@@ -33,6 +33,8 @@ from wire.messages.produce import (
 from wire.primitives import Buffer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
     from pykbroker.partition import Partition
@@ -74,6 +76,13 @@ def handle(
     if transactional:
         return _handle_transactional(broker, ctx, request, transactional)
     return _write(broker, ctx, request, {})
+
+
+def logs_of(broker: Broker, version: int, request: ProduceRequest) -> Iterator[Partition | None]:
+    """What is opened before ``handle`` is called."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            yield _partition(broker, version, topic, data.index)
 
 
 def _write(
@@ -249,18 +258,20 @@ def _explain(answer: PartitionProduceResponse, partition: Partition, error: Kafk
 
 
 def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: int) -> Partition:
-    cluster = broker.cluster
-    if ctx.api_version >= 13:
-        partition = cluster.partition_by_id(topic.topic_id, index)
-        if partition is None and cluster.topic_name(topic.topic_id) is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-    else:
-        partition = cluster.partition(topic.name, index)
+    partition = _partition(broker, ctx.api_version, topic, index)
     if partition is None:
+        if ctx.api_version >= 13 and broker.cluster.topic_name(topic.topic_id) is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if is_internal(partition.topic) and ctx.client_id != _ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}")
     return partition
+
+
+def _partition(broker: Broker, version: int, topic: TopicProduceData, index: int) -> Partition | None:
+    if version >= 13:
+        return broker.cluster.partition_by_id(topic.topic_id, index)
+    return broker.cluster.partition(topic.name, index)
 
 
 def _leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> list[NodeEndpoint]:

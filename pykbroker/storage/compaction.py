@@ -8,6 +8,7 @@ dirty part is large enough (min.cleanable.dirty.ratio) or old enough (max.compac
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from pykbroker.storage.directory import SWAP
 from pykbroker.storage.retention import newest_record_ms
 from pykbroker.storage.segment import Segment
 from pykbroker.storage.trimming import discard, drop_snapshots
+from wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.storage.log import Log
@@ -80,6 +82,22 @@ def _first_uncleanable(log: Log, first_dirty: int, now_ms: int) -> int:
                 limit = min(limit, segment.base_offset)
                 break
     return log.segments[log.segment_number(limit)].base_offset
+
+
+def look_ahead(logs: Iterable[tuple[Log, int | None]], now_ms: int) -> bool:
+    """Whether any of these logs is due; each comes with its checkpoint. For a thread: it reads what planning the compaction
+    reads, so that the loop need not wait for the disk. Errors are left for the planning to find.
+    """
+    due = False
+    for log, checkpoint in logs:
+        try:
+            found = cleanable(log, checkpoint, now_ms)
+            if found is not None and found.due:
+                due = True
+                log.aborted_transactions(log.segments[0].base_offset, found.upper_offset)
+        except (OSError, KafkaError):
+            due = True
+    return due
 
 
 class CompactionPlan:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import logging
+from collections.abc import Callable
 from random import Random
 
 from pykbroker.clock import Clock
@@ -75,15 +76,19 @@ class LogDirectory:
         self._full = False
 
     def remove_later(self, path: str, delay_ms: int) -> None:
-        """Have ``path`` removed by ``remove_due`` when ``delay_ms`` have passed: a directory, or the ``.deleted`` files
+        """Have ``path`` removed by ``plan_removals`` when ``delay_ms`` have passed: a directory, or the ``.deleted`` files
         of the segment with that stem.
         """
         self._doomed.append((self.clock.now_ms() + delay_ms, path))
 
-    def remove_due(self, now_ms: int) -> None:
-        """Remove what was left to be removed until now. Raises KAFKA_STORAGE_ERROR."""
+    def plan_removals(self, now_ms: int) -> Callable[[], None]:
+        """What removes all that was left to be removed until now; to be called once, in any thread."""
         due = [path for when, path in self._doomed if when <= now_ms]
         self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
+        return lambda: self._remove(due)
+
+    def _remove(self, due: list[str]) -> None:
+        """Raises KAFKA_STORAGE_ERROR."""
         try:
             for path in due:
                 if path.endswith("-delete"):

@@ -1,6 +1,7 @@
 """The log of one partition: segments in order, and what is known of their content.
 
-All methods run in the thread that owns the logs, but for ``ReadPlan.read``, ``flush`` and ``FlushPlan``. Errors are KafkaError:
+All methods run in the thread that owns the logs, but for ``ReadPlan.read``, ``flush``, ``FlushPlan`` and the look-ups (``lookup``),
+which may run in any. Errors are KafkaError:
 what a client did wrong, or KAFKA_STORAGE_ERROR after a disk error.
 """
 
@@ -17,6 +18,7 @@ from pykbroker.storage.config import LogConfig
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.epochs import LeaderEpochs
 from pykbroker.storage.flushing import FlushPlan
+from pykbroker.storage.index import Reader, read_blocking
 from pykbroker.storage.lookup import TimestampOffset
 from pykbroker.storage.producers import BatchMemory, ProducerEntry, Producers
 from pykbroker.storage.reading import ReadPlan
@@ -130,9 +132,9 @@ class Log:
         """Whether anything since the last flush is not known to be on the disk."""
         return self.recovery_point < self.log_end_offset or bool(self.unsynced) or self.epochs.changed
 
-    def segment_number(self, offset: int) -> int:
-        """Index of the segment that holds ``offset`` (the first one for offsets before it)."""
-        segments = self.segments
+    def segment_number(self, offset: int, segments: list[Segment] | None = None) -> int:
+        """Index of the segment that holds ``offset`` (the first one for offsets before it), among ``segments`` if given."""
+        segments = segments or self.segments
         if offset >= segments[-1].base_offset:
             return len(segments) - 1
         return max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
@@ -298,16 +300,25 @@ class Log:
                 if header.last_offset >= offset:
                     yield header, data
 
-    def aborted_transactions(self, start_offset: int, upper_offset: int) -> list[AbortedTxn]:
-        """The aborted transactions that touch [start_offset, upper_offset), for fetches of committed data."""
-        return lookup.aborted_transactions(self, start_offset, upper_offset)
+    def aborted_transactions(
+        self, start_offset: int, upper_offset: int, read: Reader = read_blocking
+    ) -> list[AbortedTxn]:
+        """The aborted transactions that touch [start_offset, upper_offset), for fetches of committed data.
+
+        With ``read_cached`` it raises WouldBlockError where it would have to wait for the disk: then ask in a thread.
+        """
+        return lookup.aborted_transactions(self, start_offset, upper_offset, read)
 
     def offset_for_timestamp(self, timestamp: int, upper_offset: int | None = None) -> TimestampOffset | None:
-        """The first record with at least ``timestamp``, below ``upper_offset``; None where there is none."""
+        """The first record with at least ``timestamp``, below ``upper_offset``; None where there is none. Waits for the
+        disk: to be asked in a thread.
+        """
         return lookup.offset_for_timestamp(self, timestamp, upper_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp of the log; None where no record has one (KIP-734)."""
+        """The first record with the largest timestamp of the log; None where no record has one (KIP-734). Waits for the
+        disk: to be asked in a thread.
+        """
         return lookup.offset_of_max_timestamp(self)
 
     def epoch_at(self, offset: int) -> int:

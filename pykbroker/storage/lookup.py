@@ -1,10 +1,16 @@
-"""Questions to a log that are answered from its indexes: by timestamp, and which transactions were aborted."""
+"""Questions to a log that are answered from its indexes: by timestamp, and which transactions were aborted.
+
+They may be asked in any thread, over the segments as they are when the question comes. Segments that retention or
+compaction takes away meanwhile are no error: then the question is asked again, of those that took their place.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pykbroker.storage.aborted import AbortedTxn
+from pykbroker.storage.index import Reader, WouldBlockError, read_blocking, read_cached
 from wire.batch_header import NO_TIMESTAMP, BatchHeader
 from wire.primitives import Buffer
 from wire.records import decode_records
@@ -12,6 +18,8 @@ from wire.records import decode_records
 if TYPE_CHECKING:
     from pykbroker.storage.log import Log
     from pykbroker.storage.segment import Segment
+
+T = TypeVar("T")
 
 
 class TimestampOffset(NamedTuple):
@@ -22,32 +30,51 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-def aborted_transactions(log: Log, start_offset: int, upper_offset: int) -> list[AbortedTxn]:
-    """Markers lie after the data, so later segments are asked too, until one says that nothing before is undecided."""
-    found: list[AbortedTxn] = []
+def _ask(log: Log, question: Callable[[list[Segment]], T], doing: str) -> T:
+    """``question`` of the log's segments. Raises KAFKA_STORAGE_ERROR."""
+    log.home.check()
     try:
-        for segment in log.segments[log.segment_number(start_offset) :]:
-            txns, complete = segment.aborted.collect(start_offset, upper_offset)
-            found += txns
-            if complete:
-                break
+        try:
+            return question(log.segments)
+        except FileNotFoundError:
+            return question(log.segments)
     except OSError as error:
-        raise log.home.failed(error, f"reading the transaction index of {log.name}") from error
-    return found
+        raise log.home.failed(error, f"{doing} {log.name}") from error
+
+
+def aborted_transactions(
+    log: Log, start_offset: int, upper_offset: int, read: Reader = read_blocking
+) -> list[AbortedTxn]:
+    """Markers lie after the data, so later segments are asked too, until one says that nothing before is undecided."""
+
+    def collect(segments: list[Segment]) -> list[AbortedTxn]:
+        found: list[AbortedTxn] = []
+        for number in range(log.segment_number(start_offset, segments), len(segments)):
+            segment = segments[number]
+            if segment.may_have_aborted:
+                if read is read_cached and not segment.aborted_loaded:
+                    raise WouldBlockError
+                txns, complete = segment.aborted.collect(start_offset, upper_offset, read)
+                found += txns
+                if complete:
+                    break
+        return found
+
+    return _ask(log, collect, "reading the transaction index of")
 
 
 def offset_for_timestamp(log: Log, timestamp: int, upper_offset: int | None) -> TimestampOffset | None:
     """Segments are asked in order: timestamps need not rise with offsets."""
-    log.home.check()
-    try:
-        for segment in log.segments:
+
+    def search(segments: list[Segment]) -> TimestampOffset | None:
+        for segment in segments:
             if segment.largest_timestamp()[0] >= timestamp:
                 found = _first_at(log, segment, timestamp)
                 if found is not None:
                     return found if upper_offset is None or found.offset < upper_offset else None
-    except OSError as error:
-        raise log.home.failed(error, f"searching {log.name} by timestamp") from error
-    return None
+        return None
+
+    return _ask(log, search, "searching by timestamp in")
 
 
 def _first_at(log: Log, segment: Segment, timestamp: int) -> TimestampOffset | None:
@@ -71,16 +98,16 @@ def _first_record(header: BatchHeader, data: Buffer, timestamp: int, start: int)
 
 def offset_of_max_timestamp(log: Log) -> TimestampOffset | None:
     """The first record with the largest timestamp of all."""
-    log.home.check()
-    try:
-        found = _max_of(log.segments)
+
+    def search(segments: list[Segment]) -> TimestampOffset | None:
+        found = _max_of(segments)
         if found is not None and found.offset < log.log_start_offset:
             # DeleteRecords cut the first segment in its middle: what is left of it must be looked at one by one.
-            rest = (_max_of_cut(log.segments[0], log.log_start_offset), _max_of(log.segments[1:]))
+            rest = (_max_of_cut(segments[0], log.log_start_offset), _max_of(segments[1:]))
             found = max(filter(None, rest), key=lambda one: one.timestamp, default=None)
-    except OSError as error:
-        raise log.home.failed(error, f"searching {log.name} by timestamp") from error
-    return found
+        return found
+
+    return _ask(log, search, "searching by timestamp in")
 
 
 def _max_of(segments: list[Segment]) -> TimestampOffset | None:

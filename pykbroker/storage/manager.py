@@ -24,6 +24,7 @@ from pykbroker.storage.disk import Disk
 from pykbroker.storage.folder import METADATA_LOG, DataFolder
 from pykbroker.storage.log import Log
 from pykbroker.storage.retention import apply_retention
+from pykbroker.storage.warming import directory_bytes
 from wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,25 @@ class LogManager:
         #: Where new partitions will lie, whose files are not made yet.
         self._placed: dict[TopicPartition, DataFolder] = {}
         self._uncleanable: set[Log] = set()
+
+    def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int] | None:
+        """Where a log lies and how many bytes of batches it has; None where it has no files yet. It is not opened for that.
+
+        Waits for the disk; for any thread. Raises KAFKA_STORAGE_ERROR.
+        """
+        log = self.logs.get((topic, partition))
+        if log is not None:
+            log.home.check()
+            with contextlib.suppress(FileNotFoundError):  # segments went while we looked
+                return log.home, log.size_bytes
+        name = f"{topic}-{partition}"
+        for folder in self.partition_folders:
+            if folder.holds(name):
+                try:
+                    return folder.home, directory_bytes(folder.home.disk, f"{folder.path}/{name}")
+                except OSError as error:
+                    raise folder.home.failed(error, f"looking at {name}") from error
+        return None
 
     # -- starting and stopping ----------------------------------------------------------------------------------------
 
@@ -227,20 +247,37 @@ class LogManager:
         topic, _, index = name.rpartition("-")
         folder.forget((topic, int(index)))
 
+    def is_open(self, log: Log) -> bool:
+        """Whether the log is still in use: not deleted since."""
+        return self.logs.get((log.topic, log.partition)) is log
+
     def delete(self, log: Log) -> None:
         """Take a log out of use at once; its files are removed after file.delete.delay.ms. Raises KAFKA_STORAGE_ERROR."""
         log.deleted = True
         log.cleaning = None
         self._uncleanable.discard(log)
         self.logs.pop((log.topic, log.partition), None)
-        folder = self._with(log)
-        folder.forget((log.topic, log.partition))
         for segment in log.segments:
             segment.close()
+        self._discard(self._with(log), log.name, (log.topic, log.partition), log.config)
+
+    def delete_unopened(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> None:
+        """The same for a log that was not opened, which need not be there at all. Raises KAFKA_STORAGE_ERROR."""
+        key, name = (topic, partition), f"{topic}-{partition}"
+        placed = self._placed.pop(key, None)
+        if placed is not None:
+            placed.partitions -= 1
+            return
+        folder = next((each for each in self.partition_folders if each.holds(name)), None)
+        if folder is not None and _stored_topic_id(folder.home.disk, f"{folder.path}/{name}") in (None, topic_id):
+            self._discard(folder, name, key, config)
+
+    def _discard(self, folder: DataFolder, name: str, key: TopicPartition, config: LogConfig) -> None:
+        folder.forget(key)
         try:
-            log.home.remove_later(folder.put_aside(log.name, "delete"), log.config.file_delete_delay_ms)
+            folder.home.remove_later(folder.put_aside(name, "delete"), config.file_delete_delay_ms)
         except OSError as error:
-            raise log.home.failed(error, f"deleting {log.name}") from error
+            raise folder.home.failed(error, f"deleting {name}") from error
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
         """Those of the partitions that have files, but whose log is not open. Raises OSError."""
@@ -263,29 +300,46 @@ class LogManager:
     # -- housekeeping -------------------------------------------------------------------------------------------------
 
     def retention_round(self, now_ms: int) -> None:
+    def retention_round(self, now_ms: int) -> None:
         """Drop what the logs' settings no longer keep, forget idle producers, remove files whose delay is over.
 
         Raises KAFKA_STORAGE_ERROR where a directory failed, after the round through the others.
         """
+        self.retain(list(self.logs.values()), now_ms)
+        self.plan_removals(now_ms)()
 
-        def round_through(folder: DataFolder) -> None:
-            for log in self._logs_in(folder):
-                apply_retention(log, now_ms)
-                log.producers.remove_expired(now_ms, self.producer_expiration_ms)
-            folder.home.remove_due(now_ms)
+    def retain(self, logs: Iterable[Log], now_ms: int) -> None:
+        """These logs' part of the round; ``retention.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR
+        where a directory failed, after the logs of the others.
+        """
 
-        _all(partial(round_through, folder) for folder in self.folders if not folder.home.offline)
+        def retain(log: Log) -> None:
+            apply_retention(log, now_ms)
+            log.producers.remove_expired(now_ms, self.producer_expiration_ms)
+
+        _all(partial(retain, log) for log in logs if self.is_open(log) and not log.home.offline)
+
+    def plan_removals(self, now_ms: int) -> Callable[[], None]:
+        """What removes the files whose delay is over; to be called once, in any thread. It raises KAFKA_STORAGE_ERROR."""
+        plans = [folder.home.plan_removals(now_ms) for folder in self.folders if not folder.home.offline]
+        return lambda: _all(plans)
+
+    def compacted(self) -> list[tuple[Log, int | None]]:
+        """The logs that compaction has to care for, each with the offset up to which it is clean."""
+        return [
+            (log, self._with(log).cleaner_offsets.get((log.topic, log.partition)))
+            for log in self._usable_logs()
+            if log.config.compact and log not in self._uncleanable
+        ]
 
     def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
-        """The compaction that is most wanted; None where none is due. See ``finish_compaction``. Raises
-        KAFKA_STORAGE_ERROR.
+        """The compaction that is most wanted; None where none is due. See ``finish_compaction``.
+
+        ``compaction.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR.
         """
         best: Cleanable | None = None
-        for log in self._usable_logs():
-            if not log.config.compact or log in self._uncleanable:
-                continue
+        for log, cleaned in self.compacted():
             try:
-                cleaned = self._with(log).cleaner_offsets.get((log.topic, log.partition))
                 found = cleanable(log, cleaned, now_ms)
             except OSError as error:
                 raise log.home.failed(error, f"looking for what to compact in {log.name}") from error

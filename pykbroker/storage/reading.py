@@ -58,14 +58,16 @@ class ReadPlan:
         self._at_least_one = at_least_one
         segment = self._segments[number]
         self._position = segment.recent_position(offset)
-        self._end = segment.size
+        #: -1 where only the disk knows the segment's size.
+        self._end = segment.size if segment.size_known else -1
         self._data: Buffer | None = None
 
     @property
     def size(self) -> int:
         """About how many bytes the read will bring: exact at the tail of the log, else at most so many."""
-        available = self._end - max(self._position, 0)
-        return min(available, self._max_bytes)
+        if self._end < 0:
+            return self._max_bytes
+        return min(self._end - max(self._position, 0), self._max_bytes)
 
     @property
     def end_offset(self) -> int:
@@ -80,8 +82,7 @@ class ReadPlan:
         position = self._position
         if self._to_end and position >= 0 and self._end - position <= self._max_bytes:
             try:
-                # Written moments ago, so in the page cache: not worth asking whether it is.
-                self._data = segment.log.pread(self._end - position, position)
+                self._data = segment.log.pread_cached(self._end - position, position)
             except OSError as error:
                 raise self._failed(error) from error
             return self._data
@@ -115,7 +116,7 @@ class ReadPlan:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
         self._segments = log.segments
         self._number = log.segment_number(self._offset)
-        self._position, self._end = -1, self._segments[self._number].size
+        self._position, self._end = -1, -1
         try:
             return self._find_and_read(read)
         except OSError as error:
@@ -126,9 +127,9 @@ class ReadPlan:
             segment = self._segments[number]
             if segment.base_offset >= self._upper:
                 break
-            if read is read_cached and not segment.indexes_loaded:
+            if read is read_cached and not (segment.indexes_loaded and segment.size_known):
                 raise WouldBlockError
-            end = self._end if number == self._number else segment.size
+            end = self._end if number == self._number and self._end >= 0 else segment.size
             position = self._position if number == self._number else 0
             if position < 0:
                 position = segment.find(self._offset, end, read)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.trimming import count_before, drop_segments
@@ -32,6 +34,17 @@ def apply_retention(log: Log, now_ms: int) -> int:
     return dropped
 
 
+def look_ahead(logs: Iterable[Log], now_ms: int) -> None:
+    """Read what ``apply_retention`` reads of these logs. For a thread, so that the loop need not wait for the disk.
+    Errors are left for the round itself to find.
+    """
+    for log in logs:
+        if log.config.delete:
+            with contextlib.suppress(OSError):
+                _over_size(log)
+                _expired(log, now_ms)
+
+
 def _over_size(log: Log) -> int:
     """How many of the oldest segments can go while retention.bytes remain."""
     limit = log.config.retention_bytes
@@ -45,7 +58,8 @@ def _over_size(log: Log) -> int:
     return count
 
 
-def _drop_expired(log: Log, now_ms: int) -> int:
+def _expired(log: Log, now_ms: int) -> int:
+    """How many of the oldest segments are older than retention.ms."""
     limit = log.config.retention_ms
     if limit < 0:
         return 0
@@ -54,7 +68,12 @@ def _drop_expired(log: Log, now_ms: int) -> int:
         if segment.size == 0 or now_ms - newest_record_ms(segment) <= limit:
             break
         count += 1
-    if count == len(log.segments):
+    return count
+
+
+def _drop_expired(log: Log, now_ms: int) -> int:
+    count = _expired(log, now_ms)
+    if count and count == len(log.segments):
         log.roll(now_ms)
     return len(drop_segments(log, count))
 

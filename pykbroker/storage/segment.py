@@ -111,8 +111,13 @@ class Segment:
     def size(self) -> int:
         """Bytes of batches."""
         if self._size < 0:
-            self._size = self.log.size()
+            self._size = self.disk.size(self.log.path)
         return self._size
+
+    @property
+    def size_known(self) -> bool:
+        """Whether ``size`` is told without asking the disk."""
+        return self._size >= 0
 
     @property
     def indexes(self) -> SegmentIndexes:
@@ -135,6 +140,15 @@ class Segment:
             self._aborted = AbortedIndex(self.disk, path, self.disk.size(path))
         return self._aborted
 
+    @property
+    def may_have_aborted(self) -> bool:
+        """Whether ``aborted`` must be asked; False for most segments, without touching the disk."""
+        return self._aborted is None or bool(self._aborted)
+
+    @property
+    def aborted_loaded(self) -> bool:
+        return self._aborted is not None
+
     def _load_indexes(self) -> None:
         if self._indexes is not None:
             return
@@ -142,6 +156,7 @@ class Segment:
         if indexes.load(self.size):
             self._indexes = indexes
         else:
+            self.log.size()  # raises where the segment itself is gone: then there is nothing to rebuild
             self.rebuild_indexes()
 
     def largest_timestamp(self) -> tuple[int, int]:
@@ -152,7 +167,9 @@ class Segment:
     def first_batch_timestamp(self) -> int:
         """Largest timestamp of the first batch; -1 where it has none."""
         if self.first_timestamp < 0 and self.size:
-            self.first_timestamp = next((header.max_timestamp for _, header, _ in self.batches()), -1)
+            head = self.log.pread(HEADER_SIZE, 0)
+            with contextlib.suppress(WireError):
+                self.first_timestamp = read_batch_header(head).max_timestamp
         return self.first_timestamp
 
     def end(self) -> tuple[int, int]:
