@@ -21,7 +21,7 @@ from pykbroker.partition import Partition
 from pykbroker.storage import checkpoints
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.manager import LogManager
-from pykbroker.storage.warming import warm
+from pykbroker.storage.warming import in_memory, read_ahead, warm
 from pykbroker.timers import Timers
 from pykbroker.waits import Deferred, WakeQueue
 from wire.errors import KafkaError
@@ -243,6 +243,18 @@ class Cluster:
         paths = [f"{self.logs.directory}/{partition.topic}-{partition.index}" for partition in partitions]
         self.offload_read(warm, self.logs.home.disk, paths).then(read)
         return ready
+
+    def bring_into_memory(self, partition: Partition) -> Deferred[None]:
+        """Completes when the whole log can be read without waiting for the disk: at once where that is so already."""
+        if partition in self.dormant:
+            ready: Deferred[None] = Deferred()
+            self.open_dormant([partition]).then(
+                lambda _: self.bring_into_memory(partition).then(lambda _: ready.complete(None))
+            )
+            return ready
+        if in_memory(partition.log):
+            return Deferred.completed(None)
+        return self.offload_read(read_ahead, partition.log)
 
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""

@@ -117,7 +117,7 @@ class GroupCoordinator:
             image = cluster.metadata.image
             shard = GroupShard(Surroundings(cluster.clock, self._settings, image, cluster.random, image.offset))
             loading = self._loading[partition.index] = Loading(partition, shard)
-            self._load_some(loading)
+            self._cluster.bring_into_memory(partition).then(lambda _: self._load_some(loading))
         loaded = self._loaded.get(partition.index)
         if loaded is None:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pykbroker.groups.outcome import Record
@@ -25,16 +26,18 @@ class Loading:
     __slots__ = ("_batches", "_next_offset", "partition", "shard")
 
     def __init__(self, partition: Partition, shard: GroupShard) -> None:
-        """Raises KafkaError with KAFKA_STORAGE_ERROR."""
         self.partition = partition
         self.shard = shard
-        self._next_offset = partition.log_start_offset
-        self._batches = partition.log.batches()
+        self._next_offset = -1
+        self._batches: Iterator[tuple[BatchHeader, Buffer]] = iter(())
 
     def advance(self, count: int) -> bool:
         """Replay about ``count`` more records; True once all are replayed, those appended meanwhile (a transaction's
         marker) too. Raises KafkaError with KAFKA_STORAGE_ERROR.
         """
+        if self._next_offset < 0:
+            self._next_offset = self.partition.log_start_offset
+            self._batches = self.partition.log.batches()
         before = -1
         while before < self._next_offset < self.partition.log_end_offset:
             before = self._next_offset

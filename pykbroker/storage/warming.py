@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from pykbroker.storage.disk import Disk
 from pykbroker.storage.segment import Segment
 from pykbroker.storage.segment_indexes import SegmentIndexes
+from wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.storage.log import Log
 
 
 def warm(disk: Disk, paths: Iterable[str]) -> None:
@@ -44,6 +49,29 @@ def _warm_end(segment: Segment) -> None:
         pass
     indexes.close()
     segment.close()
+
+
+#: As much of a log is looked for in memory; a longer one is read ahead in any case.
+_LOOKED_AT_BYTES = 8 * 1024 * 1024
+
+
+def in_memory(log: Log) -> bool:
+    """Whether all of a log can be read without waiting for the disk. Errors are left for the reading to find."""
+    if not all(segment.size_known for segment in log.segments) or log.size_bytes > _LOOKED_AT_BYTES:
+        return False
+    try:
+        return all(
+            segment.log.pread_cached(segment.size, 0) is not None for segment in log.segments if segment.size > 0
+        )
+    except OSError:
+        return True
+
+
+def read_ahead(log: Log) -> None:
+    """Read all of a log, for a thread, so that the loop finds it in memory. Errors are left for the loop to find."""
+    with contextlib.suppress(OSError, KafkaError):
+        for _ in log.batches():
+            pass
 
 
 def directory_bytes(disk: Disk, path: str) -> int:

@@ -74,13 +74,16 @@ class Client:
 
 
 @asynccontextmanager
-async def running_broker(directory: Path, settings: dict[str, str] | None = None) -> AsyncIterator[RunningBroker]:
+async def running_broker(
+    directory: Path, settings: dict[str, str] | None = None, disk: RealDisk | None = None
+) -> AsyncIterator[RunningBroker]:
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})})
     server = Server(asyncio.get_running_loop())
     port = await server.listen(
         Bind("PLAINTEXT", "127.0.0.1", 0), lambda: cluster.brokers[1], config["socket.request.max.bytes"]
     )
-    cluster = Cluster.open(config, directory, RealDisk(durable=False), SystemClock(), random.Random(1))
+    disk = disk or RealDisk(durable=False)
+    cluster = Cluster.open(config, directory, disk, SystemClock(), random.Random(1))
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
     await server.start_serving(cluster)
     try:

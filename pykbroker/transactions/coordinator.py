@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.groups.placement import partition_for
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: While partitions are read at the start, how long until the next look whether one has come.
+_READING_PAUSE_MS = 20
 #: What a client is told when a record cannot be appended or read for this reason (TransactionStateManager).
 _SHOWN_AS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -76,6 +77,8 @@ class TransactionCoordinator:
         self._cluster = cluster
         self._settings = TransactionSettings.from_config(cluster.config)
         self._loaded: dict[int, _Loaded] = {}
+        #: Partitions that a thread reads, so that the loop can replay them without waiting for the disk.
+        self._reading: dict[int, Deferred[None]] = {}
         cluster.metadata.subscribe(self._follow)
         self._every(self._settings.abort_interval_ms, self._abort_timed_out)
         self._every(self._settings.expiration_interval_ms, self._expire)
@@ -93,9 +96,13 @@ class TransactionCoordinator:
         """
         if self._cluster.partition(TRANSACTION_STATE, index) is None:
             return
-        with suppress(KafkaError):  # logged already; the next request tries again
+        following = index + 1
+        try:
             self._shard_at(None, index)
-        self._cluster.timers.after(0, lambda: self.load(index + 1))
+        except KafkaError as error:  # logged already; the next request tries again
+            if error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                following = index
+        self._cluster.timers.after(0 if following > index else _READING_PAUSE_MS, lambda: self.load(following))
 
     def _shard_of(self, broker: Broker | None, transactional_id: str) -> _Loaded:
         if not transactional_id:
@@ -109,6 +116,16 @@ class TransactionCoordinator:
         return self._loaded.get(index) or self._load(partition)
 
     def _load(self, partition: Partition) -> _Loaded:
+        """Raises KafkaError, COORDINATOR_LOAD_IN_PROGRESS while a thread reads the partition from the disk."""
+        reading = self._reading.get(partition.index)
+        if reading is None:
+            reading = self._reading[partition.index] = self._cluster.bring_into_memory(partition)
+        if not reading.done:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        del self._reading[partition.index]
+        return self._replay(partition)
+
+    def _replay(self, partition: Partition) -> _Loaded:
         shard = TransactionShard()
         try:
             for transactional_id, transaction in stored_records(partition):
@@ -126,6 +143,7 @@ class TransactionCoordinator:
     def _follow(self, _image: MetadataImage, delta: MetadataDelta) -> None:
         if any(topic.name == TRANSACTION_STATE for topic in delta.deleted_topics):
             self._loaded.clear()
+            self._reading.clear()
 
     # Requests
 
