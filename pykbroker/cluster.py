@@ -21,7 +21,7 @@ from pykbroker.partition import Partition
 from pykbroker.storage import checkpoints
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.manager import LogManager
-from pykbroker.storage.warming import in_memory, read_ahead, warm
+from pykbroker.storage.warming import in_memory, read_ahead
 from pykbroker.timers import Timers
 from pykbroker.waits import Deferred, WakeQueue
 from wire.errors import KafkaError
@@ -240,8 +240,8 @@ class Cluster:
             self.dormant.difference_update(partitions)
             ready.complete(None)
 
-        paths = [f"{self.logs.directory}/{partition.topic}-{partition.index}" for partition in partitions]
-        self.offload_read(warm, self.logs.home.disk, paths).then(read)
+        names = [f"{partition.topic}-{partition.index}" for partition in partitions]
+        self.offload_read(self.logs.warm, names).then(read)
         return ready
 
     def bring_into_memory(self, partition: Partition) -> Deferred[None]:

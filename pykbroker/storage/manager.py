@@ -24,7 +24,7 @@ from pykbroker.storage.disk import Disk
 from pykbroker.storage.folder import METADATA_LOG, DataFolder
 from pykbroker.storage.log import Log
 from pykbroker.storage.retention import apply_retention
-from pykbroker.storage.warming import directory_bytes
+from pykbroker.storage.warming import directory_bytes, warm
 from wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
@@ -70,8 +70,14 @@ class LogManager:
         self._placed: dict[TopicPartition, DataFolder] = {}
         self._uncleanable: set[Log] = set()
 
-    def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int] | None:
-        """Where a log lies and how many bytes of batches it has; None where it has no files yet. It is not opened for that.
+    def warm(self, names: Iterable[str]) -> None:
+        """Read what the opening of these logs will read, so that it need not wait for the disk; for any thread."""
+        for name in names:
+            for folder in self.partition_folders:
+                warm(folder.home.disk, f"{folder.path}/{name}")
+
+    def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int]:
+        """Where a log lies, or would lie, and how many bytes of batches it has. It is not opened for that.
 
         Waits for the disk; for any thread. Raises KAFKA_STORAGE_ERROR.
         """
@@ -87,7 +93,9 @@ class LogManager:
                     return folder.home, directory_bytes(folder.home.disk, f"{folder.path}/{name}")
                 except OSError as error:
                     raise folder.home.failed(error, f"looking at {name}") from error
-        return None
+        placed = self._placed.get((topic, partition)) or self._emptiest()
+        placed.home.check()
+        return placed.home, 0
 
     # -- starting and stopping ----------------------------------------------------------------------------------------
 
@@ -299,7 +307,6 @@ class LogManager:
 
     # -- housekeeping -------------------------------------------------------------------------------------------------
 
-    def retention_round(self, now_ms: int) -> None:
     def retention_round(self, now_ms: int) -> None:
         """Drop what the logs' settings no longer keep, forget idle producers, remove files whose delay is over.
 

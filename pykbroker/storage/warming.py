@@ -7,7 +7,6 @@ leaves nothing but pages in the page cache.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.disk import Disk
@@ -19,14 +18,12 @@ if TYPE_CHECKING:
     from pykbroker.storage.log import Log
 
 
-def warm(disk: Disk, paths: Iterable[str]) -> None:
-    """Read what a clean start needs of the logs in these directories: small files, and the end of the last segment.
-
-    Errors are left for the opening to find.
+def warm(disk: Disk, path: str) -> None:
+    """Read what a clean start needs of the log in this directory, if it is there: small files, and the end of the last
+    segment. Errors are left for the opening to find.
     """
-    for path in paths:
-        with contextlib.suppress(OSError):
-            _warm_log(disk, path)
+    with contextlib.suppress(OSError):
+        _warm_log(disk, path)
 
 
 def _warm_log(disk: Disk, path: str) -> None:
