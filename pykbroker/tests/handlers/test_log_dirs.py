@@ -72,6 +72,7 @@ def test_a_partition_without_files_goes_where_it_is_wanted(world: World) -> None
     assert move(world, "/more", 0, 1) == [NONE, NONE]
     assert described(world) == {"/data": (NONE, {}), "/more": (NONE, {"t": [0, 1]})}
     assert move(world, "/more", 0) == [NONE]
+    _ = world.cluster.partition("t", 0).log  # makes its files
     assert move(world, "/data", 0) == [INVALID]
     world.topic("u", 2)
     assert described(world)["/data"] == (NONE, {"u": [0, 1]})
