@@ -1,7 +1,7 @@
 """Groups of the newer protocols: consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071).
 
-Apache Kafka makes them, each with a member that never leaves. pykbroker does not serve all of them; what it does not
-understand in the coordinators' topics it must carry through its turns, compaction included.
+Each has a member that never leaves. pykbroker serves consumer groups only; what it does not understand in the coordinators'
+topics it must carry through its turns, compaction included.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequestPartition,
     AlterShareGroupOffsetsRequestTopic,
 )
-from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -36,56 +35,53 @@ _GROUP_ID_NOT_FOUND = 69
 
 
 class NewGroups:
-    """``turn`` in each turn of Apache Kafka; ``describe`` at its end, and again where its next one begins."""
+    """One group of a kind more in each turn. Those of ``consumers`` either broker can describe, the others only Kafka."""
 
     def __init__(self) -> None:
-        self._turn = 0
+        self.consumers: list[str] = []
+        self._shares: list[str] = []
+        self._streams: list[str] = []
 
-    def turn(self, client: Client) -> None:
-        """One group of each kind more; the consumer group commits an offset, the share group has one that was set."""
-        self._turn += 1
-        consumer, share, streams = self._names(self._turn)
+    def join_consumer_group(self, client: Client) -> None:
+        """A group whose member has committed an offset."""
+        group = f"{PREFIX}consumer-{len(self.consumers)}"
+        self.consumers.append(group)
         member = ConsumerGroupHeartbeatRequest(
-            consumer, _MEMBER, rebalance_timeout_ms=60_000, subscribed_topic_names=[_TOPIC], topic_partitions=[]
+            group, _MEMBER, rebalance_timeout_ms=60_000, subscribed_topic_names=[_TOPIC], topic_partitions=[]
         )
-        epoch = _joined(client, member, 1)
-        _commit(client, consumer, epoch, 3 + self._turn)
+        _commit(client, group, _joined(client, member, 1), 3 + len(self.consumers))
+
+    def join_others(self, client: Client) -> None:
+        """A share group with an offset that was set, and a streams group."""
+        share, streams = f"{PREFIX}share-{len(self._shares)}", f"{PREFIX}streams-{len(self._streams)}"
+        self._shares.append(share)
+        self._streams.append(streams)
         _joined(client, ShareGroupHeartbeatRequest(share, _MEMBER, 0, None, [_TOPIC]), 1)
         _ask(client, ShareGroupHeartbeatRequest(share, _MEMBER, _LEAVE), 1)
-        wanted = [AlterShareGroupOffsetsRequestPartition(0, 2 + self._turn)]
+        wanted = [AlterShareGroupOffsetsRequestPartition(0, 2 + len(self._shares))]
         request = AlterShareGroupOffsetsRequest(share, [AlterShareGroupOffsetsRequestTopic(_TOPIC, wanted)])
         altered = _ask(client, request, 0).responses[0].partitions[0]
         assert altered.error_code == 0, altered
         _joined(client, ShareGroupHeartbeatRequest(share, _MEMBER, 0, None, [_TOPIC]), 1)
         _joined(client, _streams_member(streams), 0)
 
-    def describe(self, client: Client) -> list[Any]:
-        """What Apache Kafka says of all these groups."""
-        found: list[Any] = []
-        for turn in range(1, self._turn + 1):
-            consumer, share, streams = self._names(turn)
-            for group, request, version in (
-                (consumer, ConsumerGroupDescribeRequest([consumer]), 1),
-                (share, ShareGroupDescribeRequest([share]), 1),
-                (streams, StreamsGroupDescribeRequest([streams]), 0),
-            ):
-                client.coordinated(group)
-                answer = client.until(lambda found: found.groups[0].error_code not in NOT_YET, request, version)
-                assert answer.groups[0].error_code == 0, answer
-                found.append(answer.groups)
-            asked = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(share, None)])
-            offsets = client.until(_offsets_known, asked, 1)
-            found.append(
-                [(p.partition_index, p.start_offset, p.error_code) for p in offsets.groups[0].topics[0].partitions]
-            )
+    def describe_others(self, client: Client) -> list[Any]:
+        """What Apache Kafka says of the share and streams groups."""
+        found = [described(client, ShareGroupDescribeRequest([group]), 1) for group in self._shares]
+        found += [described(client, StreamsGroupDescribeRequest([group]), 0) for group in self._streams]
+        for group in self._shares:
+            asked = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(group, None)])
+            topic = client.until(_offsets_known, asked, 1).groups[0].topics[0]
+            found.append([(part.partition_index, part.start_offset) for part in topic.partitions])
         return found
 
-    def committed(self) -> list[str]:
-        """The groups that have committed offsets, which either broker can fetch."""
-        return [self._names(turn)[0] for turn in range(1, self._turn + 1)]
 
-    def _names(self, turn: int) -> tuple[str, str, str]:
-        return f"{PREFIX}consumer-{turn}", f"{PREFIX}share-{turn}", f"{PREFIX}streams-{turn}"
+def described(client: Client, request: Any, version: int) -> Any:
+    """The one group that the request asks for."""
+    client.coordinated(request.group_ids[0])
+    (group,) = client.until(lambda found: found.groups[0].error_code not in NOT_YET, request, version).groups
+    assert group.error_code == 0, group
+    return group
 
 
 def _joined(client: Client, heartbeat: Any, version: int) -> int:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from compat_tests.directories.client import GROUP, NOT_YET, TRANSACTION, Client
-from compat_tests.directories.new_groups import PREFIX, NewGroups
+from compat_tests.directories.new_groups import PREFIX, NewGroups, described
 from wire.messages.api_versions import ApiVersionsRequest
+from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from wire.messages.describe_client_quotas import DescribeClientQuotasRequest
 from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from wire.messages.describe_groups import DescribeGroupsRequest
@@ -42,8 +43,8 @@ Picture = dict[tuple[Any, ...], Any]
 def take(client: Client, new_groups: NewGroups) -> Picture:
     """All there is to read, by what it is. Comparing pictures key by key says what has changed.
 
-    Of the internal topics, which the cleaner rewrites at any time, their meaning stands for their records; of the
-    ``new_groups``, which not both brokers serve, there are the committed offsets.
+    Of the internal topics, which the cleaner rewrites at any time, their meaning stands for their records. Groups that
+    pykbroker does not serve are left out.
     """
     client.served()
     metadata = client.ask(MetadataRequest(None), 12)
@@ -66,7 +67,8 @@ def take(client: Client, new_groups: NewGroups) -> Picture:
     names = {topic.name for topic in metadata.topics}
     if _OFFSETS_TOPIC in names:
         picture |= _groups(client)
-        for group in new_groups.committed():
+        for group in new_groups.consumers:
+            picture["consumer group", group] = described(client, ConsumerGroupDescribeRequest([group]), 1)
             picture["committed by", group] = _committed(client, group, stable=True)
     if _TRANSACTIONS_TOPIC in names:
         picture |= _transactions(client)

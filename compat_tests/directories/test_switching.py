@@ -35,7 +35,7 @@ def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
     folder = DataFolder(tmp_path, **born)
     life, new_groups = Life(folder), NewGroups()
     left: picture.Picture = {}
-    left_of_new_groups: list[Any] = []
+    left_of_others: list[Any] = []
     try:
         for number, (who, how) in enumerate(map(str.split, turns)):
             folder.start(who)
@@ -46,10 +46,11 @@ def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
                     changes = picture.changes(left, picture.take(client, new_groups))
                     assert not changes, f"turn {number}, {who}:\n" + "\n".join(changes)
                 life.turn(client)
+                new_groups.join_consumer_group(client)
                 if who == "kafka" and turns[0].startswith("kafka"):  # ours begins without share and streams groups
-                    assert new_groups.describe(client) == left_of_new_groups, f"turn {number}"
-                    new_groups.turn(client)
-                    left_of_new_groups = new_groups.describe(client)
+                    assert new_groups.describe_others(client) == left_of_others, f"turn {number}"
+                    new_groups.join_others(client)
+                    left_of_others = new_groups.describe_others(client)
                 left = picture.take(client, new_groups)
             folder.end(how)
             if how == "stop":
