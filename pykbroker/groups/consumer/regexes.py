@@ -96,7 +96,7 @@ def resolve(group: ConsumerGroup, patterns: frozenset[str]) -> Outcome:
 
 
 def _compile(pattern: str) -> None:
-    from pykbroker.groups.consumer.interim import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
+    from pykbroker.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
 
     try:
         compile_pattern(pattern)
@@ -109,7 +109,7 @@ def _compile(pattern: str) -> None:
 
 def _topics_like(pattern: str, image: MetadataImage) -> frozenset[str]:
     """The topics whose whole name matches; none for a pattern that does not compile, which an older log may hold."""
-    from pykbroker.groups.consumer.interim import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
+    from pykbroker.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
 
     try:
         compiled = compile_pattern(pattern)
