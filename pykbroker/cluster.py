@@ -259,7 +259,10 @@ class Cluster:
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
         self.dormant.discard(partition)
-        return self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
+        log = self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
+        if log.needs_flush_before_ack:  # recovered after a kill: nobody is to read what the next one may take
+            log.flush()
+        return log
 
     def _log_config(self, topic: str) -> LogConfig:
         overrides = self.metadata.image.topic_config(topic)
@@ -322,7 +325,7 @@ class Cluster:
         for index in range(len(self.metadata.image.topics[topic].partitions)):
             partition = self._partitions.get((topic, index))
             if partition is not None and partition.opened_log is not None:
-                partition.opened_log.update_config(config)
+                partition.update_config(config)
 
     def _reconfigure_all(self) -> None:
         for topic in self.metadata.image.topics:
@@ -359,6 +362,7 @@ class Cluster:
                 waiting.fail(error)
             else:
                 waiting.complete(None)
+                partition.tell_changed()  # readers may see more
             if following.has_callbacks:
                 self._sync(partition)
             else:

@@ -128,7 +128,7 @@ class Watcher:
         raise NotImplementedError
 
     def changed(self, partition: Partition) -> None:
-        """Its leader, its existence or its log start changed: look again at once."""
+        """Its leader, its existence, its log start or the end of what is synced changed: look again at once."""
         raise NotImplementedError
 
 

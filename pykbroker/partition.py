@@ -1,7 +1,8 @@
 """One partition as its broker knows it: who leads it, its log, and who waits for it.
 
 In this form of the broker the replicas of a partition are brokers of one process that share one log. What the leader
-has appended, all replicas have: the high watermark is the log end offset.
+has appended, all replicas have: the high watermark is the log end offset, or, where ``flush.messages`` asks to sync
+before an answer, the end of what needs to wait for no sync. Else a reader could see what a loss of power undoes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from pykbroker.cluster import Cluster
     from pykbroker.metadata.image import PartitionImage
+    from pykbroker.storage.config import LogConfig
     from pykbroker.storage.log import AppendResult, Log
 
 
@@ -35,6 +37,7 @@ class Partition:
     __slots__ = (
         "_cluster",
         "_log",
+        "_shown",
         "deleted",
         "index",
         "isr",
@@ -49,6 +52,8 @@ class Partition:
     def __init__(self, cluster: Cluster, topic: str, topic_id: bytes, image: PartitionImage) -> None:
         self._cluster = cluster
         self._log: Log | None = None
+        #: The high watermark when it last was the log end: it does not go back because something more is appended.
+        self._shown = 0
         self.topic = topic
         self.topic_id = topic_id
         self.index = image.index
@@ -110,6 +115,13 @@ class Partition:
         """The log if it is open already."""
         return self._log
 
+    def update_config(self, config: LogConfig) -> None:
+        """Follow changed settings. What readers saw they see still, and more where that must be synced first."""
+        _ = self.high_watermark
+        self.log.update_config(config)
+        if self.log.needs_flush_before_ack:
+            self._cluster.group_commit(self)
+
     @property
     def log_start_offset(self) -> int:
         return self.log.log_start_offset
@@ -120,11 +132,17 @@ class Partition:
 
     @property
     def high_watermark(self) -> int:
-        return self.log.log_end_offset
+        """The end of what readers may see."""
+        log = self.log
+        if log.needs_flush_before_ack:
+            return max(self._shown, log.recovery_point)
+        self._shown = log.log_end_offset
+        return self._shown
 
     @property
     def last_stable_offset(self) -> int:
-        return self.log.last_stable_offset
+        """The end of what readers of committed records may see."""
+        return min(self.log.last_stable_offset, self.high_watermark)
 
     def append_produce(self, records: Buffer, transaction_version: int = 0) -> AppendResult:
         """Append what a client of that transaction version sent; ``records`` may be changed in place and is not kept.
