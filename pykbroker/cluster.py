@@ -142,7 +142,7 @@ class Cluster:
     def _recover(self) -> None:
         """After a kill: open every log there is, which recovers it, so that no client has to wait for that later."""
         started = self.clock.monotonic()
-        recovered = [partition.log for partition in list(self.dormant)]
+        recovered = [partition.log for partition in sorted(self.dormant, key=lambda each: (each.topic, each.index))]
         self.dormant.clear()
         if recovered:
             took = self.clock.monotonic() - started

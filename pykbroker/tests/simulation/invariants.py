@@ -1,0 +1,167 @@
+"""What must hold at every moment, whatever the seed did, seen from inside the brokers."""
+
+from __future__ import annotations
+
+from pykbroker.cluster import Cluster
+from pykbroker.groups.loading import Loading
+from pykbroker.groups.shard import GroupShard
+from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from pykbroker.testing.simulation.history import History
+from pykbroker.testing.simulation.world import World
+from pykbroker.transactions.records import stored_records
+from pykbroker.transactions.shard import TransactionShard
+from pykbroker.transactions.transaction import State, Transaction
+
+
+class Watch:
+    """Looks at the brokers after everything that they do."""
+
+    def __init__(self, world: World, history: History) -> None:
+        self._world = world
+        self._history = history
+        #: Topic id and partition to high watermark and last stable offset.
+        self._ends: dict[tuple[bytes, int], tuple[int, int]] = {}
+        #: Group, topic id, topic and partition to committed offset.
+        self._committed: dict[tuple[str, bytes, str, int], int] = {}
+        #: Transactional id to what is known of it.
+        self._transactions: dict[str, Transaction] = {}
+        world.server.watchers.append(self.look)
+
+    def look(self) -> None:
+        cluster = self._world.server.cluster
+        if cluster is not None:
+            self._look_at_partitions(cluster)
+            self._look_at_offsets(cluster)
+            self._look_at_transactions(cluster)
+
+    def lost_power(self) -> None:
+        """What nobody was told of may be gone; what was told is checked at the end."""
+        self._ends.clear()
+        self._committed.clear()
+
+    def _look_at_partitions(self, cluster: Cluster) -> None:
+        for partition in cluster.partitions():
+            if partition.opened_log is None:
+                continue
+            key = (partition.topic_id, partition.index)
+            now = (partition.high_watermark, partition.last_stable_offset)
+            before = self._ends.get(key, now)
+            if now == before:
+                self._ends[key] = now
+                continue
+            if now[0] < before[0] or now[1] < before[1] or now[1] > now[0]:
+                self._history.wrong(f"ends of {partition!r} went from {before} to {now}")
+            self._ends[key] = now
+
+    def _look_at_offsets(self, cluster: Cluster) -> None:
+        for shard in group_shards(cluster).values():
+            for group, topic, index, committed in shard._offsets:
+                image = cluster.metadata.image.topic(topic)
+                key = (group, b"" if image is None else image.id, topic, index)
+                before = self._committed.get(key, -1)
+                if committed.offset == before:
+                    continue
+                self._committed[key] = committed.offset
+                if committed.offset < before and not self._history.may_go_back(group, (topic, index)):
+                    self._history.wrong(f"{group} {topic}-{index} went back from {before} to {committed.offset}")
+
+    def _look_at_transactions(self, cluster: Cluster) -> None:
+        """Nothing is wrong here; what happened is counted."""
+        for shard in transaction_shards(cluster).values():
+            for name, now in shard.transactions.items():
+                if now is not self._transactions.get(name):
+                    self._transactions[name] = now
+                    if now.state is State.COMPLETE_ABORT:
+                        late = now.updated_ms - now.start_ms > now.timeout_ms
+                        self._history.count("transaction timed out" if late else "transaction aborted")
+                    elif now.state is State.COMPLETE_COMMIT:
+                        self._history.count("transaction committed")
+
+
+def group_shards(cluster: Cluster) -> dict[int, GroupShard]:
+    if cluster._groups is None:
+        return {}
+    return {index: loaded.shard for index, loaded in cluster._groups._loaded.items()}
+
+
+def transaction_shards(cluster: Cluster) -> dict[int, TransactionShard]:
+    if cluster._transactions is None:
+        return {}
+    return {index: loaded.shard for index, loaded in cluster._transactions._loaded.items()}
+
+
+# The state that coordinators must find again
+
+
+def dump_group_shard(shard: GroupShard) -> dict:
+    """Everything that a restart must bring back, in a form that can be compared."""
+    return {
+        "offsets": {
+            (group, topic, index): (each.offset, each.metadata, each.commit_timestamp_ms, each.topic_id)
+            for group, topic, index, each in shard._offsets
+        },
+        "pending": {
+            producer_id: {where: each.offset for where, each in offsets.items()}
+            for producer_id, offsets in shard._pending._producers.items()
+        },
+        "groups": {group_id: dump_group(group) for group_id, group in shard.groups.items()},
+    }
+
+
+def dump_group(group) -> tuple:
+    """A classic group at rest; of one that rebalances nothing but its name is sure to be in the log."""
+    if group.state.name not in ("EMPTY", "STABLE"):
+        return ("rebalancing",)
+    members = {
+        each.member_id: (each.instance_id, each.session_timeout_ms, each.metadata(group.protocol), each.assignment)
+        for each in group.members
+    }
+    return (group.state, group.generation, group.protocol_type, group.protocol, group.members.leader, members)
+
+
+def dump_transactions(shard: TransactionShard) -> dict:
+    """Everything but the last epoch, for which Kafka's record has no room."""
+    from dataclasses import replace
+
+    return {name: replace(each, last_producer_epoch=-1) for name, each in shard.transactions.items()}
+
+
+def dump(cluster: Cluster) -> dict:
+    """The coordinators of a running server."""
+    return {
+        **{(CONSUMER_OFFSETS, index): dump_group_shard(shard) for index, shard in group_shards(cluster).items()},
+        **{
+            (TRANSACTION_STATE, index): dump_transactions(shard) for index, shard in transaction_shards(cluster).items()
+        },
+    }
+
+
+def replayed(world: World, topic: str, index: int) -> dict:
+    """The same of one partition, read out of its log by a coordinator that knows nothing else."""
+    from pykbroker.groups.consumer.surroundings import Surroundings
+    from pykbroker.groups.settings import GroupSettings
+
+    cluster = world.server.running
+    partition = cluster.partition(topic, index)
+    if topic == TRANSACTION_STATE:
+        shard = TransactionShard()
+        for name, transaction in stored_records(partition):
+            shard.replay(name, transaction)
+        return dump_transactions(shard)
+    groups = GroupShard(Surroundings(world.clock, GroupSettings.from_config(cluster.config), cluster.metadata.image))
+    Loading(partition, groups).advance(10**9)
+    return dump_group_shard(groups)
+
+
+def differences(before: dict, world: World) -> list[str]:
+    """What a restarted server reads out of its logs that is not as it was when the server was killed."""
+    found = []
+    for (topic, index), was in before.items():
+        now = replayed(world, topic, index)
+        if topic == CONSUMER_OFFSETS:
+            for group_id, state in was["groups"].items():
+                if state == ("rebalancing",) and group_id in now["groups"]:
+                    now["groups"][group_id] = state
+        if was != now:
+            found += [f"{topic}-{index}: before {was}", f"{topic}-{index}: after  {now}"]
+    return found

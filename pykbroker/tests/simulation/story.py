@@ -1,0 +1,398 @@
+"""One seed's story: who is there, what befalls them, and what must be true when all is quiet again."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+
+from pykbroker.testing.simdisk import ProcessDied
+from pykbroker.testing.simulation.clients.admin import Admin
+from pykbroker.testing.simulation.clients.assignors import COOPERATIVE, RANGE
+from pykbroker.testing.simulation.clients.consumer import ClassicConsumer
+from pykbroker.testing.simulation.clients.processor import Processor, output_of
+from pykbroker.testing.simulation.clients.producer import IdempotentProducer
+from pykbroker.testing.simulation.clients.reader import Reader
+from pykbroker.testing.simulation.clients.transactional import TransactionalProducer
+from pykbroker.testing.simulation.history import Fate, History
+from pykbroker.testing.simulation.network import Faults
+from pykbroker.testing.simulation.world import World
+from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
+
+SOURCE, TARGET, SIDE = "source", "target", "side"
+READERS = "readers"
+PROCESSORS = f"{SOURCE}-to-{TARGET}"
+
+_BUSY_MS = 25_000
+_QUIET_MS = 240_000
+
+#: Everything acknowledged is on the disk.
+SYNCED = {"log.flush.interval.messages": "1"}
+
+
+@contextmanager
+def errors_in_the_log(history: History):
+    """What the brokers did not foresee stands in their log, and is wrong."""
+    log = logging.getLogger("pykbroker")
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = lambda record: history.wrong(f"logged: {record.getMessage()} {record.exc_info}")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+@dataclass
+class Cast:
+    """Who takes part, drawn from the seed."""
+
+    brokers: int
+    width: int
+    synced: bool
+    protocol: int
+    consumers: int
+    assignor: str
+    static: bool
+    processors: int
+    admin: bool
+
+
+class Story:
+    """``tell`` raises AssertionError where a rule is broken."""
+
+    def __init__(self, seed: int) -> None:
+        draw = self._draw = Random(f"{seed}/story")
+        self.cast = Cast(
+            brokers=draw.choice([1, 1, 2]),
+            width=draw.randint(1, 3),
+            synced=draw.random() < 0.3,
+            protocol=draw.choice([1, 2]),
+            consumers=draw.randint(1, 3),
+            assignor=draw.choice([RANGE, COOPERATIVE]),
+            static=draw.random() < 0.3,
+            processors=draw.randint(0, 2),
+            admin=draw.random() < 0.5,
+        )
+        settings = {
+            "offsets.topic.num.partitions": "2",
+            "transaction.state.log.num.partitions": "2",
+            "group.initial.rebalance.delay.ms": "500",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "3000",
+            "auto.create.topics.enable": "false",
+            "log.roll.ms": "5000",
+            **(SYNCED if self.cast.synced else {}),
+        }
+        self.world = World(seed, self.cast.brokers, settings)
+        self.history = History()
+        self.watch = Watch(self.world, self.history)
+        self.consumers: list[ClassicConsumer] = []
+        self.producers: list[IdempotentProducer | TransactionalProducer] = []
+        self._named = 0
+
+    # The beginning
+
+    def tell(self) -> None:
+        with errors_in_the_log(self.history):
+            self._tell()
+
+    def _tell(self) -> None:
+        self.world.server.start()
+        self._make_topics()
+        self._enter()
+        self.world.network.faults = Faults(
+            lost_requests=self._draw.choice([0, 0.01, 0.05]),
+            lost_answers=self._draw.choice([0, 0.01, 0.05]),
+            delayed=self._draw.choice([0, 0.01, 0.05]),
+        )
+        while self.world.now_ms < _BUSY_MS:
+            self.world.run(self._draw.randint(200, 5000))
+            self._trouble()
+            self._check_so_far()
+        self._quiet()
+        self._check_so_far()
+        self._check_groups()
+        self._check_records()
+
+    def _make_topics(self) -> None:
+        from pykbroker.metadata.topics import NewTopic
+
+        image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1)]
+        self.world.server.running.metadata.create_topics(image)
+
+    def _enter(self) -> None:
+        partitions = [(SOURCE, index) for index in range(self.cast.width)]
+        self._partitions = partitions
+        self._add_producer()
+        self._add_transactional("tx")
+        for _ in range(self.cast.consumers):
+            self._add_consumer()
+        for _ in range(self.cast.processors):
+            self._add_processor()
+        everything = partitions + [(TARGET, index) for index in range(self.cast.width)]
+        self.reader = Reader(self.world, self.history, "reader", everything)
+        self.admin = None
+        if self.cast.admin:
+            self.admin = Admin(self.world, self.history, side=SIDE, grown=SIDE, group=READERS, transactional_ids=["tx"])
+
+    def _name(self, kind: str) -> str:
+        self._named += 1
+        return f"{kind}{self._named}"
+
+    def _add_producer(self) -> None:
+        name = self._name("idempotent")
+        self.producers.append(IdempotentProducer(self.world, self.history, name, self._partitions, 15, 700))
+
+    def _add_transactional(self, transactional_id: str) -> None:
+        self.producers.append(
+            TransactionalProducer(
+                self.world,
+                self.history,
+                self._name("transactional"),
+                transactional_id,
+                self._partitions,
+                protocol=self.cast.protocol,
+                count=12,
+                interval_ms=700,
+            )
+        )
+
+    def _add_consumer(self, instance_id: str | None = None) -> None:
+        name = self._name("consumer")
+        self.consumers.append(
+            ClassicConsumer(
+                self.world,
+                self.history,
+                name,
+                READERS,
+                [SOURCE, SIDE],
+                assignor=self.cast.assignor,
+                instance_id=instance_id or (name if self.cast.static else None),
+            )
+        )
+
+    def _add_processor(self) -> None:
+        self.consumers.append(
+            Processor(
+                self.world,
+                self.history,
+                self._name("processor"),
+                SOURCE,
+                TARGET,
+                self.cast.width,
+                protocol=self.cast.protocol,
+                assignor=self.cast.assignor,
+            )
+        )
+
+    # The middle
+
+    def _trouble(self) -> None:
+        what = self._draw.choice(
+            [
+                self._crash_a_client,
+                self._crash_a_client,
+                self._stall_a_client,
+                self._a_client_leaves,
+                self._a_rival,
+                self._restart_the_server,
+                self._kill_while_it_writes,
+                lambda: None,
+            ]
+        )
+        what()
+
+    def _crash_a_client(self) -> None:
+        client = self._draw.choice([*self.consumers, *self.producers])
+        client.crash()
+        self.history.count("client crash")
+        self._replace(client)
+
+    def _replace(self, client) -> None:
+        if isinstance(client, Processor):
+            self.consumers.remove(client)
+            self._add_processor()
+        elif isinstance(client, ClassicConsumer):
+            self.consumers.remove(client)
+            self._add_consumer(client.membership.instance_id)
+        elif isinstance(client, TransactionalProducer):
+            self.producers.remove(client)
+            self._add_transactional("tx")
+        else:
+            self.producers.remove(client)
+            self._add_producer()
+
+    def _stall_a_client(self) -> None:
+        self._draw.choice([*self.consumers, *self.producers]).stall(self._draw.randint(1000, 15_000))
+        self.history.count("client stall")
+
+    def _a_client_leaves(self) -> None:
+        client = self._draw.choice(self.consumers)
+        client.leaving = True
+        self._replace(client)
+
+    def _a_rival(self) -> None:
+        if len(self.producers) < 4:
+            self._add_transactional("tx")
+
+    def _restart_the_server(self) -> None:
+        server = self.world.server
+        if server.cluster is None:
+            return
+        before = dump(server.cluster)
+        how = self._draw.choice(["stop", "kill", "kill", "lose power" if self.cast.synced else "kill"])
+        {"stop": server.stop, "kill": server.kill, "lose power": server.lose_power}[how]()
+        self._down(how, before)
+
+    def _kill_while_it_writes(self) -> None:
+        """The process dies in the middle of one of the next operations on the disk, which may be left half done."""
+        disk = self.world.disk
+        last = disk.operations + self._draw.randint(1, 60)
+        disk.fail = lambda at, _: ProcessDied() if at >= last else None
+        self.world.run(20_000, lambda: self.world.server.cluster is None)
+        disk.fail = None
+        if self.world.server.cluster is None:
+            power = self.cast.synced and self._draw.random() < 0.5
+            if power:
+                self.world.server.lose_power()
+            self._down("lose power" if power else "killed in a write", None)
+
+    def _down(self, how: str, before: dict | None) -> None:
+        """The server is down for a while, and starts on what the disk holds."""
+        self.history.count(f"server: {how}")
+        if how == "lose power":
+            self.watch.lost_power()
+            before = None
+        self.world.run(self._draw.randint(1, 8000))
+        self.world.server.start()
+        if before is not None:
+            self.history.count("replay compared")
+            self.history.wrongs += differences(before, self.world)
+
+    # The end
+
+    def _quiet(self) -> None:
+        """No more faults; everybody finishes."""
+        self.world.network.faults = Faults()
+        self.world.note("quiet")
+        if self.admin is not None:
+            self.admin.stopped = True
+        if not self.world.run(_QUIET_MS, self._finished):
+            self.history.wrong(f"not finished in time: {self._unfinished()}")
+
+    def _finished(self) -> bool:
+        return self.world.now_ms % 8 == 0 and not self._unfinished()
+
+    def _unfinished(self) -> list[str]:
+        if any(each.writing for each in self.producers):
+            return ["producers"]
+        cluster = self.world.server.running
+        open_ones = [
+            each.transactional_id
+            for shard in transaction_shards(cluster).values()
+            for each in shard.transactions.values()
+            if each.state.name in ("ONGOING", "PREPARE_COMMIT", "PREPARE_ABORT")
+        ]
+        if open_ones:
+            return [f"open transactions {open_ones}"]
+        return [
+            *self._unstable_groups(),
+            *(
+                f"{group} in {each!r}"
+                for group in self._groups()
+                for each in cluster.partitions()
+                if each.topic == SOURCE and self._committed(group, each) < self._end_of_records(each)
+            ),
+            *(
+                f"reader in {each!r}"
+                for each in cluster.partitions()
+                if each.topic in (SOURCE, TARGET)
+                and self.reader.positions.offsets[each.topic, each.index] < each.log_end_offset
+            ),
+        ]
+
+    def _groups(self) -> list[str]:
+        return [READERS, PROCESSORS] if self.cast.processors else [READERS]
+
+    def _unstable_groups(self) -> list[str]:
+        states = {
+            group_id: group.state.name
+            for shard in group_shards(self.world.server.running).values()
+            for group_id, group in shard.groups.items()
+        }
+        return [f"group {each}" for each in self._groups() if states.get(each) != "STABLE"]
+
+    def _end_of_records(self, partition) -> int:
+        """The offset after the last committed record."""
+        records = self.reader.records[partition.topic, partition.index]
+        return records[-1].offset + 1 if records else 0
+
+    def _committed(self, group: str, partition) -> int:
+        for shard in group_shards(self.world.server.running).values():
+            found = shard._offsets.of_group(group).get(partition.topic, {}).get(partition.index)
+            if found is not None:
+                return found.offset
+        return 0
+
+    def _check_so_far(self) -> None:
+        assert not self.history.wrongs, "\n".join(self.history.wrongs)
+
+    # What is checked when all is quiet
+
+    def _check_groups(self) -> None:
+        seen = self.history.read.get(READERS, set())
+        for where, records in self.reader.records.items():
+            if where[0] == SOURCE:
+                missed = [record.value for record in records if record.value not in seen]
+                assert not missed, f"{READERS} never read {missed} of {where}"
+
+    def _check_records(self) -> None:
+        read = {where: [record.value for record in records] for where, records in self.reader.records.items()}
+        times = Counter(value for values in read.values() for value in values)
+        assert max(times.values(), default=1) == 1, f"read twice: {times.most_common(3)}"
+        self._check_acknowledged()
+        self._check_idempotent(read)
+        self._check_transactions(read)
+        if self.cast.processors:
+            self._check_processed(read)
+
+    def _check_acknowledged(self) -> None:
+        for where, known in self.history.acknowledgements.items():
+            found = {record.offset: record.value for record in self.reader.records[where]}
+            for offset, value in known.items():
+                assert found.get(offset) == value, f"{value!r} was acknowledged as {where} {offset}"
+
+    def _check_idempotent(self, read: dict) -> None:
+        for (where, name), sent in self.history.sent.items():
+            found = [value for value in read[where] if value.split(b"/")[0] == name]
+            acknowledged = set(self.history.acknowledgements.get(where, {}).values())
+            assert found == sent[: len(found)], f"{name!r} in {where}: sent {sent}, found {found}"
+            assert acknowledged & set(sent) <= set(found)
+
+    def _check_transactions(self, read: dict) -> None:
+        order = {value: at for values in read.values() for at, value in enumerate(values)}
+        for transaction in self.history.transactions:
+            found = [(where, value) for where, value in transaction.records if value in order]
+            if transaction.fate is Fate.NONE:
+                assert not found, f"{transaction.name} was aborted, and {found} read"
+            elif found or transaction.fate is Fate.ALL:
+                assert found == transaction.records, f"{transaction.name}: of {transaction.records} only {found}"
+                for where in {where for where, _ in found}:
+                    places = [order[value] for at, value in found if at == where]
+                    assert places == sorted(places), f"{transaction.name} in {where} is out of order"
+
+    def _check_processed(self, read: dict) -> None:
+        """Exactly once, and for each source partition in its order."""
+        for where, records in self.reader.records.items():
+            if where[0] != SOURCE:
+                continue
+            expected = [output_of(where, record) for record in records]
+            source = b"out/%d/" % where[1]
+            target = (TARGET, where[1] % self.cast.width)
+            found = [value.split(b";")[0] for value in read[target] if value.startswith(source)]
+            assert found == expected, f"of {where} was made {found}, and not {expected}"

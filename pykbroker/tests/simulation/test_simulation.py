@@ -1,0 +1,78 @@
+"""Many seeds, each a cluster of clients and what befalls it.
+
+``SIM_SEEDS`` says how many, ``SIM_FIRST`` where to begin. ``python -m pykbroker.tests.simulation SEED`` tells one of them
+line by line.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from hashlib import sha256
+
+from pykbroker.tests.simulation.story import Story
+
+FIRST = int(os.environ.get("SIM_FIRST", "1"))
+SEEDS = int(os.environ.get("SIM_SEEDS", "150"))
+
+#: What must have happened, and how often at least for every hundred seeds, or the stories are too tame.
+EXPECTED = {
+    "lost request": 300,
+    "lost answer": 300,
+    "delay": 500,
+    "assignment": 300,
+    "lost membership": 10,
+    "UNKNOWN_MEMBER_ID": 10,
+    "FENCED_INSTANCE_ID": 1,
+    "fenced producer": 100,
+    "transaction committed": 1000,
+    "transaction aborted": 200,
+    "transaction timed out": 3,
+    "unstable offset": 10,
+    "processor went back": 2,
+    "client crash": 50,
+    "client stall": 30,
+    "server: stop": 5,
+    "server: kill": 20,
+    "server: killed in a write": 20,
+    "server: lose power": 5,
+    "replay compared": 20,
+    "topic deleted": 5,
+    "records deleted": 5,
+    "partition added": 10,
+}
+
+
+def test_seeds():
+    counts: Counter[str] = Counter()
+    for seed in range(FIRST, FIRST + SEEDS):
+        story = Story(seed)
+        try:
+            story.tell()
+        except Exception as error:
+            error.add_note(f"Seed {seed}, {story.cast}. Its story: python -m pykbroker.tests.simulation {seed}")
+            raise
+        counts += story.history.counts
+        counts.update(story.world.network.seen)
+    if SEEDS >= 100:
+        too_few = {what: counts[what] for what, count in EXPECTED.items() if counts[what] < count * SEEDS // 100}
+        assert not too_few
+
+
+def digest(seed: int, hash_seed: str) -> str:
+    told = subprocess.run(
+        [sys.executable, "-m", "pykbroker.tests.simulation", str(seed)],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        check=True,
+    )
+    assert told.stdout.count(b"\n") > 200
+    return sha256(told.stdout).hexdigest()
+
+
+def test_the_same_seed_is_the_same_story():
+    """In another process, too, where sets have another order."""
+    assert digest(5, "1") == digest(5, "2")
+    assert digest(5, "1") != digest(6, "1")
