@@ -87,6 +87,14 @@ class Ask:
         self._connections.append(connection)
         return connection
 
+    def reconnect(self) -> None:
+        """Goes on after a restart of the broker, once the topics of this case have leaders again."""
+        self.close()
+        self._connections.clear()
+        self.connection = self.connect()
+        for topic in self.topic_ids:
+            self.learn(topic)
+
     def close(self) -> None:
         for connection in self._connections:
             connection.close()
