@@ -26,9 +26,16 @@ TARGET = os.environ.get("PYKBROKER_TARGET", "pykbroker")
 
 
 def pytest_configure() -> None:
+    if TARGET not in _KINDS:
+        raise pytest.UsageError(f"PYKBROKER_TARGET is {TARGET!r}; it may be one of {', '.join(_KINDS)}")
     # A shell that runs the tests in the background has told them, and so what they start, to ignore Ctrl-C.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def make_target(folder: Path, settings: dict[str, str] | None = None) -> BrokerProcess:
+    """A broker of the kind under test, not started."""
+    return _KINDS[TARGET](folder, settings)
 
 
 def _run(broker: BrokerProcess) -> Iterator[BrokerProcess]:
@@ -54,8 +61,6 @@ def pykbroker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pykbroker]:
 @pytest.fixture(scope="session")
 def target(request: pytest.FixtureRequest) -> BrokerProcess:
     """The broker under test, shared by the session. Tests keep to topics and groups of their own."""
-    if TARGET not in _KINDS:
-        raise pytest.UsageError(f"PYKBROKER_TARGET is {TARGET!r}; it may be one of {', '.join(_KINDS)}")
     return request.getfixturevalue(TARGET)
 
 
@@ -71,7 +76,7 @@ def start_target(tmp_path: Path) -> Iterator[Callable[..., BrokerProcess]]:
     started: list[BrokerProcess] = []
 
     def start(settings: dict[str, str] | None = None) -> BrokerProcess:
-        broker = _KINDS[TARGET](tmp_path / f"{TARGET}-{len(started)}", settings)
+        broker = make_target(tmp_path / f"{TARGET}-{len(started)}", settings)
         started.append(broker)
         broker.start()
         return broker

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 from compat_tests.harness.java import QUICK, java_command
-from compat_tests.harness.process import NO_RETENTION_MS, BrokerFailed, BrokerProcess, answers_api_versions, free_ports
+from compat_tests.harness.process import NO_RETENTION_MS, BrokerProcess, ServerFailed, answers_api_versions, free_ports
 
 _ONE_NODE = {
     "process.roles": "broker,controller",
@@ -98,4 +98,4 @@ class ApacheKafka(BrokerProcess):
         ]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode:
-            raise BrokerFailed(f"formatting the oracle's storage failed:\n{done.stdout[-2000:]}")
+            raise ServerFailed(f"formatting the oracle's storage failed:\n{done.stdout[-2000:]}")

@@ -1,7 +1,7 @@
-"""A broker as a process of the operating system: started, stopped, killed, measured.
+"""Servers as processes of the operating system: started, stopped, killed, measured.
 
 ``ApacheKafka`` and ``Pykbroker`` differ only in the command that starts them and in how they say that they are ready;
-a test takes either.
+a test takes either. What runs on top of them (a Connect worker, MirrorMaker) is a ``ServerProcess`` too.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 #: with timestamps of years ago.
 NO_RETENTION_MS = "3600000"
 
-_running: weakref.WeakSet[BrokerProcess] = weakref.WeakSet()
+_running: weakref.WeakSet[ServerProcess] = weakref.WeakSet()
 
 
-class BrokerFailed(RuntimeError):
-    """A broker did not start or did not stop; the message ends with the last lines of its log."""
+class ServerFailed(RuntimeError):
+    """A server did not start or did not stop; the message ends with the last lines of its log."""
 
 
-class BrokerProcess(ABC):
-    """One broker process with a folder of its own. ``start`` comes back once it answers requests."""
+class ServerProcess(ABC):
+    """One server process with a folder of its own. ``start`` comes back once it answers."""
 
-    #: The name used in reports and in ``PYKBROKER_TARGET``.
+    #: The name used in reports.
     name: str
+    #: What its log is called in the folder.
+    log_name = "server.log"
     start_limit_s = 60.0
 
-    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.data_dir = folder / "data"
-        self.log_file = folder / "broker.log"
-        self.settings = dict(settings or {})
+        self.log_file = folder / self.log_name
         self.host = "127.0.0.1"
         self.port = 0
         self.process: subprocess.Popen[bytes] | None = None
 
     @abstractmethod
     def command(self) -> list[str]:
-        """The command line that starts the broker on ``self.data_dir``."""
+        """The command line that starts the server."""
 
     @abstractmethod
     def is_ready(self) -> bool:
@@ -59,32 +59,36 @@ class BrokerProcess(ABC):
         return dict(os.environ)
 
     @property
-    def bootstrap(self) -> str:
-        """``host:port``, as clients want it."""
-        return f"{self.host}:{self.port}"
-
-    @property
     def pid(self) -> int:
-        assert self.process is not None, "the broker is not running"
+        assert self.process is not None, f"{self.name} is not running"
         return self.process.pid
 
     def start(self) -> None:
-        """Start and wait until requests are answered. Raises BrokerFailed with the end of the log."""
+        """Start and wait until requests are answered. Raises ServerFailed with the end of the log."""
+        self.launch()
+        self.await_ready()
+
+    def launch(self) -> None:
+        """Start and come back at once: several servers may start side by side."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, env=self.environment(), cwd=ROOT)
         _running.add(self)
+
+    def await_ready(self) -> None:
+        """Wait until requests are answered. Raises ServerFailed with the end of the log."""
+        assert self.process is not None, f"{self.name} was not launched"
         deadline = time.monotonic() + self.start_limit_s
         while not self.is_ready():
             if self.process.poll() is not None:
-                raise BrokerFailed(f"{self.name} ended with {self.process.returncode}:\n{self.log_tail()}")
+                raise ServerFailed(f"{self.name} ended with {self.process.returncode}:\n{self.log_tail()}")
             if time.monotonic() > deadline:
                 self.kill()
-                raise BrokerFailed(f"{self.name} was not ready in {self.start_limit_s:.0f} s:\n{self.log_tail()}")
+                raise ServerFailed(f"{self.name} was not ready in {self.start_limit_s:.0f} s:\n{self.log_tail()}")
             time.sleep(0.005)
 
     def stop(self, limit_s: float = 60.0) -> int:
-        """SIGTERM and wait; the exit status. Raises BrokerFailed when it does not end."""
+        """SIGTERM and wait; the exit status. Raises ServerFailed when it does not end."""
         return self._end(signal.SIGTERM, limit_s)
 
     def kill(self) -> int:
@@ -107,7 +111,7 @@ class BrokerProcess(ABC):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise BrokerFailed(
+            raise ServerFailed(
                 f"{self.name} did not end {limit_s:.0f} s after {sent.name}:\n{self.log_tail()}"
             ) from None
 
@@ -126,7 +130,23 @@ class BrokerProcess(ABC):
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024 / 1e6
-        raise BrokerFailed(f"/proc/{self.pid}/status names no VmRSS")
+        raise ServerFailed(f"/proc/{self.pid}/status names no VmRSS")
+
+
+class BrokerProcess(ServerProcess):
+    """One broker process. Its ``name`` is also that of ``PYKBROKER_TARGET``; it keeps ``data_dir`` over restarts."""
+
+    log_name = "broker.log"
+
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+        super().__init__(folder)
+        self.data_dir = folder / "data"
+        self.settings = dict(settings or {})
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port``, as clients want it."""
+        return f"{self.host}:{self.port}"
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,7 +167,7 @@ def free_ports(count: int) -> list[int]:
             except OSError:
                 continue
             return list(range(first, first + count))
-    raise BrokerFailed(f"no {count} free ports in a row")
+    raise ServerFailed(f"no {count} free ports in a row")
 
 
 def answers_api_versions(host: str, port: int) -> bool:
@@ -163,6 +183,6 @@ def answers_api_versions(host: str, port: int) -> bool:
 
 @atexit.register
 def _kill_what_is_left() -> None:
-    """A test run that is interrupted leaves no broker behind."""
-    for broker in list(_running):
-        broker.kill()
+    """A test run that is interrupted leaves no server behind."""
+    for server in list(_running):
+        server.kill()

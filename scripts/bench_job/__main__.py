@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from compat_tests.harness.java import JavaMissing
-from compat_tests.harness.process import BrokerFailed, BrokerProcess
+from compat_tests.harness.process import BrokerProcess, ServerFailed
 from scripts.bench_job import plans
 from scripts.bench_job.brokers import make_pair
 from scripts.bench_job.java_tools import ToolFailed
@@ -31,7 +31,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="pykbroker-bench-", dir=options.folder) as folder:
             comparisons = run(options, Path(folder))
-    except (JavaMissing, JarsUnavailable, BrokerFailed, ToolFailed, TimeoutError) as error:
+    except (JavaMissing, JarsUnavailable, ServerFailed, ToolFailed, TimeoutError) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -1,0 +1,25 @@
+"""Waiting for what a server does on its own: ask until the answer is the one that is wanted, up to a deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
+
+
+def eventually(
+    ask: Callable[[], Answer], wanted: Callable[[Answer], object], limit_s: float = 60.0, pause_s: float = 0.05
+) -> Answer:
+    """The first answer that ``wanted`` accepts. Fails with the last answer when there was none within ``limit_s``."""
+    deadline = time.monotonic() + limit_s
+    while not wanted(answer := ask()):
+        assert time.monotonic() < deadline, f"not within {limit_s:.0f} s; last seen: {_both_ends(repr(answer))}"
+        time.sleep(pause_s)
+    return answer
+
+
+def _both_ends(text: str, size: int = 400) -> str:
+    """What a person can read of a long text."""
+    return text if len(text) <= 2 * size else f"{text[:size]} [...] {text[-size:]}"
