@@ -63,10 +63,6 @@ _SHOWN_AS = {
 }
 
 
-#: Records replayed in one turn of the loop when a shard loads: about 20 ms of work.
-_LOADED_AT_ONCE = 2000
-
-
 class _Loaded:
     """A shard with its partition and the timers of its groups."""
 
@@ -128,7 +124,7 @@ class GroupCoordinator:
         if self._loading.get(partition.index) is not loading:
             return  # the topic was deleted meanwhile
         try:
-            done = loading.advance(_LOADED_AT_ONCE)
+            done = loading.advance()
         except KafkaError:
             del self._loading[partition.index]  # the next request tries again
             raise

@@ -1,13 +1,13 @@
-"""Restoring a shard from its partition: a small one at once, a large one bit by bit."""
+"""Restoring a shard from its partition of ``__consumer_offsets``."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pykbroker.groups.outcome import Record
 from pykbroker.groups.records import decode
+from pykbroker.log_replay import LogReplay
 from wire.control_records import decode_end_txn_marker
 from wire.errors import WireError
 from wire.records import BatchHeader, decode_records
@@ -20,41 +20,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Loading:
+class Loading(LogReplay):
     """A shard on its way out of its partition."""
 
-    __slots__ = ("_batches", "_next_offset", "partition", "shard")
+    __slots__ = ("shard",)
 
     def __init__(self, partition: Partition, shard: GroupShard) -> None:
-        self.partition = partition
+        super().__init__(partition)
         self.shard = shard
-        self._next_offset = -1
-        self._batches: Iterator[tuple[BatchHeader, Buffer]] = iter(())
 
-    def advance(self, count: int) -> bool:
-        """Replay about ``count`` more records; True once all are replayed, those appended meanwhile (a transaction's
-        marker) too. Raises KafkaError with KAFKA_STORAGE_ERROR.
-        """
-        if self._next_offset < 0:
-            self._next_offset = self.partition.log_start_offset
-            self._batches = self.partition.log.batches()
-        before = -1
-        while before < self._next_offset < self.partition.log_end_offset:
-            before = self._next_offset
-            for header, batch in self._batches:
-                self._replay(header, batch)
-                self._next_offset = header.last_offset + 1
-                count -= header.record_count
-                if count <= 0:
-                    return False
-            self._batches = self.partition.log.batches(self._next_offset)
-        return True
-
-    def _replay(self, header: BatchHeader, batch: Buffer) -> None:
-        """Replay a batch, or what the end of a transaction made of earlier ones.
-
-        A record that cannot be read is logged and skipped: the offsets of all other groups should not be lost with it.
-        """
+    def replay_batch(self, header: BatchHeader, batch: Buffer) -> None:
+        """Every record of the batch, or what the end of a transaction made of earlier ones."""
         records = decode_records(batch, header=header)
         if header.is_control:
             for marker in records:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.groups.placement import partition_for
@@ -23,7 +24,8 @@ from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.transactions import adding, ending, initializing
 from pykbroker.transactions.completing import Completion
 from pykbroker.transactions.initializing import Expected
-from pykbroker.transactions.records import encode, encode_key, stored_records
+from pykbroker.transactions.loading import Loading
+from pykbroker.transactions.records import encode, encode_key
 from pykbroker.transactions.settings import TransactionSettings
 from pykbroker.transactions.shard import TransactionShard
 from pykbroker.transactions.transaction import PREPARED, TopicPartition, Transaction
@@ -79,6 +81,7 @@ class TransactionCoordinator:
         self._loaded: dict[int, _Loaded] = {}
         #: Partitions that a thread reads, so that the loop can replay them without waiting for the disk.
         self._reading: dict[int, Deferred[None]] = {}
+        self._loading: dict[int, Loading] = {}
         cluster.metadata.subscribe(self._follow)
         self._every(self._settings.abort_interval_ms, self._abort_timed_out)
         self._every(self._settings.expiration_interval_ms, self._expire)
@@ -116,33 +119,49 @@ class TransactionCoordinator:
         return self._loaded.get(index) or self._load(partition)
 
     def _load(self, partition: Partition) -> _Loaded:
-        """Raises KafkaError, COORDINATOR_LOAD_IN_PROGRESS while a thread reads the partition from the disk."""
-        reading = self._reading.get(partition.index)
+        """The shard of a partition that is not loaded yet. Raises KafkaError, COORDINATOR_LOAD_IN_PROGRESS while a thread
+        reads the partition from the disk, and while there are records to replay in later turns.
+        """
+        index = partition.index
+        reading = self._reading.get(index)
         if reading is None:
-            reading = self._reading[partition.index] = self._cluster.bring_into_memory(partition)
-        if not reading.done:
+            reading = self._reading[index] = self._cluster.bring_into_memory(partition)
+        if reading.done and index not in self._loading:
+            loading = self._loading[index] = Loading(partition, TransactionShard())
+            self._load_some(loading)
+        loaded = self._loaded.get(index)
+        if loaded is None:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        del self._reading[partition.index]
-        return self._replay(partition)
+        return loaded
 
-    def _replay(self, partition: Partition) -> _Loaded:
-        shard = TransactionShard()
+    def _load_some(self, loading: Loading) -> None:
+        index = loading.partition.index
+        if self._loading.get(index) is not loading:
+            return  # the topic was deleted meanwhile
         try:
-            for transactional_id, transaction in stored_records(partition):
-                shard.replay(transactional_id, transaction)
+            done = loading.advance()
         except KafkaError as error:
-            log.warning("The transactions of %r cannot be read: %s", partition, error)
+            log.warning("The transactions of %r cannot be read: %s", loading.partition, error)
+            del self._loading[index], self._reading[index]  # the next request tries again
             raise _shown(error) from error
+        if done:
+            del self._loading[index], self._reading[index]
+            self._finish_load(loading)
+        else:
+            self._cluster.timers.after(0, partial(self._load_some, loading))
+
+    def _finish_load(self, loading: Loading) -> None:
+        partition, shard = loading.partition, loading.shard
         loaded = self._loaded[partition.index] = _Loaded(partition, shard)
         for transaction in list(shard.prepared()):
             self._complete(loaded, transaction)
         if shard.transactions:
             log.info("Loaded %d transactional ids of %s-%d", len(shard.transactions), partition.topic, partition.index)
-        return loaded
 
     def _follow(self, _image: MetadataImage, delta: MetadataDelta) -> None:
         if any(topic.name == TRANSACTION_STATE for topic in delta.deleted_topics):
             self._loaded.clear()
+            self._loading.clear()
             self._reading.clear()
 
     # Requests

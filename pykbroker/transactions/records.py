@@ -7,8 +7,7 @@ Values have version 1 where the cluster's transaction.version is at least 1, els
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pykbroker.transactions.transaction import State, Transaction
 from wire.errors import WireError
@@ -21,10 +20,6 @@ from wire.internal.coordinator import (
 )
 from wire.internal.framing import UnknownRecordType
 from wire.internal.transaction_log import PartitionsSchema, TransactionLogKey, TransactionLogValue
-from wire.records import decode_records
-
-if TYPE_CHECKING:
-    from pykbroker.partition import Partition
 
 log = logging.getLogger(__name__)
 
@@ -99,20 +94,3 @@ def _transaction(transactional_id: str, value: TransactionLogValue) -> Transacti
         updated_ms=value.transaction_last_update_timestamp_ms,
         client_version=value.client_transaction_version,
     )
-
-
-def stored_records(partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
-    """Every record of a partition, in order. One that cannot be read is logged and skipped, as the others should not be
-    lost with it. Raises KafkaError with KAFKA_STORAGE_ERROR.
-    """
-    for header, batch in partition.log.batches():
-        if header.is_control:
-            continue
-        for stored in decode_records(batch, header=header):
-            try:
-                found = None if stored.key is None else decode(stored.key, stored.value)
-            except WireError as error:
-                log.warning("Skipping record %d of %s-%d: %s", stored.offset, partition.topic, partition.index, error)
-                continue
-            if found is not None:
-                yield found

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker import log_replay
 from pykbroker.clock import ManualClock
 from pykbroker.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.context import RequestContext
-from pykbroker.groups import coordinator
 from pykbroker.metadata.image import Endpoint
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.metadata.topics import NewTopic
@@ -282,7 +282,7 @@ def test_groups_and_offsets_are_there_after_a_restart(kill):
 
 
 def test_a_large_shard_loads_bit_by_bit(monkeypatch):
-    monkeypatch.setattr(coordinator, "_LOADED_AT_ONCE", 3)
+    monkeypatch.setattr(log_replay, "REPLAYED_AT_ONCE", 3)
     world = World()
     world.topic()
     member_id = world.member()
@@ -299,7 +299,7 @@ def test_a_large_shard_loads_bit_by_bit(monkeypatch):
 
 
 def test_a_topic_deleted_while_it_loads(monkeypatch):
-    monkeypatch.setattr(coordinator, "_LOADED_AT_ONCE", 1)
+    monkeypatch.setattr(log_replay, "REPLAYED_AT_ONCE", 1)
     world = World()
     world.topic()
     world.commit({("t", 0): 1})

@@ -8,7 +8,7 @@ from pykbroker.groups.shard import GroupShard
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.testing.simulation.history import History
 from pykbroker.testing.simulation.world import World
-from pykbroker.transactions.records import stored_records
+from pykbroker.transactions.loading import Loading as TransactionLoading
 from pykbroker.transactions.shard import TransactionShard
 from pykbroker.transactions.transaction import State, Transaction
 
@@ -145,8 +145,7 @@ def replayed(world: World, topic: str, index: int) -> dict:
     partition = cluster.partition(topic, index)
     if topic == TRANSACTION_STATE:
         shard = TransactionShard()
-        for name, transaction in stored_records(partition):
-            shard.replay(name, transaction)
+        TransactionLoading(partition, shard).advance(10**9)
         return dump_transactions(shard)
     groups = GroupShard(Surroundings(world.clock, GroupSettings.from_config(cluster.config), cluster.metadata.image))
     Loading(partition, groups).advance(10**9)
