@@ -23,6 +23,7 @@ SETTINGS = {
     "log.retention.check.interval.ms": "300",
     "log.flush.offset.checkpoint.interval.ms": "300",
     "log.flush.start.offset.checkpoint.interval.ms": "300",
+    "metadata.log.max.record.bytes.between.snapshots": "2000",
     "transaction.max.timeout.ms": "3600000",
 }
 #: A node that was killed is taken back when its session is over.
@@ -74,6 +75,10 @@ class DataFolder:
                 topic, partition, offset = line.split()
                 found[f"{topic}-{partition}"] = int(offset)
         return found
+
+    def newest_snapshot(self) -> str:
+        """The file name of the metadata log's newest snapshot."""
+        return max((file.name for file in self.partition("__cluster_metadata-0").glob("*.checkpoint")), default="")
 
     def partition(self, name: str) -> Path:
         """The directory of a partition, such as ``orders-0``, wherever it lies."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -79,6 +80,7 @@ class Life:
     def turn(self, client: Client) -> None:
         """One broker's share: something of everything, and the end of what the broker before left unfinished."""
         self._turn += 1
+        snapshot = self._folder.newest_snapshot()
         for codec in CODECS:
             for partition in range(2):
                 client.produce(f"codec-{codec.name.lower()}", self._batch(compression=codec), partition)
@@ -99,6 +101,7 @@ class Life:
         self._transactions.turn(client)
         self._new_producer(client)
         self._compact_internal(client)
+        self._await_snapshot(client, snapshot)
 
     def _batch(self, count: int = 5, **options: Any) -> bytes:
         return encode_batch(self._records(count), **options)
@@ -162,6 +165,17 @@ class Life:
 
             _wait(lambda topic=topic: cleaned(topic) > self._cleaned[topic], f"the cleaner in {topic}")
             self._cleaned[topic] = cleaned(topic)
+
+    def _await_snapshot(self, client: Client, before: str) -> None:
+        """Writes metadata until there is a new snapshot of it."""
+        numbers = itertools.count(10**9)
+
+        def written() -> bool:
+            for number in itertools.islice(numbers, 10):
+                _alter(client, _TOPIC, "configured", {"retention.ms": str(number)})
+            return self._folder.newest_snapshot() > before
+
+        _wait(written, "a snapshot of the metadata")
 
     def _retain(self, client: Client) -> None:
         """More segments than the topic keeps; waits until retention was there."""

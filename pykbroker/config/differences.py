@@ -26,6 +26,7 @@ OUR_DEFAULTS: Final[dict[str, Difference]] = {
         "a test should not wait three seconds for its first record; with no wait, kafka-python may miss its first assignment",
     ),
     "group.streams.initial.rebalance.delay.ms": Difference(150, "as for other groups"),
+    "metadata.log.max.record.bytes.between.snapshots": Difference(1024**2, "a start should not read 20 MB of metadata"),
     "offsets.topic.replication.factor": Difference(1, _ONE_MACHINE),
     "transaction.state.log.replication.factor": Difference(1, _ONE_MACHINE),
     "transaction.state.log.min.isr": Difference(1, _ONE_MACHINE),

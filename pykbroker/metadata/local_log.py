@@ -37,16 +37,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: A snapshot is due when the log since the last one is this long, and twice as long as that snapshot itself.
-SNAPSHOT_BYTES = 1024 * 1024
-
 _BEGIN_TRANSACTION, _END_TRANSACTION, _ABORT_TRANSACTION = 23, 24, 25
 
 
 class LocalLog:
-    """The log of decisions. ``load`` first, then ``open_epoch``, then ``append``."""
+    """The log of decisions. ``load`` first, then ``open_epoch``, then ``append``.
 
-    def __init__(self, log: Log, disk: Disk, directory: str, quorum: Quorum, clock: Clock) -> None:
+    A snapshot is due when the log since the last one is longer than ``snapshot_bytes``, and than that snapshot itself: so
+    the writing of snapshots costs no more than that of the log.
+    """
+
+    def __init__(
+        self, log: Log, disk: Disk, directory: str, quorum: Quorum, clock: Clock, *, snapshot_bytes: int
+    ) -> None:
         self.epoch = 0
         self.quorum = quorum
         self._log = log
@@ -54,6 +57,7 @@ class LocalLog:
         self._directory = directory
         self._clock = clock
         self._last_ms = 0
+        self._bytes_between_snapshots = snapshot_bytes
         self._bytes_since_snapshot = 0
         self._snapshot_bytes = 0
 
@@ -126,7 +130,7 @@ class LocalLog:
 
     def snapshot_if_due(self, image: MetadataImage) -> None:
         """Write a snapshot when reading the log again would take much longer than reading one."""
-        if self._bytes_since_snapshot > max(SNAPSHOT_BYTES, 2 * self._snapshot_bytes):
+        if self._bytes_since_snapshot > max(self._bytes_between_snapshots, self._snapshot_bytes):
             try:
                 self.snapshot(image)
             except (OSError, KafkaError):

@@ -53,7 +53,8 @@ def open_metadata(
     """
     directory = posixpath.join(data_directory, f"{CLUSTER_METADATA}-0")
     log = open_log(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG)
-    source = LocalLog(log, disk, directory, Quorum(node_id), clock)
+    snapshot_bytes = config["metadata.log.max.record.bytes.between.snapshots"]
+    source = LocalLog(log, disk, directory, Quorum(node_id), clock, snapshot_bytes=snapshot_bytes)
     image = MetadataImage(cluster_id)
     source.load(image)
     source.open_epoch(image)

@@ -20,6 +20,7 @@ SETTINGS: dict[str, Any] = {
     "offsets.topic.segment.bytes": 104857600,
     "auto.create.topics.enable": True,
     "delete.topic.enable": True,
+    "metadata.log.max.record.bytes.between.snapshots": 1024**2,
     "max.request.partition.size.limit": 2000,
 }
 
