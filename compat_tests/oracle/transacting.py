@@ -32,10 +32,13 @@ NOT_YET = (3, 6, 14, 15, 16, 51)
 
 
 def coordinator_ready(ask: Ask, key: str, kind: int = TRANSACTION) -> None:
-    """Waits until somebody coordinates the transactional id or the group."""
+    """Waits until somebody coordinates the transactional id or the group, and has loaded it."""
     quiet_until(ask, lambda found: found.error_code == 0, FindCoordinatorRequest(key=key, key_type=kind), 3)
     if kind == GROUP:
         quiet_until(ask, lambda found: found.error_code == 0, OffsetFetchRequest(key, None), 5)
+    else:
+        request = DescribeTransactionsRequest([key])
+        quiet_until(ask, lambda found: found.transaction_states[0].error_code not in NOT_YET, request, 0)
 
 
 def quiet_until(ask: Ask, done: Any, request: Message, version: int) -> Any:
