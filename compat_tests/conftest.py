@@ -72,11 +72,15 @@ def bootstrap(target: BrokerProcess) -> str:
 
 @pytest.fixture
 def start_target(tmp_path: Path) -> Iterator[Callable[..., BrokerProcess]]:
-    """Starts a broker of the kind under test for this test alone: ``start_target({"setting": "value"})``."""
+    """Starts a broker of the kind under test for this test alone: ``start_target({"setting": "value"})``.
+
+    ``port`` is where it listens; without one, it is a free one.
+    """
     started: list[BrokerProcess] = []
 
-    def start(settings: dict[str, str] | None = None) -> BrokerProcess:
+    def start(settings: dict[str, str] | None = None, port: int = 0) -> BrokerProcess:
         broker = make_target(tmp_path / f"{TARGET}-{len(started)}", settings)
+        broker.port = port
         started.append(broker)
         broker.start()
         return broker

@@ -42,9 +42,9 @@ class ApacheKafka(BrokerProcess):
         node_id: int = 1,
         standalone: bool = False,
     ) -> None:
-        """``standalone`` formats a dynamic quorum of this one node (KIP-853); without it, the voters are static."""
+        """A ``node.id`` among the settings wins over ``node_id``. ``standalone`` formats a dynamic quorum of this one node (KIP-853); without it, the voters are static."""
         super().__init__(folder, settings)
-        self.node_id = node_id
+        self.node_id = int(self.settings.get("node.id", node_id))
         self.standalone = standalone
         self.flags = [*QUICK, "-Xmx700m"] if flags is None else flags
         self.properties = folder / "server.properties"

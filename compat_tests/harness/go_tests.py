@@ -1,0 +1,88 @@
+"""Tests that a Go module brings with it: fetched by the Go toolchain, run where it keeps them, read as events."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from compat_tests.harness.client_suites import Outcome, SuiteCase
+from compat_tests.harness.go_cases import GO
+
+_FUNCTION = re.compile(r"^func (Test\w+)\(.*?^}", re.MULTILINE | re.DOTALL)
+_OUTCOMES: dict[str, Outcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+
+
+def module_folder(module: str, version: str, build: Path) -> Path:
+    """The folder of a module's sources, downloaded where it is not there yet; ``build`` is any folder of ours."""
+    assert GO is not None
+    build.mkdir(parents=True, exist_ok=True)
+    command = [GO, "mod", "download", "-json", f"{module}@{version}"]
+    done = subprocess.run(command, cwd=build, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"go could not download {module}@{version}:\n{done.stderr}{done.stdout}")
+    return Path(json.loads(done.stdout)["Dir"])
+
+
+def broker_tests(package: Path, helpers: re.Pattern[str]) -> list[str]:
+    """Names of the package's tests whose source matches ``helpers``: those that talk to a broker, say."""
+    return sorted(
+        found[1]
+        for file in package.glob("*_test.go")
+        for found in _FUNCTION.finditer(file.read_text())
+        if helpers.search(found[0])
+    )
+
+
+def run_tests(package: Path, wanted: list[str], environment: Mapping[str, str], limit_s: int) -> list[SuiteCase]:
+    """Builds the package's tests and runs the wanted ones, once."""
+    assert GO is not None
+    command = [GO, "test", "-json", "-count=1", f"-timeout={limit_s}s", f"-run=^({'|'.join(wanted)})$", "."]
+    done = subprocess.run(
+        command, cwd=package, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    cases = read_events(done.stdout.splitlines())
+    if not cases:
+        raise RuntimeError(f"go test ran nothing in {package}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return cases
+
+
+def read_events(lines: Iterable[str]) -> list[SuiteCase]:
+    """The cases in what ``go test -json`` wrote, by name.
+
+    A test with subtests counts through them, unless it failed of its own. A test that never ended (the limit, a panic
+    of another) has failed.
+    """
+    outcomes: dict[str, Outcome | None] = {}
+    output: defaultdict[str, str] = defaultdict(str)
+    for line in lines:
+        if not line.startswith("{"):
+            continue
+        event = json.loads(line)
+        name = event.get("Test")
+        if name is None:
+            continue
+        if event["Action"] == "run":
+            outcomes[name] = None
+        elif event["Action"] == "output":
+            output[name] = (output[name] + event["Output"])[-3000:]
+        elif event["Action"] in _OUTCOMES:
+            outcomes[name] = _OUTCOMES[event["Action"]]
+    parents = {name.rpartition("/")[0] for name in outcomes}
+    blamed = {
+        parent for name, outcome in outcomes.items() if outcome in ("failed", None) for parent in _ancestors(name)
+    }
+    return [
+        SuiteCase(name, outcome or "failed", output[name] if outcome != "passed" else "")
+        for name, outcome in sorted(outcomes.items())
+        if name not in parents or (outcome in ("failed", None) and name not in blamed)
+    ]
+
+
+def _ancestors(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]

@@ -1,0 +1,71 @@
+"""The suites there are: which client, which tests, and whether they can run against Apache Kafka as well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.jars import ROOT
+
+SUITES_FOLDER = ROOT / "compat_tests"
+#: Folders of compat_tests that hold no suite of their own.
+_NOT_SUITES = {"harness", "suites"}
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """``only_ours`` says why the suite has no column for Apache Kafka; None where it has one."""
+
+    name: str
+    client: str
+    what: str
+    only_ours: str | None = None
+
+    @property
+    def path(self) -> Path:
+        return SUITES_FOLDER / self.name
+
+
+_OWN_PROCESS = "about pykbroker's own process"
+_COMPARES = "asks both and compares"
+
+SUITES = [
+    Suite("oracle", "raw requests", "every API at every version, answers compared field by field", _COMPARES),
+    Suite("settings", "raw requests", "names, types, defaults and validation of settings", _COMPARES),
+    Suite("assignors", "Kafka's classes", "the server's assignors of KIP-848 on random groups", _COMPARES),
+    Suite("patterns", "RE2/J", "patterns of topics and transactional ids", _COMPARES),
+    Suite("directories", "Apache Kafka", "data folders served by both in turn", _COMPARES),
+    Suite("java", "kafka-clients 4.3.1", "producer, consumer, admin, transactions"),
+    Suite("java_old", "kafka-clients 2.1.1", "producer, consumer, admin"),
+    Suite("tools", "Kafka's tools", "the command-line tools by class name"),
+    Suite("streams", "Kafka Streams 4.3.1", "exactly_once_v2, killed and restarted"),
+    Suite("connect", "Kafka Connect 4.3.1", "distributed mode, file source and sink"),
+    Suite("mirror", "MirrorMaker 2", "two clusters, offsets translated"),
+    Suite("groups", "kafka-clients, librdkafka", "consumer groups of both protocols"),
+    Suite("confluent", "confluent-kafka (librdkafka)", "data, groups, admin, transactions"),
+    Suite("kcat", "kcat (librdkafka)", "produce, consume, list, query"),
+    Suite("kafka_python", "kafka-python", "data, groups, admin"),
+    Suite("suites/kafka_python", "kafka-python", "its own integration tests"),
+    Suite("aiokafka_client", "aiokafka", "data, groups, transactions"),
+    Suite("franz_go", "franz-go", "data, groups, offsets, admin"),
+    Suite("suites/franz_go", "franz-go", "its own integration tests"),
+    Suite("sarama", "sarama", "data, groups, admin"),
+    Suite("kafkajs", "kafkajs", "data, groups, admin, transactions"),
+    Suite("spark", "PySpark 4.0.0", "Spark's Kafka source and sink, recovery"),
+    Suite("demo", "PySpark 4.0.0", "the demo against the CSV", _OWN_PROCESS),
+    Suite("cli", "pykbroker's commands", "topics, produce, consume, groups, dump"),
+    Suite("torture", "confluent-kafka (librdkafka)", "SIGKILL twenty times under load", _OWN_PROCESS),
+    Suite("bench", "pykbroker's bench", "the bench runs", _OWN_PROCESS),
+]
+
+
+def present(suites: list[Suite]) -> list[Suite]:
+    """Those that are in this clone."""
+    return [suite for suite in suites if suite.path.is_dir()]
+
+
+def unlisted(folder: Path = SUITES_FOLDER) -> list[str]:
+    """Folders of tests that ``SUITES`` does not name."""
+    packages = {file.parent.relative_to(folder).as_posix() for file in folder.glob("*/__init__.py")} - _NOT_SUITES
+    packages |= {file.parent.relative_to(folder).as_posix() for file in folder.glob("suites/*/__init__.py")}
+    return sorted(packages - {suite.name for suite in SUITES})
