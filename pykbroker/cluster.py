@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pykbroker.broker import Broker
-from pykbroker.metadata.controller import BrokerRegistration
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.metadata.names import TRANSACTION_STATE
+from pykbroker.metadata.registrations import BrokerRegistration
 from pykbroker.metadata.start import open_metadata
 from pykbroker.partition import Partition
+from pykbroker.replica_selector import RACK_AWARE
 from pykbroker.storage import checkpoints
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.manager import LogManager
@@ -79,6 +80,8 @@ class Cluster:
         #: Partitions whose logs lie closed since the start; see ``open_dormant``.
         self.dormant: set[Partition] = set()
         self.brokers: dict[int, Broker] = {}
+        #: Whether consumers are sent to a replica in their own rack (KIP-392).
+        self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._partitions: dict[tuple[str, int], Partition] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from pykbroker.metadata.image import NO_LEADER
 from pykbroker.storage.validate import Origin
 from wire.control_records import EndTxnMarker, encode_end_txn_batch
 from wire.errors import ErrorCode, KafkaError
@@ -59,7 +60,7 @@ class Partition:
         self.index = image.index
         self.deleted = False
         self.watchers: dict[PartitionWatcher, None] = {}
-        self.leader = -1
+        self.leader = NO_LEADER
         self.leader_epoch = -1
         self.replicas: list[int] = []
         self.isr: list[int] = []
@@ -89,16 +90,32 @@ class Partition:
         for watcher in list(self.watchers):
             watcher.changed(self)
 
-    def check_leader_epoch(self, current: int) -> None:
-        """Compare the leader epoch a client believes in, -1 for none (KIP-320).
+    def check_served_by(self, node_id: int, epoch: int, *, leader_only: bool = True) -> None:
+        """Whether a broker answers for the partition, asked with the leader epoch a client believes in, -1 for none.
 
-        Raises KafkaError with FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+        Raises KafkaError, in Kafka's order: NOT_LEADER_OR_FOLLOWER where the broker has no replica, FENCED_LEADER_EPOCH
+        or UNKNOWN_LEADER_EPOCH (KIP-320), NOT_LEADER_OR_FOLLOWER where only the leader may answer (KIP-392).
         """
-        if current in (-1, self.leader_epoch):
-            return
-        raise KafkaError(
-            ErrorCode.FENCED_LEADER_EPOCH if current < self.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
-        )
+        if node_id != self.leader and node_id not in self.replicas:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if epoch not in (-1, self.leader_epoch):
+            raise KafkaError(
+                ErrorCode.FENCED_LEADER_EPOCH if epoch < self.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+            )
+        if leader_only and node_id != self.leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def check_enough_in_sync(self) -> None:
+        """Raises KafkaError with NOT_ENOUGH_REPLICAS where acks=all may not be answered: min.insync.replicas, of which a
+        topic with fewer replicas needs them all.
+        """
+        in_sync = len(self.isr)
+        if in_sync < self.log.config.min_insync_replicas and in_sync < len(self.replicas):
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{in_sync} of {len(self.replicas)} replicas of {self.topic}-{self.index} are in sync, and "
+                f"min.insync.replicas is {self.log.config.min_insync_replicas}",
+            )
 
     # ---- the log -------------------------------------------------------------------------------------------------------
 
@@ -144,11 +161,14 @@ class Partition:
         """The end of what readers of committed records may see."""
         return min(self.log.last_stable_offset, self.high_watermark)
 
-    def append_produce(self, records: Buffer, transaction_version: int = 0) -> AppendResult:
+    def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> AppendResult:
         """Append what a client of that transaction version sent; ``records`` may be changed in place and is not kept.
 
-        Raises KafkaError, or its RecordsRejected with errors per record.
+        With ``to_all`` (acks=all) enough replicas must be in sync. Raises KafkaError, or its RecordsRejected with errors
+        per record.
         """
+        if to_all:
+            self.check_enough_in_sync()
         log = self.log
         before = log.log_end_offset
         result = log.append_as_leader(
@@ -206,7 +226,10 @@ class Partition:
         return self._append_own(batch, timestamp_ms, transaction_version)
 
     def _append_own(self, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> int:
-        """Append a batch that this process made, and wake who waits."""
+        """Append a batch that this process made, and wake who waits. As in Kafka, that is done by the leader, with acks=all."""
+        if self.leader == NO_LEADER:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.check_enough_in_sync()
         result = self.log.append_as_leader(
             memoryview(bytearray(batch)),
             leader_epoch=self.leader_epoch,

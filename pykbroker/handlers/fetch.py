@@ -4,8 +4,11 @@ Sessions (KIP-227), long poll with min bytes and max wait, isolation levels, top
 current leader in errors from version 16 (KIP-951). At least one whole batch is returned whatever the size limits say
 (KIP-74), and only whole batches are. Divergence by last_fetched_epoch from version 12 (KIP-595).
 
-Left out: fetches by followers (replicas of one process share the store), rack-aware replica choice (KIP-392), and
-down-conversion, which Apache Kafka 4 dropped too.
+From version 11 on any replica answers consumers, not the leader alone, and with the rack-aware replica selector the
+leader sends them to a replica in their own rack (KIP-392).
+
+Left out: fetches by followers (replicas of one process share the store), and down-conversion, which Apache Kafka 4
+dropped too.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from pykbroker.fetch_sessions import FetchItem, Watcher, requested
+from pykbroker.replica_selector import replica_to_read
 from pykbroker.storage.index import Reader, WouldBlockError, read_blocking, read_cached
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
@@ -36,6 +40,11 @@ if TYPE_CHECKING:
     from wire.messages.fetch import FetchRequest
 
 _READ_COMMITTED = 1
+_CONSUMER = -1
+_FROM_ANY_REPLICA_SINCE = 11
+_LEADER_SINCE = 16
+#: The errors that tell who leads.
+_TELL_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
@@ -89,6 +98,8 @@ class _Fetch(Watcher):
         self.items = None if session is not None else [FetchItem(*named) for named in requested(request, self.version)]
         self.committed = request.isolation_level == _READ_COMMITTED
         self.limit = min(request.max_bytes, broker.fetch_max_bytes)
+        self.leader_only = self.version < _FROM_ANY_REPLICA_SINCE and request.replica_id == _CONSUMER
+        self.rack = request.rack_id if broker.cluster.reads_by_rack else ""
         self.new_bytes = 0
         self.expired = False
         self.deferred: Deferred[FetchResponse] | None = None
@@ -194,15 +205,14 @@ class _Attempt:
             self.found.append((item, _error_data(item.index, partition, known=False)))
             return
         try:
-            if partition.leader != fetch.broker.node_id:
-                self._not_leader(item, partition)
-                return
-            partition.check_leader_epoch(item.current_leader_epoch)
+            partition.check_served_by(fetch.broker.node_id, item.current_leader_epoch, leader_only=fetch.leader_only)
             if item.last_fetched_epoch >= 0 and self._diverged(item, partition):
+                return
+            if fetch.rack and self._sent_to_its_rack(item, partition):
                 return
             self._read(item, partition)
         except KafkaError as error:
-            self._fail(item, error.code)
+            self._fail(item, partition, error.code)
 
     def _resolve(self, item: FetchItem) -> Partition | ErrorCode:
         partition = item.partition
@@ -272,17 +282,30 @@ class _Attempt:
         self.found.append((item, data))
         return True
 
-    def _not_leader(self, item: FetchItem, partition: Partition) -> None:
-        data = _error_data(item.index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if self.fetch.version >= 12:
+    def _sent_to_its_rack(self, item: FetchItem, partition: Partition) -> bool:
+        """Whether a replica in the client's rack is to be read instead; then the answer says which."""
+        broker = self.fetch.broker
+        if partition.leader != broker.node_id:
+            return False
+        preferred = replica_to_read(broker.cluster.metadata.image.brokers, partition, self.fetch.rack)
+        if preferred == partition.leader:
+            return False
+        data = _error_data(item.index, ErrorCode.NONE)
+        data.high_watermark = partition.high_watermark
+        data.last_stable_offset = partition.last_stable_offset
+        data.log_start_offset = partition.log_start_offset
+        data.preferred_read_replica = preferred
+        self.urgent = True
+        self.found.append((item, data))
+        return True
+
+    def _fail(self, item: FetchItem, partition: Partition, code: int) -> None:
+        data = _error_data(item.index, code)
+        if code in _TELL_LEADER and self.fetch.version >= _LEADER_SINCE:
             data.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
             self.leaders.add(partition.leader)
         self.urgent = True
         self.found.append((item, data))
-
-    def _fail(self, item: FetchItem, code: int) -> None:
-        self.urgent = True
-        self.found.append((item, _error_data(item.index, code)))
 
     # ---- answering ---------------------------------------------------------------------------------------------------
 
@@ -322,7 +345,7 @@ class _Attempt:
                 )
                 response.responses.append(topic)
             topic.partitions.append(data)
-        if self.leaders and fetch.version >= 16:
+        if self.leaders:
             response.node_endpoints = [
                 NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
                 for node in fetch.broker.cluster.nodes(fetch.listener)
@@ -332,7 +355,12 @@ class _Attempt:
 
     def _to_send(self, session: FetchSession, item: FetchItem, data: PartitionData) -> bool:
         """Whether a session's answer names this partition, and what the session remembers of it."""
-        has_news = bool(data.records) or data.error_code != 0 or data.diverging_epoch is not None
+        has_news = (
+            bool(data.records)
+            or data.error_code != 0
+            or data.diverging_epoch is not None
+            or data.preferred_read_replica >= 0
+        )
         changed = data.high_watermark != item.sent_high_watermark or data.log_start_offset != item.sent_log_start_offset
         item.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
         item.sent_log_start_offset = data.log_start_offset if data.error_code == 0 else -1

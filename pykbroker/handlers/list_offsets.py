@@ -36,6 +36,8 @@ LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
 _READ_COMMITTED = 1
+#: The replica id by which a tool asks any replica, not the leader alone.
+_DEBUGGING = -2
 #: The version each special timestamp came with; older ones are refused.
 _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 
@@ -121,9 +123,7 @@ def _readable(
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if partition is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if partition.leader != broker.node_id:
-        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    partition.check_leader_epoch(asked.current_leader_epoch)
+    partition.check_served_by(broker.node_id, asked.current_leader_epoch, leader_only=request.replica_id != _DEBUGGING)
     committed = request.isolation_level == _READ_COMMITTED
     return partition, partition.last_stable_offset if committed else partition.high_watermark
 

@@ -47,9 +47,7 @@ def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> Epoc
     try:
         if partition is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if partition.leader != broker.node_id:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        partition.check_leader_epoch(asked.current_leader_epoch)
+        partition.check_served_by(broker.node_id, asked.current_leader_epoch)
         if asked.leader_epoch == partition.leader_epoch:
             answer.leader_epoch, answer.end_offset = partition.leader_epoch, partition.log_end_offset
         else:

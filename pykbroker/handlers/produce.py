@@ -92,11 +92,14 @@ def _write(
     version = ctx.api_version
     response = ProduceResponse()
     unsynced: list[tuple[Partition, PartitionProduceResponse]] = []
+    to_all = request.acks == _ALL
     for topic in request.topic_data:
         answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(answers)
         for data in topic.partition_data:
-            answers.partition_responses.append(_append(broker, ctx, topic, data, unsynced=unsynced, refusals=refusals))
+            answers.partition_responses.append(
+                _append(broker, ctx, topic, data, to_all=to_all, unsynced=unsynced, refusals=refusals)
+            )
     if version >= _LEADER_SINCE:
         response.node_endpoints = _leaders(broker, ctx, response)
     if not unsynced:
@@ -200,6 +203,7 @@ def _append(
     topic: TopicProduceData,
     data: PartitionProduceData,
     *,
+    to_all: bool,
     unsynced: list[tuple[Partition, PartitionProduceResponse]],
     refusals: Refusals,
 ) -> PartitionProduceResponse:
@@ -223,7 +227,8 @@ def _append(
             raise NotOneBatch(ErrorCode.INVALID_RECORD, "a produce request must carry records")
         if ctx.api_version < _ZSTD_SINCE and _is_zstd(data.records):
             raise NotOneBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with version 7 (KIP-110)")
-        result = partition.append_produce(data.records, 2 if ctx.api_version >= _ADDS_SINCE else 0)
+        transaction_version = 2 if ctx.api_version >= _ADDS_SINCE else 0
+        result = partition.append_produce(data.records, transaction_version, to_all=to_all)
     except KafkaError as error:
         _explain(answer, partition, error)
         return answer

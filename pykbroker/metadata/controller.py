@@ -10,17 +10,15 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.delta import MetadataDelta
-from pykbroker.metadata.features import SUPPORTED_RANGES
-from pykbroker.metadata.ids import random_id
-from pykbroker.metadata.image import BrokerImage, Endpoint, MetadataImage, PartitionImage, TopicImage
+from pykbroker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from pykbroker.metadata.internal_topics import Settings, topic_to_create
 from pykbroker.metadata.leaders import leader_changes, preferred_leader_changes
 from pykbroker.metadata.quorum import Quorum
+from pykbroker.metadata.registrations import BrokerRegistration, fencing, leaving, registration
 from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.metadata.topics import (
     ConfigCheck,
@@ -32,18 +30,14 @@ from pykbroker.metadata.topics import (
     check_record_total,
 )
 from wire.errors import ErrorCode, KafkaError
-from wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
 from wire.internal.config_record import ConfigRecord
 from wire.internal.producer_ids_record import ProducerIdsRecord
-from wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
 from wire.internal.unregister_broker_record import UnregisterBrokerRecord
 
 logger = logging.getLogger(__name__)
 
 #: Producer ids are handed to brokers in blocks of this many (KIP-730).
 PRODUCER_ID_BLOCK = 1000
-
-FENCE, UNFENCE = 1, -1
 
 Subscriber = Callable[[MetadataImage, MetadataDelta], None]
 
@@ -69,16 +63,6 @@ class RecordLog(Protocol):
     def append(self, records: Sequence[MetadataRecord]) -> int:
         """Keep the records, all or none; durable on return. Returns the first one's offset. Raises KafkaError."""
         ...
-
-
-@dataclass(slots=True)
-class BrokerRegistration:
-    """What a broker says of itself when it starts."""
-
-    id: int
-    endpoints: list[Endpoint]
-    log_dirs: list[bytes]
-    rack: str | None = None
 
 
 class Controller:
@@ -119,17 +103,13 @@ class Controller:
         ``clean`` says that the logs lost nothing since the last commit. Otherwise the partitions these brokers lead
         start a new leader epoch, by which clients notice that records may be gone.
         """
-        here = {registration.id for registration in registrations}
+        here = {broker.id for broker in registrations}
         records: list[MetadataRecord] = []
         epochs: dict[int, int] = {}
-        for registration in registrations:
-            epochs[registration.id] = self._log.end_offset + len(records)
-            records.append(self._registration(registration, epochs[registration.id]))
-        records += (
-            BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=FENCE)
-            for broker in self.image.active_brokers()
-            if broker.id not in here
-        )
+        for broker in registrations:
+            epochs[broker.id] = self._log.end_offset + len(records)
+            records.append(registration(broker, epochs[broker.id], self._rng))
+        records += (fencing(known) for known in self.image.active_brokers() if known.id not in here)
         records += leader_changes(self.image, here, new_epoch_for=() if clean else here)
         self.commit(records)
         return epochs
@@ -140,28 +120,35 @@ class Controller:
         A courtesy to whoever opens the log next (Kafka would wait for a session to end), so no failure of the disk
         stands in the way of the end.
         """
-        records = [
-            BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=FENCE)
-            for broker in self.image.active_brokers()
-        ]
+        records = [fencing(broker) for broker in self.image.active_brokers()]
         try:
             self.commit(records)
         except KafkaError as error:
             logger.warning("The end of the brokers could not be written to the metadata log: %s", error)
 
+    def start_broker(self, broker: BrokerRegistration) -> int:
+        """Register one broker while the others go on, and return its broker epoch.
+
+        Its replicas are in sync again and lead what has no leader; others keep what they lead until an election.
+        """
+        epoch = self._log.end_offset
+        alive = self._alive() | {broker.id}
+        self.commit([registration(broker, epoch, self._rng), *leader_changes(self.image, alive)])
+        return epoch
+
+    def begin_shutdown(self, broker_id: int) -> None:
+        """A broker is about to stop: its partitions move to other replicas in sync while it still answers (KIP-631).
+
+        One that is not registered, or away already, is left alone.
+        """
+        self._take_out(broker_id, leaving)
+
     def fence_broker(self, broker_id: int) -> None:
-        """Take a broker out while the others go on: its partitions move to other replicas in sync.
+        """Take a broker out while the others go on: clients no longer find it, and its partitions move.
 
-        Raises KeyError for an unknown broker.
+        One that is not registered, or fenced already, is left alone.
         """
-        self._set_fenced(broker_id, FENCE)
-
-    def unfence_broker(self, broker_id: int) -> None:
-        """Bring a fenced broker back: its replicas are in sync again and lead what has no leader.
-
-        Raises KeyError for an unknown broker.
-        """
-        self._set_fenced(broker_id, UNFENCE)
+        self._take_out(broker_id, fencing)
 
     def unregister_broker(self, broker_id: int) -> None:
         """Forget a broker that is gone for good; one that runs is back with its next start.
@@ -299,32 +286,11 @@ class Controller:
             raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
         return broker
 
-    def _alive(self) -> set[int]:
-        return {broker.id for broker in self.image.active_brokers()}
-
-    def _set_fenced(self, broker_id: int, fenced: int) -> None:
-        broker = self.image.brokers[broker_id]
-        if broker.fenced == (fenced == FENCE):
+    def _take_out(self, broker_id: int, record: Callable[[BrokerImage], MetadataRecord]) -> None:
+        broker = self.image.brokers.get(broker_id)
+        if broker is None or broker.fenced:
             return
-        alive = self._alive() - {broker_id} if fenced == FENCE else self._alive() | {broker_id}
-        change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=fenced)
-        self.commit([change, *leader_changes(self.image, alive)])
+        self.commit([record(broker), *leader_changes(self.image, self._alive() - {broker_id})])
 
-    def _registration(self, broker: BrokerRegistration, epoch: int) -> RegisterBrokerRecord:
-        """Registered and unfenced at once: in this process there is no catching up to wait for."""
-        return RegisterBrokerRecord(
-            broker_id=broker.id,
-            incarnation_id=random_id(self._rng),
-            broker_epoch=epoch,
-            end_points=[
-                BrokerEndpoint(name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol)
-                for e in broker.endpoints
-            ],
-            features=[
-                BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in SUPPORTED_RANGES.items()
-            ],
-            rack=broker.rack,
-            fenced=False,
-            log_dirs=sorted(broker.log_dirs),
-        )
+    def _alive(self) -> set[int]:
+        return {broker.id for broker in self.image.brokers.values() if broker.active}

@@ -44,7 +44,7 @@ def plan_reassignment(
     partition = topic.partitions.get(index)
     if partition is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
-    alive = {broker.id for broker in image.active_brokers()}
+    alive = {broker.id for broker in image.brokers.values() if broker.active}
     if replicas is None:
         return _change(image, topic, partition, _taken_back(topic, partition), alive)
     check_assignment(image.brokers, replicas)

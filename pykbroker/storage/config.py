@@ -41,6 +41,7 @@ class LogConfig:
     compression_lz4_level: int = 9
     compression_zstd_level: int = 3
     preallocate: bool = False
+    min_insync_replicas: int = 1
     #: Nothing here asks to look into a batch that a producer sent: computed.
     opaque_batches: bool = field(init=False, default=True)
     #: The age at which a segment rolls; max.compaction.lag.ms counts too where the log is compacted (KIP-354): computed.

@@ -23,7 +23,7 @@ from pykbroker.handlers import (
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.topics import NewTopic
 from pykbroker.tests.handlers.cluster_stub import StubBroker
-from pykbroker.tests.metadata.fake import LOG_DIR
+from pykbroker.tests.metadata.fake import LOG_DIR, registration
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.internal.feature_level_record import FeatureLevelRecord
@@ -76,7 +76,7 @@ def results(answer):
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_elections(broker, version):
     broker.controller.fence_broker(1)
-    broker.controller.unfence_broker(1)
+    broker.controller.start_broker(registration(1))
     answer = broker.ask(elect_leaders, ElectLeadersRequest(topic_partitions=[TopicPartitions("t", [0, 9])]), version)
     assert results(answer) == [("t", 0, 0), ("t", 9, 3)]
     assert answer.replica_election_results[0].partition_result[0].error_message is None

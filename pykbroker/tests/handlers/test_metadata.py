@@ -164,7 +164,7 @@ def test_a_listener_the_leader_does_not_have(broker):
 
 def test_endpoints_are_those_of_the_listener():
     broker = StubBroker(0)
-    from pykbroker.metadata.controller import BrokerRegistration
+    from pykbroker.metadata.registrations import BrokerRegistration
 
     endpoints = [Endpoint("IN", "in", 1), Endpoint("OUT", "out", 2)]
     broker.controller.start_brokers([BrokerRegistration(1, endpoints, [ZERO], "rack-1")])

@@ -36,7 +36,7 @@ def test_a_fenced_brokers_partitions_move(controller):
 
 def test_a_broker_that_returns_is_in_sync_and_leads_what_had_no_leader(controller):
     controller.fence_broker(1)
-    controller.unfence_broker(1)
+    controller.start_broker(registration(1))
     assert leaders(controller) == [(2, [1, 2], 1), (2, [2, 3], 0), (3, [1, 3], 0)]
     assert leaders(controller, "single") == [(1, [1], 2)]
     controller.elect_preferred_leaders()

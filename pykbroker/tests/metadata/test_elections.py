@@ -6,7 +6,7 @@ import pytest
 
 from pykbroker.metadata.elections import ElectionType, election_type, plan_election
 from pykbroker.metadata.topics import NewTopic
-from pykbroker.tests.metadata.fake import make_controller
+from pykbroker.tests.metadata.fake import make_controller, registration
 from wire.errors import ErrorCode, KafkaError
 
 
@@ -26,7 +26,7 @@ def refusal(controller, kind=ElectionType.PREFERRED, topic="t", index=0):
 
 
 def test_the_preferred_leader_takes_over(controller):
-    controller.unfence_broker(1)
+    controller.start_broker(registration(1))
     controller.commit([plan_election(controller.image, ElectionType.PREFERRED, "t", 0)])
     partition = controller.image.partition("t", 0)
     assert (partition.leader, partition.leader_epoch) == (1, 2)

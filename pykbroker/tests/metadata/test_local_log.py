@@ -289,7 +289,7 @@ def perform(node, what, first, second):
         case "fence":
             controller.fence_broker(first)
         case "unfence":
-            controller.unfence_broker(first)
+            controller.start_broker(registration(first))
         case "ids":
             controller.allocate_producer_ids(first)
         case "snapshot":

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pykbroker.metadata.reassignments import ongoing_reassignments, plan_reassignment
 from pykbroker.metadata.topics import NewTopic
-from pykbroker.tests.metadata.fake import LOG_DIR, make_controller, replayed
+from pykbroker.tests.metadata.fake import LOG_DIR, make_controller, registration, replayed
 from wire.errors import ErrorCode, KafkaError
 
 
@@ -74,7 +74,7 @@ def test_a_move_to_a_stopped_broker_waits_for_it(controller):
     assert move(controller, 0, [2]) == ([2, 1], [1], 1, 0)
     assert under_way(controller) == [("t", 0, [2, 1], [2], [1])]
     assert plan_reassignment(controller.image, "t", 0, [2]) is None
-    controller.unfence_broker(2)
+    controller.start_broker(registration(2))
     assert state(controller) == ([2], [2], 2, 1)
     assert under_way(controller) == []
 
@@ -83,7 +83,7 @@ def test_a_growing_move_waits_too(controller):
     controller.fence_broker(3)
     assert move(controller, 0, [1, 2, 3]) == ([1, 2, 3], [1, 2], 1, 0)
     assert under_way(controller) == [("t", 0, [1, 2, 3], [2, 3], [])]
-    controller.unfence_broker(3)
+    controller.start_broker(registration(3))
     assert state(controller) == ([1, 2, 3], [1, 2, 3], 1, 0)
     assert under_way(controller) == []
 
@@ -158,7 +158,10 @@ def test_any_order_of_moves_and_stops_ends_where_it_was_told(steps):
     target = {1}
     for step in steps:
         if isinstance(step, tuple):
-            (controller.fence_broker if step[0] == "fence" else controller.unfence_broker)(step[1])
+            if step[0] == "fence":
+                controller.fence_broker(step[1])
+            else:
+                controller.start_broker(registration(step[1]))
         else:
             try:
                 move(controller, 0, step)
@@ -172,7 +175,7 @@ def test_any_order_of_moves_and_stops_ends_where_it_was_told(steps):
         assert set(partition.isr) <= set(partition.replicas)
         assert len(partition.directories) == len(partition.replicas)
     for broker_id in (1, 2, 3):
-        controller.unfence_broker(broker_id)
+        controller.start_broker(registration(broker_id))
     partition = controller.image.partition("t", 0)
     assert set(partition.replicas) == set(partition.isr) == target
     assert list(ongoing_reassignments(controller.image)) == []
