@@ -17,11 +17,11 @@ _SESSION_EVICTION_MS = 120_000
 class Broker:
     """See the module. Everything shared with the process's other brokers is in ``cluster``."""
 
-    def __init__(self, cluster: Cluster, node_id: int, endpoints: list[Endpoint]) -> None:
+    def __init__(self, cluster: Cluster, node_id: int, endpoints: list[Endpoint], rack: str | None = None) -> None:
         config = cluster.config
         self.cluster = cluster
         self.node_id = node_id
-        self.rack: str | None = config["broker.rack"]
+        self.rack = rack
         #: Where clients find this broker, one per listener.
         self.endpoints = endpoints
         self.fetch_max_bytes: int = config["fetch.max.bytes"]

@@ -79,7 +79,9 @@ class Cluster:
         self.offload_read: Callable[..., Deferred[Any]] = run_inline
         #: Partitions whose logs lie closed since the start; see ``open_dormant``.
         self.dormant: set[Partition] = set()
+        #: The brokers that run, by node id, and those that were stopped meanwhile.
         self.brokers: dict[int, Broker] = {}
+        self._stopped: dict[int, Broker] = {}
         #: Whether consumers are sent to a replica in their own rack (KIP-392).
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
         self._groups: GroupCoordinator | None = None
@@ -161,22 +163,39 @@ class Cluster:
 
     # ---- brokers -----------------------------------------------------------------------------------------------------
 
-    def start_brokers(self, members: dict[int, list[Endpoint]]) -> None:
-        """Make the brokers of this process, by node id, and register them so that clients find them."""
-        directories = [uuid_from_str(directory_id) for directory_id in self.logs.directory_ids]
+    def start_brokers(self, members: dict[int, list[Endpoint]], racks: Mapping[int, str | None] | None = None) -> None:
+        """Make the brokers of this process, by node id, and register them so that clients find them.
+
+        ``racks`` gives the rack of each; without it they all have broker.rack.
+        """
         for node_id, endpoints in members.items():
-            self.brokers[node_id] = Broker(self, node_id, endpoints)
-        epochs = self.metadata.start_brokers(
-            [
-                BrokerRegistration(broker.node_id, broker.endpoints, directories, broker.rack)
-                for broker in self.brokers.values()
-            ],
-            clean=self.logs.clean,
-        )
+            rack = self.config["broker.rack"] if racks is None else racks[node_id]
+            self.brokers[node_id] = Broker(self, node_id, endpoints, rack)
+        registrations = [self._registration(broker) for broker in self.brokers.values()]
+        epochs = self.metadata.start_brokers(registrations, clean=self.logs.clean)
         self.logs.broker_epoch = epochs[self.config.node_id]
         if TRANSACTION_STATE in self.metadata.image.topics:
             # Once clients are served: a transaction may be open, with nobody left to end it but its time limit.
             self.timers.after(0, self._load_transactions)
+
+    def start_broker(self, node_id: int) -> Broker:
+        """Bring back a broker that was stopped, in a new life: its fetch sessions and producer ids are new ones."""
+        former = self._stopped.pop(node_id)
+        broker = self.brokers[node_id] = Broker(self, node_id, former.endpoints, former.rack)
+        epoch = self.metadata.start_broker(self._registration(broker))
+        if node_id == self.config.node_id:
+            self.logs.broker_epoch = epoch
+        return broker
+
+    def stop_broker(self, node_id: int) -> None:
+        """Fence a broker, whose connections have ended, while the others go on."""
+        self.metadata.fence_broker(node_id)
+        broker = self._stopped[node_id] = self.brokers.pop(node_id)
+        broker.fetch_sessions.close()
+
+    def _registration(self, broker: Broker) -> BrokerRegistration:
+        directories = [uuid_from_str(directory_id) for directory_id in self.logs.directory_ids]
+        return BrokerRegistration(broker.node_id, broker.endpoints, directories, broker.rack)
 
     def _load_transactions(self) -> None:
         self.transactions.load()

@@ -201,6 +201,12 @@ class FetchSessions:
         self._drop(oldest.id)
         return True
 
+    def close(self) -> None:
+        """The broker stops: nothing is followed for anybody any more."""
+        for session in self._sessions.values():
+            session.close()
+        self._sessions.clear()
+
     def _drop(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:

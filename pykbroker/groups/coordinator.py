@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +24,7 @@ from pykbroker.groups.placement import partition_for
 from pykbroker.groups.records import encode
 from pykbroker.groups.settings import GroupSettings
 from pykbroker.groups.shard import Group, GroupShard
-from pykbroker.metadata.image import BROKER_RESOURCE
+from pykbroker.metadata.image import BROKER_RESOURCE, NO_LEADER
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.waits import Deferred
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.cluster import Cluster
     from pykbroker.metadata.delta import MetadataDelta
-    from pykbroker.metadata.image import MetadataImage
+    from pykbroker.metadata.image import MetadataImage, PartitionImage
     from pykbroker.partition import Partition
     from pykbroker.timers import Timer
 
@@ -122,7 +123,7 @@ class GroupCoordinator:
     def _load_some(self, loading: Loading) -> None:
         partition = loading.partition
         if self._loading.get(partition.index) is not loading:
-            return  # the topic was deleted meanwhile
+            return  # the topic was deleted, or the partition moved, meanwhile
         try:
             done = loading.advance()
         except KafkaError:
@@ -162,21 +163,46 @@ class GroupCoordinator:
             if delta.created_topics:
                 shard.around.topics_created_at = image.offset
             shard.topics_changed(changed)
+        for change in delta.partitions:
+            if change.moves_state_of(CONSUMER_OFFSETS):
+                self._move(change.after)
         for topic in delta.deleted_topics:
             if topic.name == CONSUMER_OFFSETS:
                 self._unload_all()
             else:
                 self._cluster.wake_queue.add(partial(self._forget_topic, topic.name, topic.id))
 
+    def _move(self, partition: PartitionImage) -> None:
+        """Another broker leads a partition, or none: who waits looks for the new coordinator, which reads the log itself,
+        so that members who do not come along are missed.
+        """
+        in_use = partition.index in self._loaded or partition.index in self._loading
+        self._unload(partition.index)
+        if in_use and partition.leader != NO_LEADER:
+            self._cluster.timers.after(0, partial(self._load_moved, partition.index))
+
+    def _load_moved(self, index: int) -> None:
+        partition = self._cluster.partition(CONSUMER_OFFSETS, index)
+        if partition is None or partition.leader == NO_LEADER or index in self._loaded:
+            return
+        with suppress(KafkaError):  # in progress, or logged already: the next request tries again
+            self._load(partition)
+
     def _unload_all(self) -> None:
-        self._loading.clear()
-        while self._loaded:
-            _, loaded = self._loaded.popitem()
-            for group in list(loaded.shard.groups.values()):
-                for waiting, response in group.unload().replies:
-                    waiting.complete(response)
-            for _, timer in loaded.alarms.values():
-                timer.cancel()
+        for index in (*self._loading, *self._loaded):
+            self._unload(index)
+
+    def _unload(self, index: int) -> None:
+        """Forget a shard; everybody who waits in it is told to look for the coordinator again."""
+        self._loading.pop(index, None)
+        loaded = self._loaded.pop(index, None)
+        if loaded is None:
+            return
+        for group in list(loaded.shard.groups.values()):
+            for waiting, response in group.unload().replies:
+                waiting.complete(response)
+        for _, timer in loaded.alarms.values():
+            timer.cancel()
 
     def _topic_id(self, name: str) -> bytes | None:
         topic = self._cluster.metadata.image.topic(name)
@@ -322,6 +348,8 @@ class GroupCoordinator:
         """Append and replay. Returns the code that clients are to see when it fails."""
         if not outcome.records:
             return None
+        if self._loaded.get(loaded.partition.index) is not loaded:
+            return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
         try:
             encoded = [encode(record) for record in outcome.records]
             loaded.partition.append_internal(encoded, self._cluster.clock.now_ms(), outcome.producer)

@@ -20,6 +20,10 @@ class PartitionChange:
         """True when the partition is new, or has a new leader epoch."""
         return self.before is None or self.before.leader_epoch != self.after.leader_epoch
 
+    def moves_state_of(self, topic: str) -> bool:
+        """True when a partition of this topic, in which coordinators keep their state, has another leader than before."""
+        return self.topic.name == topic and self.before is not None and self.leader_changed
+
 
 @dataclass(slots=True)
 class MetadataDelta:

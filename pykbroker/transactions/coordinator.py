@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.groups.placement import partition_for
 from pykbroker.metadata.features import TRANSACTION_VERSION
+from pykbroker.metadata.image import NO_LEADER
 from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.transactions import adding, ending, initializing
 from pykbroker.transactions.completing import Completion
@@ -99,13 +100,23 @@ class TransactionCoordinator:
         """
         if self._cluster.partition(TRANSACTION_STATE, index) is None:
             return
-        following = index + 1
+        if self._is_loading(index):
+            self._cluster.timers.after(_READING_PAUSE_MS, partial(self.load, index))
+        else:
+            self._cluster.timers.after(0, partial(self.load, index + 1))
+
+    def _load_moved(self, index: int) -> None:
+        """The new leader of a partition reads it at once: what is open in it needs somebody who ends it in time."""
+        if self._is_loading(index):
+            self._cluster.timers.after(_READING_PAUSE_MS, partial(self._load_moved, index))
+
+    def _is_loading(self, index: int) -> bool:
+        """Load a shard, or find that a thread must read it first."""
         try:
             self._shard_at(None, index)
         except KafkaError as error:  # logged already; the next request tries again
-            if error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                following = index
-        self._cluster.timers.after(0 if following > index else _READING_PAUSE_MS, lambda: self.load(following))
+            return error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return False
 
     def _shard_of(self, broker: Broker | None, transactional_id: str) -> _Loaded:
         if not transactional_id:
@@ -114,7 +125,9 @@ class TransactionCoordinator:
 
     def _shard_at(self, broker: Broker | None, index: int) -> _Loaded:
         partition = self._cluster.partition(TRANSACTION_STATE, index)
-        if partition is None or (broker is not None and partition.leader != broker.node_id):
+        if partition is None or partition.leader == NO_LEADER:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        if broker is not None and partition.leader != broker.node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self._loaded.get(index) or self._load(partition)
 
@@ -159,6 +172,11 @@ class TransactionCoordinator:
             log.info("Loaded %d transactional ids of %s-%d", len(shard.transactions), partition.topic, partition.index)
 
     def _follow(self, _image: MetadataImage, delta: MetadataDelta) -> None:
+        for change in delta.partitions:
+            if change.moves_state_of(TRANSACTION_STATE):
+                self._loaded.pop(change.after.index, None)
+                if change.after.leader != NO_LEADER:
+                    self._cluster.timers.after(0, partial(self._load_moved, change.after.index))
         if any(topic.name == TRANSACTION_STATE for topic in delta.deleted_topics):
             self._loaded.clear()
             self._loading.clear()
@@ -279,6 +297,8 @@ class TransactionCoordinator:
 
     def _change(self, loaded: _Loaded, changed: Transaction) -> Deferred[None]:
         """Append and replay; completes when it will not be lost. Raises KafkaError as clients are to see it."""
+        if self._loaded.get(loaded.partition.index) is not loaded:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)  # the partition moved while this waited
         try:
             record = encode(changed, self._server_version)
             loaded.partition.append_internal([record], self._cluster.clock.now_ms())
@@ -339,15 +359,17 @@ class TransactionCoordinator:
                 try:
                     self._end(
                         loaded,
-                        ending.abort_ongoing(transaction, self._server_version, self._new_producer_id, now_ms),
+                        ending.abort_ongoing(
+                            transaction, self._server_version, partial(self._new_producer_id, loaded), now_ms
+                        ),
                     )
                 except KafkaError as error:
                     log.warning("%s is late and could not be aborted: %s", transaction.transactional_id, error)
                 else:
                     log.info("Aborted a transaction of %s that took too long", transaction.transactional_id)
 
-    def _new_producer_id(self) -> int:
-        return self._cluster.brokers[self._cluster.config.node_id].next_producer_id()
+    def _new_producer_id(self, loaded: _Loaded) -> int:
+        return self._cluster.brokers[loaded.partition.leader].next_producer_id()
 
     def _expire(self) -> None:
         now_ms = self._cluster.clock.now_ms()
