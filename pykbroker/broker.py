@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 _SESSION_EVICTION_MS = 120_000
 
 
+class WrongBroker(ValueError):
+    """A broker that is not of this process, or is already what it is to become."""
+
+
 class Broker:
     """See the module. Everything shared with the process's other brokers is in ``cluster``."""
 

@@ -163,7 +163,7 @@ class Cluster:
 
     # ---- brokers -----------------------------------------------------------------------------------------------------
 
-    def start_brokers(self, members: dict[int, list[Endpoint]], racks: Mapping[int, str | None] | None = None) -> None:
+    def start_brokers(self, members: dict[int, list[Endpoint]], racks: Mapping[int, str] | None = None) -> None:
         """Make the brokers of this process, by node id, and register them so that clients find them.
 
         ``racks`` gives the rack of each; without it they all have broker.rack.

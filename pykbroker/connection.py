@@ -60,7 +60,9 @@ class Connection(asyncio.BufferedProtocol):
         self.client_software: tuple[str, str] = ("unknown", "unknown")
         self._max_frame = max_frame
         self._on_close = on_close
-        self._transport: asyncio.Transport | None = None
+        self._transport: asyncio.Transport | None = None  # until the connection is to end
+        self._socket: asyncio.Transport | None = None  # until it has ended
+        self._finishing = False
         self._view = memoryview(bytearray(_BLOCK))
         self._start = 0  # where the first unparsed byte lies
         self._end = 0  # where the next received byte goes
@@ -74,13 +76,13 @@ class Connection(asyncio.BufferedProtocol):
     # ---- the transport's side -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        self._transport = self._socket = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self.host, self.port = peer[0], peer[1]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
+        self._transport = self._socket = None
         self._waiting.clear()
         self._out.clear()
         self._on_close(self)
@@ -211,7 +213,9 @@ class Connection(asyncio.BufferedProtocol):
                 self._out += pieces
         if not self._in_turn:
             self._flush()
-            if self._reading_paused and len(waiting) < _MAX_WAITING:
+            if self._finishing and not waiting:
+                self.close()
+            elif self._reading_paused and len(waiting) < _MAX_WAITING:
                 self._resume()
 
     def _flush(self) -> None:
@@ -245,12 +249,25 @@ class Connection(asyncio.BufferedProtocol):
 
     def _resume(self) -> None:
         """Go on reading once the client takes its responses again; frames that lie in the block come first."""
-        may_read = not self._write_paused and not self._held and len(self._waiting) < _MAX_WAITING
+        may_read = not (self._write_paused or self._held or self._finishing) and len(self._waiting) < _MAX_WAITING
         if self._reading_paused and may_read:
             self._reading_paused = False
             self._turn()
             if not self._reading_paused and self._transport is not None:
                 self._transport.resume_reading()
+
+    def finish(self) -> None:
+        """Take up no more requests, and end the connection when those taken up are answered."""
+        self._finishing = True
+        self._pause_reading()
+        if not self._waiting:
+            self.close()
+
+    def cut(self) -> None:
+        """End the connection at once; what was not sent yet is lost."""
+        self._transport = None
+        if self._socket is not None:
+            self._socket.abort()
 
     def close(self, reason: str | None = None) -> None:
         """End the connection; with a reason, say so in one log line."""

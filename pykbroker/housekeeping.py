@@ -51,6 +51,9 @@ class Housekeeping:
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
         if config["log.cleaner.enable"]:
             self._every(config["log.cleaner.backoff.ms"], 0, self._compactions)
+        if config["auto.leader.rebalance.enable"]:
+            interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
+            self._every(interval_ms, interval_ms, self._elections)
         self._cluster.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
 
     def stop(self) -> None:
@@ -95,6 +98,11 @@ class Housekeeping:
 
         next_some()
         return over
+
+    def _elections(self) -> Deferred[None] | None:
+        """Leadership goes back to the preferred replicas; as with KRaft, however few partitions are elsewhere."""
+        self._cluster.metadata.elect_preferred_leaders()
+        return None
 
     def _checkpoints(self) -> Deferred[None] | None:
         return self._cluster.offload(self._cluster.logs.plan_checkpoints())

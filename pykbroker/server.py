@@ -11,9 +11,9 @@ import os
 import signal
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from pykbroker.connection import Connection
+from pykbroker.sockets import Bind, BrokerSockets
 from pykbroker.waits import Deferred
 
 if TYPE_CHECKING:
@@ -24,18 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_BACKLOG = 1024
 _IDLE_CHECK_MS = 10_000
 #: Unsent response bytes of one connection above which no more of it is read.
 _WRITE_HIGH_WATER = 4 * 1024 * 1024
-
-
-class Bind(NamedTuple):
-    """A socket to open for a listener. Port 0 lets the system choose."""
-
-    listener: str
-    host: str
-    port: int
 
 
 class Threads:
@@ -58,8 +49,8 @@ class Server:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._servers: list[asyncio.Server] = []
-        self._connections: set[Connection] = set()
+        self._cluster: Cluster | None = None
+        self._sockets: dict[int, BrokerSockets] = {}
         self._threads = Threads("pykbroker")
         #: Apart, so that nobody waits behind a slow read who does not read himself.
         self._reading_threads = Threads("pykbroker-read")
@@ -68,23 +59,23 @@ class Server:
 
     # ---- sockets -----------------------------------------------------------------------------------------------------
 
-    async def listen(self, bind: Bind, broker_of: Callable[[], Broker], max_frame: int) -> int:
-        """Open a socket for a listener and return its port. Raises OSError when the address cannot be had.
+    async def listen(self, node_id: int, bind: Bind, max_frame: int) -> int:
+        """Open a socket for a listener of a broker and return its port. Raises OSError when the address cannot be had.
 
-        Connections are accepted once ``start_serving`` is called; ``broker_of`` is first asked then.
+        Connections are accepted once ``start_serving`` is called; the cluster must have the broker by then.
         """
+        sockets = self._sockets.get(node_id)
+        if sockets is None:
+            sockets = self._sockets[node_id] = BrokerSockets(self._loop, partial(self._broker, node_id))
+        return await sockets.open(bind, max_frame)
 
-        def connection() -> Connection:
-            made = Connection(broker_of(), bind.listener, max_frame, self._connections.discard)
-            self._connections.add(made)
-            return made
+    def _broker(self, node_id: int) -> Broker:
+        assert self._cluster is not None, "nobody is accepted before start_serving"
+        return self._cluster.brokers[node_id]
 
-        server = await self._loop.create_server(
-            connection, bind.host or None, bind.port, backlog=_BACKLOG, start_serving=False
-        )
-        self._servers.append(server)
-        port: int = server.sockets[0].getsockname()[1]
-        return port
+    def sockets(self, node_id: int) -> BrokerSockets:
+        """Those of one broker."""
+        return self._sockets[node_id]
 
     async def start_serving(self, cluster: Cluster) -> None:
         """Give the cluster this loop's time and threads, and accept connections."""
@@ -93,8 +84,9 @@ class Server:
         cluster.wake_queue.schedule = self._loop.call_soon
         self._drive(cluster)
         self._close_idle(cluster, cluster.config["connections.max.idle.ms"])
-        for server in self._servers:
-            await server.start_serving()
+        self._cluster = cluster
+        for sockets in self._sockets.values():
+            await sockets.start_serving()
 
     # ---- time and threads ----------------------------------------------------------------------------------------------
 
@@ -137,8 +129,9 @@ class Server:
 
         def check() -> None:
             oldest = cluster.clock.monotonic() - limit_ms / 1000
-            for connection in [c for c in self._connections if c.last_active < oldest]:
-                connection.close()
+            for sockets in self._sockets.values():
+                for connection in [c for c in sockets.connections if c.last_active < oldest]:
+                    connection.close()
             cluster.timers.after(_IDLE_CHECK_MS, check)
 
         cluster.timers.after(_IDLE_CHECK_MS, check)
@@ -159,10 +152,8 @@ class Server:
 
     async def close(self) -> None:
         """Stop accepting, close the connections, let the threads finish. The logs are still open afterwards."""
-        for server in self._servers:
-            server.close()
-        for connection in list(self._connections):
-            connection.close()
+        for sockets in self._sockets.values():
+            sockets.close()
         if self._wake_up is not None:
             self._wake_up.cancel()
         for threads in (self._reading_threads, self._threads):

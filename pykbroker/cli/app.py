@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pykbroker import __version__
-from pykbroker.cli import consume, dump, groups, produce, topics
+from pykbroker.cli import brokers, consume, dump, groups, produce, topics
 from pykbroker.cli.output import Output, flush
 from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
 from wire.errors import KafkaError, WireError
@@ -38,6 +38,7 @@ def serve(context: typer.Context) -> None:
 
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
+app.add_typer(brokers.app, name="brokers")
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.command("dump")(dump.dump)

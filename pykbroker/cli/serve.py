@@ -36,6 +36,7 @@ def main(argv: list[str]) -> int:
     )
     try:
         config = configuration(options)
+        _check_racks(options)
     except (ConfigError, ValueError, OSError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -43,7 +44,7 @@ def main(argv: list[str]) -> int:
         if options.ephemeral:
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options.brokers, durable=not options.ephemeral)
+        return run(config, options.brokers, options.racks, durable=not options.ephemeral)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -85,6 +86,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--brokers", metavar="N", type=_count, default=1, help="brokers in this process, each on a port of its own"
     )
+    made.add_argument(
+        "--racks",
+        metavar="NAME,NAME,...",
+        type=_racks,
+        default=None,
+        help="the rack of each broker of --brokers (default: broker.rack for all)",
+    )
     made.add_argument("--verbose", action="store_true", help="log more")
     return made
 
@@ -93,6 +101,20 @@ def _count(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= 100:
         raise argparse.ArgumentTypeError(f"{text} is not a number of brokers from 1 to 100")
     return int(text)
+
+
+def _racks(text: str) -> list[str]:
+    racks = [name.strip() for name in text.split(",")]
+    if not all(racks):
+        raise argparse.ArgumentTypeError(f"{text} names an empty rack")
+    return racks
+
+
+def _check_racks(options: argparse.Namespace) -> None:
+    if options.racks is not None and len(options.racks) != options.brokers:
+        raise ConfigError(
+            f"--racks names {len(options.racks)} rack(s) for {options.brokers} broker(s); name one for each"
+        )
 
 
 def configuration(options: argparse.Namespace) -> BrokerConfig:
@@ -136,7 +158,7 @@ def _with_protocol(text: str) -> str:
     return text if "://" in text else f"PLAINTEXT://{text}"
 
 
-def run(config: BrokerConfig, brokers: int, *, durable: bool) -> int:
+def run(config: BrokerConfig, brokers: int, racks: list[str] | None, *, durable: bool) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
     _allow_descriptors()
@@ -151,7 +173,7 @@ def run(config: BrokerConfig, brokers: int, *, durable: bool) -> int:
 
     with runner:
         try:
-            runner.run(serve(config, brokers, lambda text: print(text, flush=True), durable=durable))
+            runner.run(serve(config, brokers, lambda text: print(text, flush=True), racks=racks, durable=durable))
         except StartFailed as error:
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_FAILED

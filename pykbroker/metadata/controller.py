@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.delta import MetadataDelta
-from pykbroker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.internal_topics import Settings, topic_to_create
 from pykbroker.metadata.leaders import leader_changes, preferred_leader_changes
 from pykbroker.metadata.quorum import Quorum
@@ -159,10 +159,9 @@ class Controller:
         records: list[MetadataRecord] = list(leader_changes(self.image, self._alive() - {broker_id}))
         self.commit([*records, UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
 
-    def elect_preferred_leaders(self, partitions: Iterable[tuple[TopicImage, PartitionImage]] | None = None) -> None:
-        """Give leadership back to the first replica wherever it is in sync; of all partitions when None."""
-        if partitions is None:
-            partitions = [(t, p) for t in self.image.topics.values() for p in t.partitions.values()]
+    def elect_preferred_leaders(self) -> None:
+        """Give leadership back to the first replica of every partition, wherever it is in sync."""
+        partitions = ((topic, each) for topic in self.image.topics.values() for each in topic.partitions.values())
         self.commit(list(preferred_leader_changes(self.image, partitions)))
 
     # Topics

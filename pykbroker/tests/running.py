@@ -13,7 +13,8 @@ from pykbroker.clock import SystemClock
 from pykbroker.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
-from pykbroker.server import Bind, Server
+from pykbroker.server import Server
+from pykbroker.sockets import Bind
 from pykbroker.storage.disk import RealDisk
 from wire.headers import RequestHeader, decode_response_header, encode_request_header
 from wire.message import Message
@@ -79,9 +80,7 @@ async def running_broker(
 ) -> AsyncIterator[RunningBroker]:
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})})
     server = Server(asyncio.get_running_loop())
-    port = await server.listen(
-        Bind("PLAINTEXT", "127.0.0.1", 0), lambda: cluster.brokers[1], config["socket.request.max.bytes"]
-    )
+    port = await server.listen(1, Bind("PLAINTEXT", "127.0.0.1", 0), config["socket.request.max.bytes"])
     disk = disk or RealDisk(durable=False)
     cluster = Cluster.open(config, directory, disk, SystemClock(), random.Random(1))
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})

@@ -1,0 +1,90 @@
+"""``pykbroker brokers``: list, stop and start the brokers of a process on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.options import Json
+from pykbroker.cli.output import Output
+from pykbroker.cli.serve import DEFAULT_DATA_DIR
+from pykbroker.cli.trouble import CliError, Unreachable
+from pykbroker.control import SOCKET, reachable
+
+app = typer.Typer(
+    help="List, stop and start the brokers of one process (`serve --brokers N`) on this machine.", no_args_is_help=True
+)
+
+#: A stop waits for answers in flight, for a few seconds at most.
+_ANSWER_LIMIT_S = 30.0
+
+DataDir = Annotated[
+    Path,
+    typer.Option(
+        "--data-dir", metavar="DIR", help="The data folder of the process. With --ephemeral, its log says where."
+    ),
+]
+Number = Annotated[int, typer.Argument(metavar="N", help="The broker's id.")]
+
+_DATA_DIR = Path(DEFAULT_DATA_DIR)
+
+
+@app.command("list")
+def list_brokers(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
+    """List the brokers of the process: where they are, and how many partitions each leads."""
+    _ask(data_dir, {"command": "list"}, as_json=as_json)
+
+
+@app.command()
+def stop(
+    broker: Number,
+    *,
+    data_dir: DataDir = _DATA_DIR,
+    abrupt: Annotated[bool, typer.Option("--abrupt", help="Cut its connections at once, as a failure does.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Stop one broker; the others go on, and lead what it led."""
+    _ask(data_dir, {"command": "stop", "broker": broker, "abrupt": abrupt}, as_json=as_json)
+
+
+@app.command()
+def start(broker: Number, *, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
+    """Start a stopped broker again, on its port."""
+    _ask(data_dir, {"command": "start", "broker": broker}, as_json=as_json)
+
+
+def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
+    """Send a request and print the brokers as they are then. Raises CliError."""
+    answer = _exchange(data_dir / SOCKET, request)
+    if "error" in answer:
+        raise CliError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
+    out = Output(as_json=as_json)
+    if as_json:
+        out.json(answer["brokers"])
+    else:
+        out.table({"id": "BROKER", "state": "STATE", "address": "ADDRESS", "leads": "LEADS"}, answer["brokers"])
+
+
+def _exchange(path: Path, request: dict[str, Any]) -> dict[str, Any]:
+    with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
+        connection.settimeout(_ANSWER_LIMIT_S)
+        try:
+            with reachable(path) as address:
+                connection.connect(address)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            with connection.makefile("rb") as lines:
+                line = lines.readline()
+        except OSError as error:
+            reason = error.strerror or error
+            raise Unreachable(
+                f"No broker of yours answers at {path} ({reason}); --data-dir names its folder."
+            ) from error
+    if not line:
+        raise Unreachable(f"The process behind {path} ended before it answered.")
+    answer: dict[str, Any] = json.loads(line)
+    return answer
