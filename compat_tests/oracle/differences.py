@@ -65,6 +65,8 @@ _MIN_ISR = (
     "Where eligible leader replicas are on, formatting Apache Kafka's storage stores min.insync.replicas=1 as a setting of the "
     "cluster. The value is the same; here it is the default, as nobody set it."
 )
+_NO_ELR = "Replicas that share one store need no eligible leaders beside the ISR, so that feature is not on here, and neither are its rules."
+_JAVAS_WORDS = "Apache Kafka says how its code failed; here it is a sentence."
 _CREATED_AT_ONCE = (
     "Apache Kafka answers an automatic creation with UNKNOWN_TOPIC_OR_PARTITION, and clients ask again until it is done. Here it is "
     "done before the answer."
@@ -104,6 +106,32 @@ DIFFERENCES: tuple[Difference, ...] = (
         "IncrementalAlterConfigs/refused_changes_of_a_topic",
         "[6].responses.*",
         "An operation nobody defined is an INVALID_REQUEST with a sentence; Apache Kafka fails with UNKNOWN_SERVER_ERROR.",
+    ),
+    Difference("IncrementalAlterConfigs/dynamic_settings_of_a_broker", "[24].responses.[1].*", _NO_ELR),
+    Difference("IncrementalAlterConfigs/dynamic_settings_of_a_broker", "[29].responses.[0].*", _NO_ELR),
+    Difference(
+        "IncrementalAlterConfigs/values_that_a_running_broker_refuses",
+        "*.error_message",
+        _JAVAS_WORDS,
+        kafka="/ by zero",
+    ),
+    Difference("AlterConfigs/refused_replacements_of_a_broker", "*.error_message", _JAVAS_WORDS, kafka="/ by zero"),
+    Difference(
+        "IncrementalAlterConfigs/values_that_a_running_broker_refuses",
+        "*.error_message",
+        _JAVAS_WORDS,
+        ours="Error parsing configuration property 'max.connections.per.ip.overrides': 'somewhere' is not HOST:NUMBER",
+    ),
+    Difference(
+        "IncrementalAlterConfigs/values_that_a_running_broker_refuses",
+        "*.error_message",
+        "Listeners are taken from the file at the start; Apache Kafka, too, refuses these, for another reason.",
+        ours="This broker takes these configs from its file when it starts and cannot update them dynamically: [listeners]",
+    ),
+    Difference(
+        "*AlterConfigs/refused_settings_of_a_group",
+        "*.configs.[streams.initial.rebalance.delay.ms].value",
+        "The first rebalance waits less here: one machine's members come at once.",
     ),
     # ---- topics
     Difference("Metadata/creates_where_it_may", "[0].topics.*", _CREATED_AT_ONCE),

@@ -1,0 +1,79 @@
+"""What a running broker refuses though it would start with it: thread counts that leap, local retention beyond retention.
+
+Rules and words are those of Kafka's DynamicBrokerConfig (KIP-226, KIP-405). Threads that do not exist here are counted
+all the same: what one broker takes, the other must take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pykbroker.config.setting import ConfigError
+
+_THREADS: Final = (
+    "num.io.threads",
+    "num.network.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+)
+_MINUTE_MS: Final = 60_000
+_UNLIMITED: Final = -1
+_AS_RETENTION: Final = -2  # the local limit follows log.retention
+
+
+def check_reconfiguration(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """May the broker's values change from ``now`` to ``wanted``? Raises ConfigError in Kafka's words."""
+    refusal = _leap(now, wanted) or _cleaners(now, wanted) or _local_retention(wanted)
+    if refusal is not None:
+        reason = f"org.apache.kafka.common.config.ConfigException: {refusal}"
+        raise ConfigError(f"Invalid value {reason} for configuration Invalid dynamic configuration")
+
+
+def _leap(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    for name in _THREADS:
+        count, current = wanted[name], now[name]
+        refused = f"Dynamic thread count update validation failed for {name}={count}, value should"
+        if count != current and count < current // 2:
+            return f"{refused} be at least half the current value {current}"
+        if count > current * 2:
+            return f"{refused} not be greater than double the current value {current}"
+    return None
+
+
+def _cleaners(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    count, current = wanted["log.cleaner.threads"], now["log.cleaner.threads"]
+    if count < current // 2:
+        return f"Log cleaner threads cannot be reduced to less than half the current value {current}"
+    if count > current * 2:
+        return f"Log cleaner threads cannot be increased to more than double the current value {current}"
+    return None
+
+
+def _local_retention(wanted: Mapping[str, Any]) -> str | None:
+    limits = (
+        ("log.local.retention.ms", "log.retention.ms", _retention_ms(wanted)),
+        ("log.local.retention.bytes", "log.retention.bytes", wanted["log.retention.bytes"]),
+    )
+    for name, whole, limit in limits:
+        local = wanted[name]
+        if limit == _UNLIMITED or local == _AS_RETENTION:
+            continue
+        if local == _UNLIMITED:
+            return (
+                f"Invalid value -1 for configuration {name}: Value must not be -1 as {whole} value is set as {limit}."
+            )
+        if local > limit:
+            return (
+                f"Invalid value {local} for configuration {name}: "
+                f"Value must not be more than {whole} property value: {limit}"
+            )
+    return None
+
+
+def _retention_ms(values: Mapping[str, Any]) -> int:
+    """The retention in force; -1 where there is no limit."""
+    scales = {"log.retention.ms": 1, "log.retention.minutes": _MINUTE_MS, "log.retention.hours": 60 * _MINUTE_MS}
+    ms = next(values[name] * scale for name, scale in scales.items() if values[name] is not None)
+    return int(max(ms, _UNLIMITED))
