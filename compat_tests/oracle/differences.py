@@ -49,6 +49,7 @@ _STARTED_OTHERWISE = (
     "group.streams.initial.rebalance.delay.ms",
     "listeners",
     "log.dirs",
+    "metadata.log.max.record.bytes.between.snapshots",
     "node.id",
     "offsets.topic.num.partitions",
     "offsets.topic.replication.factor",
