@@ -138,7 +138,7 @@ class Cluster:
             check_topic_configs=check_topic_configs,
         )
         cluster = cls(config, logs, metadata, clock, rng)
-        logs.put_strays_aside(cluster._partitions)
+        logs.folders.put_strays_aside(cluster._partitions)
         cluster.dormant.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
         if not logs.clean:
             cluster._recover()
@@ -263,7 +263,7 @@ class Cluster:
             ready.complete(None)
 
         names = [f"{partition.topic}-{partition.index}" for partition in partitions]
-        self.offload_read(self.logs.warm, names).then(read)
+        self.offload_read(self.logs.folders.warm, names).then(read)
         return ready
 
     def bring_into_memory(self, partition: Partition) -> Deferred[None]:
@@ -312,7 +312,7 @@ class Cluster:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id:
                 self._add(Partition(self, change.topic.name, change.topic.id, change.after))
-                self.logs.place(change.topic.name, change.after.index)
+                self.logs.folders.place((change.topic.name, change.after.index))
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
                 self._reconfigure(name)

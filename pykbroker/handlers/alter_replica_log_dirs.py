@@ -41,7 +41,7 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequ
 
 def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
     logs = broker.cluster.logs
-    folder = next((folder for folder in logs.partition_folders if folder.path == path), None)
+    folder = next((folder for folder in logs.folders.of_partitions if folder.path == path), None)
     if folder is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if folder.home.offline:
@@ -51,4 +51,4 @@ def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if broker.node_id not in partition.replicas:
         return ErrorCode.REPLICA_NOT_AVAILABLE
-    return ErrorCode.NONE if logs.place_in(folder, topic, index) else ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE if logs.folders.place_in(folder, (topic, index)) else ErrorCode.INVALID_REQUEST

@@ -34,7 +34,7 @@ def handle(
 
 def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsResponse:
     """Asks the disk: for a thread. A log that nobody has opened stays closed, its directory tells its size."""
-    results = {folder.home: _described(folder.home) for folder in logs.partition_folders}
+    results = {folder.home: _described(folder.home) for folder in logs.folders.of_partitions}
     topics: dict[tuple[LogDirectory, str], DescribeLogDirsTopic] = {}
     for partition in wanted:
         found = _found(logs, partition)

@@ -21,10 +21,10 @@ from pykbroker.storage.compaction import Cleanable, CompactionPlan, cleanable
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk
-from pykbroker.storage.folder import METADATA_LOG, DataFolder
+from pykbroker.storage.folder import DataFolder
+from pykbroker.storage.folders import Folders, put_stray_aside
 from pykbroker.storage.log import Log
 from pykbroker.storage.retention import apply_retention
-from pykbroker.storage.warming import directory_bytes, warm
 from wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
@@ -52,10 +52,8 @@ class LogManager:
         producer_expiration_ms: int = 24 * 3600 * 1000,
         cleaner_memory_bytes: int = 128 * 1024**2,
     ) -> None:
-        self.folders = [
-            DataFolder(LogDirectory(str(path.absolute()), disk, clock, random)) for path in (directory, *others)
-        ]
-        self.home = self.folders[0].home
+        self.folders = Folders((directory, *others), disk, clock, random, metadata_apart=metadata_apart)
+        self.home = self.folders.metadata.home
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.producer_expiration_ms = producer_expiration_ms
@@ -64,17 +62,7 @@ class LogManager:
         self.broker_epoch = -1
         #: The logs opened so far.
         self.logs: dict[TopicPartition, Log] = {}
-        #: Where partitions may lie.
-        self.partition_folders = self.folders[1:] if metadata_apart else self.folders
-        #: Where new partitions will lie, whose files are not made yet.
-        self._placed: dict[TopicPartition, DataFolder] = {}
         self._uncleanable: set[Log] = set()
-
-    def warm(self, names: Iterable[str]) -> None:
-        """Read what the opening of these logs will read, so that it need not wait for the disk; for any thread."""
-        for name in names:
-            for folder in self.partition_folders:
-                warm(folder.home.disk, f"{folder.path}/{name}")
 
     def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int]:
         """Where a log lies, or would lie, and how many bytes of batches it has. It is not opened for that.
@@ -86,16 +74,7 @@ class LogManager:
             log.home.check()
             with contextlib.suppress(FileNotFoundError):  # segments went while we looked
                 return log.home, log.size_bytes
-        name = f"{topic}-{partition}"
-        for folder in self.partition_folders:
-            if folder.holds(name):
-                try:
-                    return folder.home, directory_bytes(folder.home.disk, f"{folder.path}/{name}")
-                except OSError as error:
-                    raise folder.home.failed(error, f"looking at {name}") from error
-        placed = self._placed.get((topic, partition)) or self._emptiest()
-        placed.home.check()
-        return placed.home, 0
+        return self.folders.size_of((topic, partition))
 
     # -- starting and stopping ----------------------------------------------------------------------------------------
 
@@ -105,27 +84,20 @@ class LogManager:
         Where the last stop was not a clean one (``clean`` is False then), each log is recovered when it is opened, with
         its own settings; whoever does not want to wait for that later opens all of them before serving.
 
-        A directory that cannot be used is offline from the start, and the others are served. Raises OSError where it is
-        the one with the metadata log, or where none is left for partitions; ForeignFolderError where one belongs to
-        another node or cluster.
+        A directory that cannot be used is offline from the start, and the others are served (``Folders.load`` says what is
+        raised).
         """
-        for folder in self.folders:
-            try:
-                folder.load(self.node_id, self.cluster_id)
-            except OSError as error:
-                folder.home.failed(error, "reading it at the start")
-                if folder is self.folders[0] or all(each.home.offline for each in self.partition_folders):
-                    raise
+        self.folders.load(self.node_id, self.cluster_id)
 
     @property
     def clean(self) -> bool:
         """Whether the last stop was a clean one."""
-        return all(folder.clean for folder in self.folders if not folder.home.offline)
+        return all(folder.clean for folder in self.folders.usable)
 
     @property
     def directory_ids(self) -> list[str]:
         """directory.id of each directory that is in use for partitions."""
-        return [folder.directory_id for folder in self.partition_folders if not folder.home.offline]
+        return [folder.directory_id for folder in self.folders.of_partitions if not folder.home.offline]
 
     def shutdown(self, apply: Callable[[Callable[[Log], KafkaError | None], Iterable[Log]], _Outcomes] = map) -> None:
         """Flush and close every log, write the checkpoints, and last the marker of a clean stop.
@@ -143,30 +115,9 @@ class LogManager:
                     raise error
             folder.mark_clean_stop(self.broker_epoch)
 
-        _all(partial(end, folder) for folder in self.folders if not folder.home.offline)
+        _all(partial(end, folder) for folder in self.folders.usable)
 
     # -- logs ---------------------------------------------------------------------------------------------------------
-
-    def place(self, topic: str, partition: int) -> None:
-        """Choose the directory of a new partition, whose files are made when it is first opened: as Kafka does, the one
-        with the fewest partitions.
-        """
-        if len(self.partition_folders) > 1:
-            folder = self._emptiest()
-            folder.partitions += 1
-            self._placed[topic, partition] = folder
-
-    def place_in(self, folder: DataFolder, topic: str, partition: int) -> bool:
-        """Have a partition in a directory of choice; False where it has files in another one already."""
-        key, name = (topic, partition), f"{topic}-{partition}"
-        holding = next((each for each in self.partition_folders if each.holds(name)), None)
-        if holding is None:
-            before = self._placed.get(key)
-            if before is not None:
-                before.partitions -= 1
-            folder.partitions += 1
-            self._placed[key] = folder
-        return holding in (None, folder)
 
     def open(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> Log:
         """The log of a partition; made if it is not there. Raises KAFKA_STORAGE_ERROR.
@@ -181,7 +132,7 @@ class LogManager:
             return log
         if log is not None:
             self.delete(log)
-        folder = self._folder_of(key)
+        folder = self.folders.of(key)
         folder.home.check()
         try:
             log = self._load_log(folder, key, topic_id, config)
@@ -190,33 +141,13 @@ class LogManager:
         self.logs[key] = log
         return log
 
-    def _folder_of(self, key: TopicPartition) -> DataFolder:
-        """Where a partition lies, or will lie. Raises KAFKA_STORAGE_ERROR where that is perhaps a directory that is offline."""
-        if key[0] == METADATA_LOG or len(self.partition_folders) == 1:
-            return self.folders[0] if key[0] == METADATA_LOG else self.partition_folders[0]
-        placed = self._placed.pop(key, None)
-        if placed is not None:
-            return placed
-        name = f"{key[0]}-{key[1]}"
-        for folder in self.partition_folders:
-            if folder.holds(name):
-                return folder
-        for folder in self.partition_folders:
-            folder.home.check()
-        folder = self._emptiest()
-        folder.partitions += 1
-        return folder
-
-    def _emptiest(self) -> DataFolder:
-        usable = [folder for folder in self.partition_folders if not folder.home.offline]
-        return min(usable or self.partition_folders, key=lambda folder: folder.partitions)
-
     def _load_log(self, folder: DataFolder, key: TopicPartition, topic_id: bytes, config: LogConfig) -> Log:
         disk = folder.home.disk
         log = Log(folder.home, key[0], key[1], topic_id=topic_id, config=config)
         stored = _stored_topic_id(disk, log.path)
         if stored is not None and stored != topic_id:
-            self._put_aside_stray(folder, log.name)
+            put_stray_aside(folder, key)
+            folder.partitions += 1
             stored = None
         folder.make(log.name)
         if stored is None:
@@ -233,28 +164,6 @@ class LogManager:
         log.flushed_ms = folder.home.clock.now_ms()
         return log
 
-    def put_strays_aside(self, known: Collection[TopicPartition]) -> None:
-        """Rename the directories of partitions that the metadata does not know, as Kafka does: nothing is lost, and a new
-        topic of that name begins empty. A kill between the end of a topic and that of its files leaves such.
-        """
-        for folder in self.partition_folders:
-            if folder.home.offline:
-                continue
-            try:
-                for topic, index in folder.partition_names():
-                    if (topic, index) not in known and topic != METADATA_LOG:
-                        with contextlib.suppress(NotADirectoryError):
-                            folder.home.disk.list(f"{folder.path}/{topic}-{index}")
-                            self._put_aside_stray(folder, f"{topic}-{index}")
-            except OSError as error:
-                folder.home.failed(error, "putting stray partitions aside")
-
-    def _put_aside_stray(self, folder: DataFolder, name: str) -> None:
-        aside = folder.put_aside(name, "stray")
-        logger.warning("%s/%s is of a topic that does not exist: renamed to %s", folder.path, name, aside)
-        topic, _, index = name.rpartition("-")
-        folder.forget((topic, int(index)))
-
     def is_open(self, log: Log) -> bool:
         """Whether the log is still in use: not deleted since."""
         return self.logs.get((log.topic, log.partition)) is log
@@ -267,20 +176,21 @@ class LogManager:
         self.logs.pop((log.topic, log.partition), None)
         for segment in log.segments:
             segment.close()
-        self._discard(self._with(log), log.name, (log.topic, log.partition), log.config)
+        self._discard(self.folders.at(log.home), (log.topic, log.partition), log.config)
 
     def delete_unopened(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> None:
         """The same for a log that was not opened, which need not be there at all. Raises KAFKA_STORAGE_ERROR."""
-        key, name = (topic, partition), f"{topic}-{partition}"
-        placed = self._placed.pop(key, None)
-        if placed is not None:
-            placed.partitions -= 1
-            return
-        folder = next((each for each in self.partition_folders if each.holds(name)), None)
-        if folder is not None and _stored_topic_id(folder.home.disk, f"{folder.path}/{name}") in (None, topic_id):
-            self._discard(folder, name, key, config)
+        key = topic, partition
+        self.folders.forget_placed(key)
+        folder = self.folders.holding(key)
+        if folder is not None and _stored_topic_id(folder.home.disk, f"{folder.path}/{topic}-{partition}") in (
+            None,
+            topic_id,
+        ):
+            self._discard(folder, key, config)
 
-    def _discard(self, folder: DataFolder, name: str, key: TopicPartition, config: LogConfig) -> None:
+    def _discard(self, folder: DataFolder, key: TopicPartition, config: LogConfig) -> None:
+        name = f"{key[0]}-{key[1]}"
         folder.forget(key)
         try:
             folder.home.remove_later(folder.put_aside(name, "delete"), config.file_delete_delay_ms)
@@ -289,15 +199,8 @@ class LogManager:
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
         """Those of the partitions that have files, but whose log is not open. Raises OSError."""
-        there: set[TopicPartition] = set()
-        for folder in self.partition_folders:
-            if not folder.home.offline:
-                there.update(folder.partition_names())
+        there = self.folders.existing()
         return [key for key in names if key in there and key not in self.logs]
-
-    def _with(self, log: Log) -> DataFolder:
-        """The directory that holds an open log."""
-        return next(folder for folder in self.folders if folder.home is log.home)
 
     def _logs_in(self, folder: DataFolder) -> list[Log]:
         return [log for log in self.logs.values() if log.home is folder.home]
@@ -328,13 +231,13 @@ class LogManager:
 
     def plan_removals(self, now_ms: int) -> Callable[[], None]:
         """What removes the files whose delay is over; to be called once, in any thread. It raises KAFKA_STORAGE_ERROR."""
-        plans = [folder.home.plan_removals(now_ms) for folder in self.folders if not folder.home.offline]
+        plans = [folder.home.plan_removals(now_ms) for folder in self.folders.usable]
         return lambda: _all(plans)
 
     def compacted(self) -> list[tuple[Log, int | None]]:
         """The logs that compaction has to care for, each with the offset up to which it is clean."""
         return [
-            (log, self._with(log).cleaner_offsets.get((log.topic, log.partition)))
+            (log, self.folders.at(log.home).cleaner_offsets.get((log.topic, log.partition)))
             for log in self._usable_logs()
             if log.config.compact and log not in self._uncleanable
         ]
@@ -368,7 +271,7 @@ class LogManager:
             return
         end_offset = plan.finish(result)
         if end_offset is not None:
-            self._with(log).cleaner_offsets[log.topic, log.partition] = end_offset
+            self.folders.at(log.home).cleaner_offsets[log.topic, log.partition] = end_offset
 
     def due_flushes(self, now_ms: int) -> list[Log]:
         """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""

@@ -74,7 +74,7 @@ def test_a_new_partition_goes_where_the_fewest_are(stores):
 
 def test_directories_are_chosen_before_there_are_files(stores):
     for index in range(4):
-        stores.manager.place("t", index)
+        stores.manager.folders.place(("t", index))
     assert [stores.log(index).home.path for index in (3, 2, 1, 0)] == ["/a", "/c", "/b", "/a"]
 
 
@@ -113,7 +113,7 @@ def test_one_directory_fails_and_the_others_go_on(stores):
     for name in ("retention_round", "flush_round", "checkpoint_round"):
         getattr(stores.manager, name)(*() if name == "checkpoint_round" else (START_MS + 1000,))
     assert refused(lambda: stores.log(20)), "it may be in the directory that failed"
-    stores.manager.place("new", 0)
+    stores.manager.folders.place(("new", 0))
     assert stores.log(0, "new").home.path in ("/a", "/c")
     stores.manager.shutdown()
     assert not stores.disk.exists("/b/.kafka_cleanshutdown")
@@ -197,7 +197,7 @@ def test_partitions_of_topics_that_are_gone_are_put_aside(stores):
     stores.disk.write("/a/note-1", b"a file, of whoever")
     stores.manager.shutdown()
     stores.start()
-    stores.manager.put_strays_aside({("t", 1), ("t", 3)})
+    stores.manager.folders.put_strays_aside({("t", 1), ("t", 3)})
     names = [name.partition(".")[0] for path in DISKS for name in stores.disk.list(path) if name.endswith("-stray")]
     assert sorted(names) == ["t-0", "t-2"]
     assert {"note-1", "t-3", "__cluster_metadata-0"} <= set(stores.disk.list("/a"))
@@ -211,6 +211,6 @@ def test_strays_on_a_disk_that_fails(stores):
     stores.fill(3)
     stores.start()
     stores.fail("/b")
-    stores.manager.put_strays_aside(())
+    stores.manager.folders.put_strays_aside(())
     assert [folder.home.offline for folder in stores.manager.folders] == [False, True, False]
     assert next(name for name in stores.disk.list("/c") if name.startswith("t-")).endswith("-stray")
