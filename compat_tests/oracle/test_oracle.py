@@ -19,8 +19,8 @@ _RUNS = [(case, version) for case in all_cases() for version in case.versions]
 _explained: set[int] = set()
 
 
-def _answers(address: str, case: Case, version: int) -> list[object]:
-    ask = Ask(address, version, f"{case.name.replace('/', '.')}-v{version}")
+def answers(ask: Ask, case: Case) -> list[object]:
+    """What is answered to a case."""
     try:
         case.ask(ask)
     finally:
@@ -40,7 +40,8 @@ def brokers(kafka: ApacheKafka, pykbroker: Pykbroker) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("case", "version"), _RUNS, ids=[f"{case.name}-v{version}" for case, version in _RUNS])
 def test_same_answers(brokers: tuple[str, str], case: Case, version: int) -> None:
-    expected, seen = (_answers(address, case, version) for address in brokers)
+    prefix = f"{case.name.replace('/', '.')}-v{version}"
+    expected, seen = (answers(Ask(address, version, prefix), case) for address in brokers)
     unexplained = []
     for found in divergences(expected, seen):
         reasons = [n for n, difference in enumerate(DIFFERENCES) if difference.explains(case.name, found)]
