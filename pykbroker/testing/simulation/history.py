@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import Enum
+from typing import Protocol
 
 TopicPartition = tuple[str, int]
+
+
+class Holder(Protocol):
+    """A member of a group that may use partitions."""
+
+    name: str
+    instance_id: str | None
+
+    def holds_still(self, now_ms: int) -> bool:
+        """Whether the coordinator must still think so."""
+        ...
 
 
 class Fate(Enum):
@@ -76,8 +88,8 @@ class History:
         self.owners: dict[tuple[str, int, TopicPartition], str] = {}
         #: Groups, and groups' partitions, whose committed offsets a client has asked to set back.
         self.set_back: set[str | tuple[str, TopicPartition]] = set()
-        #: Acknowledged commits: group and partition to offset.
-        self.commits: dict[tuple[str, TopicPartition], int] = {}
+        #: Group and partition to the member that uses it.
+        self.holders: dict[tuple[str, TopicPartition], Holder] = {}
 
     def wrong(self, what: str) -> None:
         """Something that must not happen has happened."""
@@ -128,10 +140,23 @@ class History:
         if transaction is not None and transaction.fate is Fate.NONE:
             self.wrong(f"{value!r} was read as committed, but {transaction.name} was not")
 
-    def committed(self, group: str, offsets: dict[TopicPartition, int]) -> None:
-        """A commit of offsets was acknowledged."""
-        for where, offset in offsets.items():
-            self.commits[group, where] = offset
+    def taken(self, group: str, where: TopicPartition, member: Holder, now_ms: int) -> None:
+        """A member begins to use a partition. Whoever used it before must have let go, or one of the two has been silent
+        for so long that it is out of the group, and does not know it.
+        """
+        if not member.holds_still(now_ms):
+            return
+        other = self.holders.get((group, where))
+        self.holders[group, where] = member
+        if other is None or other is member or not other.holds_still(now_ms):
+            return
+        if other.instance_id is None or other.instance_id != member.instance_id:
+            self.wrong(f"{now_ms}: {member.name} uses {where} of {group}, which {other.name} has not given back")
+
+    def released(self, group: str, where: TopicPartition, member: Holder) -> None:
+        """A member has let go of a partition."""
+        if self.holders.get((group, where)) is member:
+            del self.holders[group, where]
 
     def set_back_to(self, group: str, where: TopicPartition) -> None:
         """A client is about to go on from where it was before: its next commit may go back."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pykbroker.cluster import Cluster
+from pykbroker.groups.consumer.group import ConsumerGroup
+from pykbroker.groups.consumer.surroundings import Surroundings
 from pykbroker.groups.loading import Loading
+from pykbroker.groups.settings import GroupSettings
 from pykbroker.groups.shard import GroupShard
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.testing.simulation.history import History
@@ -109,7 +112,11 @@ def dump_group_shard(shard: GroupShard) -> dict:
 
 
 def dump_group(group) -> tuple:
-    """A classic group at rest; of one that rebalances nothing but its name is sure to be in the log."""
+    """A classic group at rest (of one that rebalances nothing but its name is sure to be in the log), or all of a group
+    of the consumer protocol, which is always in the log.
+    """
+    if isinstance(group, ConsumerGroup):
+        return (group.epoch, group.target_epoch, group.metadata_hash, dict(group.targets), dict(group.members))
     if group.state.name not in ("EMPTY", "STABLE"):
         return ("rebalancing",)
     members = {
@@ -138,9 +145,6 @@ def dump(cluster: Cluster) -> dict:
 
 def replayed(world: World, topic: str, index: int) -> dict:
     """The same of one partition, read out of its log by a coordinator that knows nothing else."""
-    from pykbroker.groups.consumer.surroundings import Surroundings
-    from pykbroker.groups.settings import GroupSettings
-
     cluster = world.server.running
     partition = cluster.partition(topic, index)
     if topic == TRANSACTION_STATE:

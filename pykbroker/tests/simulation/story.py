@@ -12,6 +12,8 @@ from pykbroker.testing.simdisk import ProcessDied
 from pykbroker.testing.simulation.clients.admin import Admin
 from pykbroker.testing.simulation.clients.assignors import COOPERATIVE, RANGE
 from pykbroker.testing.simulation.clients.consumer import ClassicConsumer
+from pykbroker.testing.simulation.clients.group_consumer import HEARTBEAT_MS, SESSION_MS, GroupConsumer
+from pykbroker.testing.simulation.clients.modern_consumer import ModernConsumer
 from pykbroker.testing.simulation.clients.processor import Processor, output_of
 from pykbroker.testing.simulation.clients.producer import IdempotentProducer
 from pykbroker.testing.simulation.clients.reader import Reader
@@ -58,6 +60,8 @@ class Cast:
     protocol: int
     consumers: int
     assignor: str
+    #: Which group protocols the consumers speak; where it is both, the group is upgraded and downgraded as they go on.
+    protocols: str
     static: bool
     processors: int
     admin: bool
@@ -75,6 +79,7 @@ class Story:
             protocol=draw.choice([1, 2]),
             consumers=draw.randint(1, 3),
             assignor=draw.choice([RANGE, COOPERATIVE]),
+            protocols=draw.choice(["classic", "consumer", "both"]),
             static=draw.random() < 0.3,
             processors=draw.randint(0, 2),
             admin=draw.random() < 0.5,
@@ -83,6 +88,10 @@ class Story:
             "offsets.topic.num.partitions": "2",
             "transaction.state.log.num.partitions": "2",
             "group.initial.rebalance.delay.ms": "500",
+            "group.consumer.session.timeout.ms": str(SESSION_MS),
+            "group.consumer.min.session.timeout.ms": str(SESSION_MS),
+            "group.consumer.heartbeat.interval.ms": str(HEARTBEAT_MS),
+            "group.consumer.min.heartbeat.interval.ms": str(HEARTBEAT_MS),
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "3000",
             "auto.create.topics.enable": "false",
             "log.roll.ms": "5000",
@@ -91,7 +100,7 @@ class Story:
         self.world = World(seed, self.cast.brokers, settings)
         self.history = History()
         self.watch = Watch(self.world, self.history)
-        self.consumers: list[ClassicConsumer] = []
+        self.consumers: list[GroupConsumer] = []
         self.producers: list[IdempotentProducer | TransactionalProducer] = []
         self._named = 0
 
@@ -164,16 +173,13 @@ class Story:
 
     def _add_consumer(self, instance_id: str | None = None) -> None:
         name = self._name("consumer")
+        instance_id = instance_id or (name if self.cast.static else None)
+        who = (self.world, self.history, name, READERS, [SOURCE, SIDE])
+        modern = {"classic": False, "consumer": True}.get(self.cast.protocols, self._draw.random() < 0.5)
         self.consumers.append(
-            ClassicConsumer(
-                self.world,
-                self.history,
-                name,
-                READERS,
-                [SOURCE, SIDE],
-                assignor=self.cast.assignor,
-                instance_id=instance_id or (name if self.cast.static else None),
-            )
+            ModernConsumer(*who, instance_id=instance_id)
+            if modern
+            else ClassicConsumer(*who, assignor=self.cast.assignor, instance_id=instance_id)
         )
 
     def _add_processor(self) -> None:
@@ -217,9 +223,9 @@ class Story:
         if isinstance(client, Processor):
             self.consumers.remove(client)
             self._add_processor()
-        elif isinstance(client, ClassicConsumer):
+        elif isinstance(client, GroupConsumer):
             self.consumers.remove(client)
-            self._add_consumer(client.membership.instance_id)
+            self._add_consumer(client.instance_id)
         elif isinstance(client, TransactionalProducer):
             self.producers.remove(client)
             self._add_transactional("tx")

@@ -5,36 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.testing.simulation.clients import assignors
-from pykbroker.testing.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, Client, Refused
-from pykbroker.testing.simulation.clients.positions import Positions
-from pykbroker.testing.simulation.clients.transactions import Membership
+from pykbroker.testing.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, Refused
+from pykbroker.testing.simulation.clients.group_consumer import (
+    HEARTBEAT_MS,
+    SESSION_MS,
+    GroupConsumer,
+    MembershipLost,
+)
 from pykbroker.testing.simulation.network import Disconnected
 from pykbroker.testing.simulation.process import Steps
 from wire.errors import ErrorCode
 from wire.messages.heartbeat import HeartbeatRequest
 from wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 if TYPE_CHECKING:
     from pykbroker.testing.simulation.clients.client import TopicPartition
-    from pykbroker.testing.simulation.clients.reading import Found
     from pykbroker.testing.simulation.history import History
     from pykbroker.testing.simulation.world import World
 
-SESSION_MS = 6_000
 _REBALANCE_MS = 10_000
-_HEARTBEAT_MS = 2_000
-_COMMIT_EVERY = 3
 _METADATA_EVERY = 8
 
 
-class MembershipLost(Exception):
-    """The group does not know this member any more."""
-
-
-class ClassicConsumer(Client):
+class ClassicConsumer(GroupConsumer):
     """A member of ``group``, with one of the assignors of ``assignors``; with ``instance_id`` a static one."""
 
     def __init__(
@@ -48,29 +43,14 @@ class ClassicConsumer(Client):
         assignor: str = assignors.RANGE,
         instance_id: str | None = None,
     ) -> None:
-        super().__init__(world, history, name)
-        self.group = group
-        self.positions = Positions(self, group)
-        #: Set to make it leave the group and end.
-        self.leaving = False
-        self._topics = topics
+        super().__init__(world, history, name, group, topics, instance_id)
         self._assignor = assignor
-        self._instance_id = instance_id
-        self._member_id = ""
-        self._generation = -1
-        self._owned: list[TopicPartition] = []
         self._leads = False
         self._partitions: list[TopicPartition] = []
         #: What the heartbeats found: a rebalance, or that the member is lost; None while the member is not in the group.
         self._found: ErrorCode | None = None
-        self._polls = 0
         self.spawn(self._run())
         self.spawn(self._beat())
-
-    @property
-    def membership(self) -> Membership:
-        """Who it is in its group."""
-        return Membership(self.group, self._generation, self._member_id, self._instance_id)
 
     @property
     def _in_group(self) -> bool:
@@ -98,10 +78,6 @@ class ClassicConsumer(Client):
         self._member_id, self._generation, self._found = "", -1, None
         self._own([])
 
-    def _own(self, partitions: list[TopicPartition]) -> None:
-        self._owned = partitions
-        self.positions.keep(partitions)
-
     # In and out
 
     def _rebalance(self) -> Steps[None]:
@@ -114,7 +90,7 @@ class ClassicConsumer(Client):
         self._found = ErrorCode.NONE
         share = yield from self._sync(joined)
         self.history.count("assignment")
-        self.history.assigned(self.group, self._generation, self._instance_id or self._member_id, share)
+        self.history.assigned(self.group, self._generation, self.instance_id or self._member_id, share)
         given_up = [where for where in self._owned if where not in share]
         if given_up:
             yield from self.revoke()
@@ -141,10 +117,11 @@ class ClassicConsumer(Client):
                 SESSION_MS,
                 _REBALANCE_MS,
                 self._member_id,
-                self._instance_id,
+                self.instance_id,
                 "consumer",
                 [JoinGroupRequestProtocol(self._assignor, metadata)],
             )
+            sent_ms = self.world.now_ms
             try:
                 answer: JoinGroupResponse = yield from self.ask_coordinator(GROUP, self.group, request, 9)
             except Disconnected:
@@ -154,11 +131,13 @@ class ClassicConsumer(Client):
             if code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
                 self._member_id = answer.member_id
             if code is ErrorCode.NONE:
+                self.heard_ms = sent_ms
                 return answer
             if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
                 self._forget()
             if code is not ErrorCode.MEMBER_ID_REQUIRED:
-                self._look_again(code)
+                if code in COORDINATOR_ERRORS:
+                    self.forget_coordinator(GROUP, self.group)
                 yield from self.pause(RETRY_MS)
 
     def _sync(self, joined: JoinGroupResponse) -> Steps[list[TopicPartition]]:
@@ -177,18 +156,19 @@ class ClassicConsumer(Client):
             self.group,
             self._generation,
             self._member_id,
-            self._instance_id,
+            self.instance_id,
             "consumer",
             joined.protocol_name,
             assignments,
         )
-        answer = yield from self._member_request(request, 5)
+        answer = yield from self._member_request(request, 5)  # in a stable group no sign of life
         return assignors.decode_share(answer.assignment)
 
     def _leave(self) -> Steps[None]:
         yield from self.revoke()
+        self._own([])
         self._found = None
-        request = LeaveGroupRequest(self.group, members=[MemberIdentity(self._member_id, self._instance_id)])
+        request = LeaveGroupRequest(self.group, members=[MemberIdentity(self._member_id, self.instance_id)])
         while self._member_id:
             try:
                 answer = yield from self.ask_coordinator(GROUP, self.group, request, 5)
@@ -207,29 +187,22 @@ class ClassicConsumer(Client):
             raise Disconnected
         return answer
 
-    def _look_again(self, code: ErrorCode) -> None:
-        if code in COORDINATOR_ERRORS:
-            self.forget_coordinator(GROUP, self.group)
-
     def _check(self, code: ErrorCode) -> None:
-        """Note what an answer says of the membership. Raises MembershipLost."""
-        self._look_again(code)
         if code is ErrorCode.REBALANCE_IN_PROGRESS:
             self._found = code
-        elif code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID):
-            self.history.count(code.name)
-            raise MembershipLost
+        super()._check(code)
 
     def _beat(self) -> Steps[None]:
         while True:
-            yield from self.pause(_HEARTBEAT_MS)
+            yield from self.pause(HEARTBEAT_MS)
             if not self._in_group:
                 continue
-            member = self.membership
+            member, sent_ms = self.membership, self.world.now_ms
             try:
                 answer = yield from self.ask_coordinator(GROUP, self.group, HeartbeatRequest(*member), 4)
                 if member == self.membership:
                     self._check(ErrorCode(answer.error_code))
+                    self.heard_ms = sent_ms if answer.error_code == ErrorCode.NONE else self.heard_ms
             except Disconnected:
                 continue
             except MembershipLost:
@@ -238,42 +211,9 @@ class ClassicConsumer(Client):
     # In between
 
     def _poll(self) -> Steps[None]:
-        self._polls += 1
         if self._leads and self._polls % _METADATA_EVERY == 0:
             partitions = yield from self.partitions(self._topics)
             if partitions != self._partitions:
                 self._found = ErrorCode.REBALANCE_IN_PROGRESS
                 return
-        if not self.positions.offsets:
-            yield from self.pause(500)
-            return
-        found = yield from self.positions.fetch()
-        yield from self.process({where: records for where, records in found.items() if where in self._owned})
-
-    def process(self, found: dict[TopicPartition, list[Found]]) -> Steps[None]:
-        """Do what is to be done with records, and commit now and then."""
-        for records in found.values():
-            for record in records:
-                self.history.consumed(self.group, record.value)
-        if self._polls % _COMMIT_EVERY == 0:
-            yield from self.commit()
-
-    def commit(self) -> Steps[None]:
-        """Commit the positions. Raises Disconnected and MembershipLost."""
-        offsets = dict(self.positions.offsets)
-        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for (topic, index), offset in offsets.items():
-            topics.setdefault(topic, []).append(OffsetCommitRequestPartition(index, offset))
-        request = OffsetCommitRequest(
-            self.group,
-            self._generation,
-            self._member_id,
-            self._instance_id,
-            topics=[OffsetCommitRequestTopic(name=topic, partitions=found) for topic, found in topics.items()],
-        )
-        answer = yield from self.ask_coordinator(GROUP, self.group, request, 9)
-        codes = {ErrorCode(each.error_code) for topic in answer.topics for each in topic.partitions}
-        for code in codes:
-            self._check(code)
-        if codes == {ErrorCode.NONE}:
-            self.history.committed(self.group, offsets)
+        yield from self._read()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.testing.simulation.clients.client import Refused
-from pykbroker.testing.simulation.clients.consumer import ClassicConsumer, MembershipLost
+from pykbroker.testing.simulation.clients.consumer import ClassicConsumer
+from pykbroker.testing.simulation.clients.group_consumer import MembershipLost
 from pykbroker.testing.simulation.clients.transactions import Transactions
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Processor(ClassicConsumer):
         except Refused as refusal:
             self.world.note(f"{self.name} goes back ({refusal})")
             self.history.count("processor went back")
+            self._check(refusal.code)
             self.positions.keep([])
             if (yield from self.positions.load(self._owned)):
                 raise MembershipLost from None
