@@ -45,6 +45,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+#: Logs opened in one turn of the loop: opening takes about 0.2 ms each.
+_OPENED_AT_ONCE = 16
+
 
 class Node(NamedTuple):
     """A live broker as clients of one listener see it."""
@@ -252,18 +255,31 @@ class Cluster:
         return self.metadata.auto_create([topic]).get(topic) is None
 
     def open_dormant(self, partitions: Collection[Partition]) -> Deferred[None]:
-        """Have a thread read what opening these logs will read; once it has, none of them is dormant any more, and
-        whoever asks for a log opens it without waiting for the disk.
+        """Open these logs, some at a time: a thread reads what opening them reads, so that the loop does not wait for the
+        disk. One that cannot be opened is no dormant one any more either: whoever asks for it meets the error again.
         """
         ready: Deferred[None] = Deferred()
+        rest = list(partitions)
 
-        def read(_: Deferred[None]) -> None:
-            # An error is met again, and told, by whoever opens the log.
-            self.dormant.difference_update(partitions)
-            ready.complete(None)
+        def read_some() -> None:
+            some, rest[:_OPENED_AT_ONCE] = rest[:_OPENED_AT_ONCE], []
+            if some:
+                names = [f"{partition.topic}-{partition.index}" for partition in some]
+                self.offload_read(self.logs.folders.warm, names).then(lambda _: open_some(some))
+            else:
+                ready.complete(None)
 
-        names = [f"{partition.topic}-{partition.index}" for partition in partitions]
-        self.offload_read(self.logs.folders.warm, names).then(read)
+        def open_some(some: list[Partition]) -> None:
+            for partition in some:
+                self.dormant.discard(partition)
+                if not partition.deleted:
+                    try:
+                        _ = partition.log
+                    except KafkaError as error:
+                        log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
+            read_some()
+
+        read_some()
         return ready
 
     def bring_into_memory(self, partition: Partition) -> Deferred[None]:

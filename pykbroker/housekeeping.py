@@ -15,7 +15,6 @@ from wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.cluster import Cluster
-    from pykbroker.partition import Partition
     from pykbroker.storage.cleaning import CleaningResult
     from pykbroker.storage.compaction import CompactionPlan
     from pykbroker.storage.log import Log
@@ -25,7 +24,7 @@ log = logging.getLogger(__name__)
 #: How often time-based flushes are looked for (log.flush.scheduler.interval.ms is "never" by default in Kafka, which
 #: would make flush.ms of a single topic a dead letter).
 _FLUSH_ROUND_MS = 1000
-#: Logs opened in one go after a start, and the pause until the next ones: opening takes about 0.3 ms each.
+#: Logs opened in one go after a start, and the pause until the next ones.
 _OPENED_AT_ONCE = 8
 _OPENING_PAUSE_MS = 20
 #: Logs that a round of retention looks at before the loop has its turn again.
@@ -64,15 +63,9 @@ class Housekeeping:
         """Open the logs that nobody asked for yet, little by little: retention and compaction are theirs, too."""
         chosen = list(islice(self._cluster.dormant, _OPENED_AT_ONCE))
         if chosen:
-            self._cluster.open_dormant(chosen).then(partial(self._open, chosen))
+            self._cluster.open_dormant(chosen).then(self._rest_then_open)
 
-    def _open(self, partitions: list[Partition], _read: Deferred[None]) -> None:
-        for partition in partitions:
-            if not partition.deleted:
-                try:
-                    _ = partition.log
-                except KafkaError as error:
-                    log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
+    def _rest_then_open(self, _: Deferred[None]) -> None:
         self._cluster.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
 
     def _retention(self) -> Deferred[None]:

@@ -22,6 +22,8 @@ from typing import Protocol
 from wire.primitives import Buffer
 
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
+#: Descriptors held open at once.
+MAX_OPEN = 1024
 
 
 class File(Protocol):
@@ -167,10 +169,21 @@ class RealFile:
 
     @contextlib.contextmanager
     def _borrowed(self) -> Iterator[int]:
-        """The open descriptor for a worker thread; it stays open meanwhile."""
+        """The open descriptor for a worker thread; it stays open meanwhile. Where too many are open already it is one for
+        this use alone: only the owner may close others.
+        """
         with self._disk.lock:
-            fd = self._descriptor()
-            self._pins += 1
+            alone = self.fd < 0 and self._disk.is_full and get_ident() != self._disk.owner
+            if not alone:
+                fd = self._descriptor()
+                self._pins += 1
+        if alone:
+            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                yield fd
+            finally:
+                os.close(fd)
+            return
         try:
             yield fd
         finally:
@@ -252,7 +265,7 @@ class RealDisk:
     With ``durable=False`` nothing is synced: for data that may die with the process.
     """
 
-    def __init__(self, *, max_open: int = 1024, durable: bool = True) -> None:
+    def __init__(self, *, max_open: int = MAX_OPEN, durable: bool = True) -> None:
         self.durable = durable
         self.nowait = _NOWAIT != 0
         self.lock = threading.RLock()
@@ -267,13 +280,18 @@ class RealDisk:
     def open(self, path: str) -> File:
         return RealFile(self, path)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether as many descriptors are open as may be."""
+        return len(self.handles) >= self._max_open
+
     def opened(self, file: RealFile) -> int:
         """Open the descriptor of ``file``; the owner closes others that were not used since it last looked."""
         with self.lock:
             if file.fd >= 0:
                 # Another thread was quicker.
                 return file.fd
-            if len(self.handles) >= self._max_open and get_ident() == self.owner:
+            if self.is_full and get_ident() == self.owner:
                 self._evict()
             file.fd = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
             self.handles[file] = None

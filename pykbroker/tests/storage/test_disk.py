@@ -81,8 +81,17 @@ def test_worker_threads_read_while_the_owner_opens_others(disk, tmp_path):
     for thread in threads:
         thread.join()
     assert wrong == []
-    files[0].pread(1, 0)
-    assert len(disk.handles) <= 4 + 20
+    assert len(disk.handles) <= 4 + len(threads)
+
+
+def test_worker_threads_open_no_more_than_the_owner_does(disk, tmp_path):
+    files = [open_file(disk, tmp_path / str(n), b"%03d" % n) for n in range(20)]
+    found = []
+    thread = threading.Thread(target=lambda: found.extend(file.pread(3, 0) for file in files))
+    thread.start()
+    thread.join()
+    assert found == [b"%03d" % n for n in range(20)]
+    assert len(disk.handles) == 4
 
 
 def test_reads_from_the_page_cache(disk, tmp_path):
