@@ -1,7 +1,7 @@
 """confluent-kafka (librdkafka): consumer groups of the classic protocol.
 
 Covers commit and resume, several members, cooperative rebalancing, static members, stored offsets and the group calls of the
-admin client. Left out: KIP-848.
+admin client. The consumer protocol of KIP-848 is in ``compat_tests/groups``.
 """
 
 from __future__ import annotations

@@ -6,8 +6,10 @@ from typing import Any
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from compat_tests.oracle.cases.groups import settled_group
+from compat_tests.oracle.cases.groups import LEAVE, settled_group, subscription
 from wire.apis import ApiKey
+from wire.messages.join_group import JoinGroupRequestProtocol
+from wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from wire.messages.offset_fetch import (
@@ -195,3 +197,32 @@ def of_a_group_in_use(ask: Ask) -> None:
     topic = ask.topic()
     group, _ = settled_group(ask)
     ask(OffsetDeleteRequest(group, [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])]))
+
+
+@case(ApiKey.OFFSET_DELETE)
+def of_what_members_read(ask: Ask) -> None:
+    read, unread = ask.topic("read"), ask.topic("unread")
+    protocols = [JoinGroupRequestProtocol("range", subscription(read))]
+    group, member = settled_group(ask, protocols=protocols)
+    both = [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)]) for topic in (read, unread)]
+    for topic in (read, unread):
+        wanted = OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(0, 5)])
+        ask.quietly(OffsetCommitRequest(group, 1, member, topics=[wanted]), 8)
+    ask(OffsetDeleteRequest(group, both))
+    committed(ask, group, read, 0, version=7)
+    committed(ask, group, unread, 0, version=7)
+    ask(OffsetDeleteRequest(group, []))
+    ask.quietly(LeaveGroupRequest(group, members=[MemberIdentity(member)]), LEAVE)
+    ask(OffsetDeleteRequest(group, both))
+    committed(ask, group, read, 0, version=7)
+
+
+@case(ApiKey.OFFSET_DELETE)
+def of_groups_that_are_no_consumers(ask: Ask) -> None:
+    topic = ask.topic()
+    protocols = [JoinGroupRequestProtocol("default", b"opaque")]
+    group, member = settled_group(ask, protocol_type="connect", protocols=protocols)
+    request = OffsetDeleteRequest(group, [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])])
+    ask(request)
+    ask.quietly(LeaveGroupRequest(group, members=[MemberIdentity(member)]), LEAVE)
+    ask(request)
