@@ -30,9 +30,25 @@ _MAIN = {
     "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
+    "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+    "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
+    "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
+    "transactional-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
+    "client-compatibility": "org.apache.kafka.tools.ClientCompatibilityTest",
+    "replica-verification": "org.apache.kafka.tools.ReplicaVerificationTool",
+    "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+    "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
+    "acls": "org.apache.kafka.tools.AclCommand",
+    "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "producer-perf": "org.apache.kafka.tools.ProducerPerformance",
     "consumer-perf": "org.apache.kafka.tools.ConsumerPerformance",
 }
+
+
+def main_class(tool: str) -> str:
+    """The class to start where a tool needs a process of its own."""
+    return _MAIN[tool]
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ class KafkaTools:
 
     def __call__(self, tool: str, *arguments: str, stdin: str = "") -> ToolResult:
         """Runs to the end; the exit status is in the result, whatever it is."""
-        strings = [text.encode() for text in (_MAIN[tool], stdin, *arguments)]
+        strings = [text.encode() for text in (main_class(tool), stdin, *arguments)]
         request = b"".join(struct.pack(">i", len(text)) + text for text in strings)
         assert self._process.stdin is not None
         self._process.stdin.write(struct.pack(">i", len(strings)) + request)

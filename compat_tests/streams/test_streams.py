@@ -1,55 +1,38 @@
 """Kafka Streams 4.3.1 with exactly_once_v2: an application that is killed and restarted while it counts.
 
 A repartition topic, a state store with its changelog, transactions that hold output, changelog and offsets together.
-Left out: joins, windows, the streams group protocol.
+Joins and windows have a file of their own (``test_joins``). Left out: the streams group protocol.
 """
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
-from compat_tests.harness.java import compile_java, java_command
+from compat_tests.harness.records import make_topics
+from compat_tests.streams.app import StreamsApp
 
 WORDS = 7
 RECORDS = 6000
 LIMIT_S = 90
 
-StartApp = Callable[[], "subprocess.Popen[bytes]"]
-
 
 @pytest.fixture
 def topics(bootstrap: str, name: Callable[..., str]) -> tuple[str, str]:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
     made = name("words"), name("counts")
-    for created in admin.create_topics([NewTopic(topic, 2, 1) for topic in made]).values():
-        created.result(20)
+    make_topics(bootstrap, *made, partitions=2)
     return made
 
 
 @pytest.fixture
-def start_app(bootstrap: str, topics: tuple[str, str], name: Callable[..., str], tmp_path: Path) -> Iterator[StartApp]:
-    """Starts the application; each start goes on where the one before was stopped."""
-    classes = compile_java([Path(__file__).parent / "CountingApp.java"], "streams")
-    arguments = [bootstrap, name("app"), str(tmp_path / "state"), *topics]
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start() -> subprocess.Popen[bytes]:
-        with (tmp_path / "app.log").open("ab") as log:
-            command = [*java_command("CountingApp", "streams", classes=classes), *arguments]
-            started.append(subprocess.Popen(command, stdout=log, stderr=log))
-        return started[-1]
-
-    yield start
-    for app in started:
-        app.kill()
-        app.wait()
+def app(bootstrap: str, topics: tuple[str, str], name: Callable[..., str], tmp_path: Path) -> Iterator[StreamsApp]:
+    app = StreamsApp(tmp_path, "CountingApp", bootstrap, name("app"), *topics)
+    yield app
+    app.kill()
 
 
 def feed(bootstrap: str, topic: str, numbers: range) -> None:
@@ -59,10 +42,10 @@ def feed(bootstrap: str, topic: str, numbers: range) -> None:
     assert producer.flush(60) == 0
 
 
-def test_counts_are_exact_though_the_application_is_killed(bootstrap, topics, start_app, name):
+def test_counts_are_exact_though_the_application_is_killed(bootstrap, topics, app, name):
     words, counts = topics
     feed(bootstrap, words, range(RECORDS // 2))
-    app = start_app()
+    app.start()
     reader = Consumer({"bootstrap.servers": bootstrap, "group.id": name("g"), "isolation.level": "read_committed"})
     seen: dict[bytes, list[int]] = {b"word %d" % word: [] for word in range(WORDS)}
 
@@ -80,8 +63,7 @@ def test_counts_are_exact_though_the_application_is_killed(bootstrap, topics, st
         reader.assign([TopicPartition(counts, partition, 0) for partition in range(2)])
         read_until(RECORDS // 20)
         app.kill()  # with a transaction open, most likely
-        app.wait()
-        start_app()
+        app.start()
         feed(bootstrap, words, range(RECORDS // 2, RECORDS))
         read_until(RECORDS)
     finally:

@@ -1,0 +1,41 @@
+"""A Kafka Streams application as a process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compat_tests.harness.java import QUICK, compile_java, java_command
+from compat_tests.harness.process import ServerProcess
+
+
+class StreamsApp(ServerProcess):
+    """The Java class ``main`` of this folder, called with (bootstrap, application id, state folder, ``arguments``...).
+
+    Each start goes on where the one before ended.
+    """
+
+    name = "streams"
+    log_name = "app.log"
+
+    def __init__(self, folder: Path, main: str, bootstrap: str, application_id: str, *arguments: str) -> None:
+        super().__init__(folder)
+        self.application_id = application_id
+        self.state = folder / "state"
+        self._main = main
+        self._arguments = [bootstrap, application_id, str(self.state), *arguments]
+
+    def command(self) -> list[str]:
+        classes = compile_java([Path(__file__).parent / f"{self._main}.java"], "streams")
+        return [
+            *java_command(
+                self._main,
+                "streams",
+                classes=classes,
+                flags=[*QUICK, "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"],
+            ),
+            *self._arguments,
+        ]
+
+    def is_ready(self) -> bool:
+        """It answers nobody: what it writes says that it works."""
+        return True

@@ -1,0 +1,119 @@
+"""Tools with which Kafka's own system tests judge brokers: verifiable producer and consumer, the transactional copier, the
+client compatibility test, end-to-end latency, replica verification; and what tools say of what pykbroker does not serve.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient
+
+from compat_tests.conftest import TARGET
+from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.java import java_command
+from compat_tests.harness.kafka_tools import main_class
+from compat_tests.harness.records import LIMIT_S, values, write
+
+OURS = ApacheKafka.name != TARGET
+
+
+def events(out: str, name: str) -> list[dict]:
+    """The JSON lines that a verifiable client wrote of one kind."""
+    found = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    return [event for event in found if event["name"] == name]
+
+
+def test_what_the_verifiable_producer_sent_the_verifiable_consumer_gets(tool, make_topic, bootstrap, name):
+    topic, group = make_topic(partitions=3), name("group")
+    # In a process of its own: it reports what was acknowledged while its process ends.
+    command = [*java_command(main_class("verifiable-producer"), "kafka"), "--bootstrap-server", bootstrap]
+    command += ["--topic", topic, "--max-messages", "500", "--repeating-keys", "20", "--value-prefix", "7"]
+    out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+    sent = {(sent["partition"], sent["offset"]): sent["value"] for sent in events(out, "producer_send_success")}
+    assert sorted(sent.values(), key=lambda value: int(value[2:])) == [f"7.{number}" for number in range(500)]
+    options = ["--topic", topic, "--group-id", group, "--group-protocol", "classic", "--max-messages", "500"]
+    out = tool("verifiable-consumer", *options, "--verbose").out
+    assert {(got["partition"], got["offset"]): got["value"] for got in events(out, "record_data")} == sent
+    assert sum(batch["count"] for batch in events(out, "records_consumed")) == 500
+    assert all(commit["success"] for commit in events(out, "offsets_committed"))
+    ends = {(each["partition"], each["offset"]) for each in events(out, "offsets_committed")[-1]["offsets"]}
+    counts = [sum(1 for partition, _ in sent if partition == wanted) for wanted in range(3)]
+    assert ends == set(enumerate(counts))
+
+
+def test_the_transactional_copier_copies_exactly_once_though_it_aborts(kafka_tools, make_topic, bootstrap, name):
+    source, copy, group = make_topic(), make_topic(), name("group")
+    write(bootstrap, source, map(str, range(1000)))
+    options = ["--broker-list", bootstrap, "--input-topic", source, "--input-partition", "0", "--output-topic", copy]
+    options += ["--max-messages", "1000", "--transaction-size", "50", "--enable-random-aborts", "--use-group-metadata"]
+    done = kafka_tools("transactional-copier", *options, "--consumer-group", group, "--transactional-id", name("id"))
+    assert done.status == 0, done.text
+    assert values(bootstrap, copy) == [str(number) for number in range(1000)]
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    asked = ConsumerGroupTopicPartitions(group)
+    (committed,) = admin.list_consumer_group_offsets([asked])[group].result(LIMIT_S).topic_partitions
+    assert (committed.topic, committed.offset) == (source, 1000)
+
+
+def test_the_client_compatibility_test_succeeds(kafka_tools, bootstrap, make_topic):
+    supported = dict.fromkeys(("offsets-for-times", "cluster-id", "create-topics", "describe-configs"), "True")
+    supported |= {"idempotent-producer": "True", "describe-acls": str(not OURS)}
+    options = [word for name, value in supported.items() for word in (f"--{name}-supported", value)]
+    options += ["--expect-record-too-large-exception", "False", "--num-cluster-nodes", "1"]
+    done = kafka_tools("client-compatibility", "--bootstrap-server", bootstrap, "--topic", make_topic(), *options)
+    assert (done.status, "SUCCESS." in done.out) == (0, True), done.text
+
+
+def test_end_to_end_latency(tool, make_topic):
+    topic = make_topic()
+    done = tool(
+        "e2e-latency", "--topic", topic, "--num-records", "100", "--producer-acks", "all", "--record-size", "100"
+    )
+    assert "Avg latency: " in done.out
+    assert tool("get-offsets", "--topic", topic).lines == [f"{topic}:0:100"]
+
+
+def test_replica_verification_finds_no_lag(bootstrap, make_topic, fill):
+    topic = make_topic(partitions=2)
+    fill(topic, 0, 1)
+    command = [*java_command(main_class("replica-verification"), "kafka"), "--broker-list", bootstrap]
+    command += ["--topics-include", topic, "--time", "-2", "--report-interval-ms", "100", "--max-wait-ms", "50"]
+    tool = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert tool.stdout is not None
+        report = next(line for line in tool.stdout if "max lag" in line)  # it reports until it is ended
+    finally:
+        tool.kill()
+        tool.communicate()
+    assert "max lag is 0 for partition" in report
+    assert "among 2 partitions" in report
+
+
+# ---- what is not served
+
+
+@pytest.mark.skipif(not OURS, reason="Apache Kafka serves them")
+@pytest.mark.parametrize(
+    ("tool_name", "options", "missing"),
+    [
+        ("share-groups", ["--describe", "--group", "any"], "SHARE_GROUP_DESCRIBE"),
+        ("streams-groups", ["--describe", "--group", "any"], "STREAMS_GROUP_DESCRIBE"),
+        ("acls", ["--list"], "DESCRIBE_ACLS"),
+        ("delegation-tokens", ["--describe"], "DESCRIBE_DELEGATION_TOKEN"),
+    ],
+)
+def test_tools_say_what_is_not_served(kafka_tools, bootstrap, tmp_path: Path, tool_name, options, missing):
+    if tool_name == "delegation-tokens":
+        (tmp_path / "none.properties").touch()
+        options = [*options, "--command-config", str(tmp_path / "none.properties")]
+    said = kafka_tools(tool_name, "--bootstrap-server", bootstrap, *options).text
+    assert f"The node does not support {missing}" in said
+
+
+@pytest.mark.parametrize("tool_name", ["share-groups", "streams-groups"])
+def test_there_are_no_groups_of_the_newer_kinds(tool, tool_name):
+    assert tool(tool_name, "--list").out.strip() == ""
