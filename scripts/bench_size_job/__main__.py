@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from compat_tests.harness.process import BrokerFailed
+from compat_tests.harness.process import ServerFailed
 from scripts.bench_size_job.build import Form, build, fill_bytes, fill_partitions, fill_segments
 from scripts.bench_size_job.measure import Measured, measure
 
@@ -42,7 +42,7 @@ def main() -> int:
                 for size in (form.small, form.large):
                     measured = _one(Path(folder) / f"{number}-{size}", form, size, options)
                     rows.append((form.label(size), measured))
-    except (BrokerFailed, RuntimeError) as error:
+    except (ServerFailed, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
