@@ -17,6 +17,7 @@ from contextlib import closing
 import pytest
 
 from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.settings.differences import DIFFERENCES
 from compat_tests.settings.raw import BROKER, Raw
@@ -27,10 +28,24 @@ _PROPAGATION_S = 10.0
 _DEFAULT_CONFIG = 5
 
 
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
+    """The oracle and us, with nobody's settings but those of these scenes: they ask for all that there are."""
+    started: list[BrokerProcess] = []
+    try:
+        for kind in (ApacheKafka, Pykbroker):
+            started.append(kind(tmp_path_factory.mktemp("settings")))
+            started[-1].start()
+        yield started[0], started[1]
+    finally:
+        for broker in started:
+            broker.stop()
+
+
 @pytest.fixture
-def brokers(kafka: ApacheKafka, pykbroker: BrokerProcess) -> Iterator[tuple[Raw, Raw]]:
+def brokers(fresh: tuple[BrokerProcess, BrokerProcess]) -> Iterator[tuple[Raw, Raw]]:
     """Connections to the oracle and to us."""
-    with closing(Raw(kafka.port)) as theirs, closing(Raw(pykbroker.port)) as ours:
+    with closing(Raw(fresh[0].port)) as theirs, closing(Raw(fresh[1].port)) as ours:
         yield theirs, ours
 
 
