@@ -1,0 +1,1 @@
+"""Several brokers of one process are a cluster for clients."""
