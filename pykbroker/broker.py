@@ -35,6 +35,8 @@ class Broker:
             slots=config["max.incremental.fetch.session.cache.slots"],
             eviction_ms=_SESSION_EVICTION_MS,
         )
+        #: About to stop: whoever waits for records is answered with what there is.
+        self.leaving = False
         self._connections_made = 0
         self._producer_ids = range(0)
 

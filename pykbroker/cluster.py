@@ -190,6 +190,11 @@ class Cluster:
             self.logs.broker_epoch = epoch
         return broker
 
+    def begin_stop(self, node_id: int) -> None:
+        """A broker is about to stop: what it leads moves, and who waits there is answered."""
+        self.brokers[node_id].leaving = True
+        self.metadata.begin_shutdown(node_id)
+
     def stop_broker(self, node_id: int) -> None:
         """Fence a broker, whose connections have ended, while the others go on."""
         self.metadata.fence_broker(node_id)

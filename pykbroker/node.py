@@ -144,7 +144,7 @@ class Node:
             if abrupt:
                 self.server.sockets(node_id).cut()
             else:
-                self.cluster.metadata.begin_shutdown(node_id)
+                self.cluster.begin_stop(node_id)
                 await self.server.sockets(node_id).finish()
             self.cluster.stop_broker(node_id)
         log.info("Broker %d was stopped%s", node_id, " abruptly" if abrupt else "")

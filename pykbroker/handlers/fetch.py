@@ -190,7 +190,13 @@ class _Attempt:
         self.leaders: set[int] = set()
 
     def enough(self) -> bool:
-        return self.urgent or self.size >= self.fetch.request.min_bytes or not self.found_any_to_wait_for()
+        fetch = self.fetch
+        return (
+            self.urgent
+            or self.size >= fetch.request.min_bytes
+            or fetch.broker.leaving
+            or not self.found_any_to_wait_for()
+        )
 
     def found_any_to_wait_for(self) -> bool:
         """A fetch of no partitions at all is answered at once."""
