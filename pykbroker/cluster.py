@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pykbroker.clock import Clock
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.groups.coordinator import GroupCoordinator
+    from pykbroker.log_moves import LogMoves
     from pykbroker.metadata.controller import Controller
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import Endpoint, MetadataImage
@@ -89,6 +90,7 @@ class Cluster:
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
+        self._log_moves: LogMoves | None = None
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._partitions_by_id: dict[tuple[bytes, int], Partition] = {}
         self._commits: dict[Partition, Deferred[None]] = {}
@@ -233,6 +235,15 @@ class Cluster:
 
             self._transactions = TransactionCoordinator(self)
         return self._transactions
+
+    @property
+    def log_moves(self) -> LogMoves:
+        """Moves between log directories; made on first use."""
+        if self._log_moves is None:
+            from pykbroker.log_moves import LogMoves  # noqa: PLC0415 - start-up counts
+
+            self._log_moves = LogMoves(self)
+        return self._log_moves
 
     # ---- partitions ----------------------------------------------------------------------------------------------------
 

@@ -132,6 +132,11 @@ class Partition:
         """The log if it is open already."""
         return self._log
 
+    def reopen(self) -> None:
+        """The log lies elsewhere now. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        self._log = None
+        _ = self.log
+
     def update_config(self, config: LogConfig) -> None:
         """Follow changed settings. What readers saw they see still, and more where that must be synced first."""
         _ = self.high_watermark

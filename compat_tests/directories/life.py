@@ -19,6 +19,11 @@ from wire.messages.alter_client_quotas import (
     EntityData,
     OpData,
 )
+from wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest, ScramCredentialUpsertion
 from wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -63,6 +68,7 @@ class Life:
         client.create("compacted", **dirty, **_SMALL_SEGMENTS)
         client.create("retained", retention_bytes=str(RETAINED_BYTES), retention_ms="-1", **_SMALL_SEGMENTS)
         client.create("trimmed")
+        client.create("moving")
         client.create("ongoing")
         client.create("configured", partitions=3, cleanup_policy="compact,delete", max_message_bytes="2000000")
         client.create("recreated")
@@ -101,6 +107,7 @@ class Life:
         self._transactions.turn(client)
         self._new_producer(client)
         self._compact_internal(client)
+        self._move(client)
         self._await_snapshot(client, snapshot)
 
     def _batch(self, count: int = 5, **options: Any) -> bytes:
@@ -165,6 +172,20 @@ class Life:
 
             _wait(lambda topic=topic: cleaned(topic) > self._cleaned[topic], f"the cleaner in {topic}")
             self._cleaned[topic] = cleaned(topic)
+
+    def _move(self, client: Client) -> None:
+        """A partition moves to the other log directory, where there are two."""
+        client.produce("moving", self._batch())
+        if len(self._folder.paths) == 1:
+            return
+        here = self._folder.partition("moving-0").parent
+        (there,) = (path for path in self._folder.paths if path != here)
+        request = AlterReplicaLogDirsRequest([AlterReplicaLogDir(str(there), [AlterReplicaLogDirTopic("moving", [0])])])
+        answer = client.ask(request, 2).results[0].partitions[0]
+        assert answer.error_code == 0, answer
+        _wait(lambda: (there / "moving-0").exists() and not (here / "moving-0").exists(), "the move of a partition")
+        client.await_topic("moving")
+        client.produce("moving", self._batch())
 
     def _await_snapshot(self, client: Client, before: str) -> None:
         """Writes metadata until there is a new snapshot of it."""

@@ -1,7 +1,8 @@
 """AlterReplicaLogDirs (key 34, versions 1 to 2): move replicas between a broker's log directories (KIP-113).
 
 A replica that has no files yet will get them in the directory asked for; to ask for the one where it lies already changes
-nothing. v2: flexible. Left out: moving files; for that INVALID_REQUEST is answered.
+nothing, but for calling off a move. The answer does not wait for the files to have moved. v2: flexible. Left out: what
+replica.alter.log.dirs.io.max.bytes.per.second bounds.
 """
 
 from __future__ import annotations
@@ -51,4 +52,7 @@ def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if broker.node_id not in partition.replicas:
         return ErrorCode.REPLICA_NOT_AVAILABLE
-    return ErrorCode.NONE if logs.folders.place_in(folder, (topic, index)) else ErrorCode.INVALID_REQUEST
+    moves = broker.cluster.log_moves
+    if not logs.folders.place_in(folder, (topic, index)) or moves.under_way(partition):
+        moves.want(partition, folder)
+    return ErrorCode.NONE

@@ -38,6 +38,8 @@ class DataFolder:
         self.clean = False
         #: How many partitions lie here.
         self.partitions = 0
+        #: Logs that were closed well since the start.
+        self.closed: set[TopicPartition] = set()
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_starts: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
@@ -71,7 +73,8 @@ class DataFolder:
             disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
             disk.sync_directory(path)
         for name in names:
-            if name.endswith("-delete"):
+            # A copy whose move was cut short (of Kafka's, too) is of no use: the log itself lies elsewhere.
+            if name.endswith(("-delete", "-future")):
                 disk.remove_tree(f"{path}/{name}")
         self.partitions = sum(_PARTITION.fullmatch(name) is not None for name in names)
 
@@ -120,10 +123,23 @@ class DataFolder:
         found = (_PARTITION.fullmatch(name) for name in self.home.disk.list(self.path))
         return [(match["topic"], int(match["index"])) for match in found if match is not None]
 
+    def adopt(self, key: TopicPartition, other: DataFolder) -> None:
+        """A partition will lie here, whose log was closed well in another directory."""
+        self.partitions += 1
+        self.closed.add(key)
+        for mine, theirs in zip(self._checkpoints, other._checkpoints, strict=True):
+            if key in theirs:
+                mine[key] = theirs[key]
+
+    @property
+    def _checkpoints(self) -> tuple[dict[TopicPartition, int], ...]:
+        return self.recovery_points, self.log_starts, self.high_watermarks, self.cleaner_offsets
+
     def forget(self, key: TopicPartition) -> None:
         """A partition is no longer here."""
         self.partitions -= 1
-        for offsets in (self.recovery_points, self.log_starts, self.high_watermarks, self.cleaner_offsets):
+        self.closed.discard(key)
+        for offsets in self._checkpoints:
             offsets.pop(key, None)
 
     def make(self, name: str) -> None:
@@ -142,20 +158,24 @@ class DataFolder:
         self._aside.add(name)
         return aside
 
+    def note(self, log: Log) -> None:
+        """Take over what the checkpoints say of an open log."""
+        key = log.topic, log.partition
+        if log.topic != METADATA_LOG:
+            self.recovery_points[key] = log.recovery_point
+            self.high_watermarks[key] = log.log_end_offset
+            if log.log_start_offset > 0:
+                # Kafka leaves out starts at a segment's beginning; a power loss can bring a removed segment back.
+                self.log_starts[key] = log.log_start_offset
+            else:
+                self.log_starts.pop(key, None)
+
     def plan_checkpoints(self, logs: Iterable[Log]) -> Callable[[], None]:
         """What writes the offset checkpoints as the open ``logs`` of this directory make them; to be called once, in any
         thread.
         """
         for log in logs:
-            key = log.topic, log.partition
-            if log.topic != METADATA_LOG:
-                self.recovery_points[key] = log.recovery_point
-                self.high_watermarks[key] = log.log_end_offset
-                if log.log_start_offset > 0:
-                    # Kafka leaves out starts at a segment's beginning; a power loss can bring a removed segment back.
-                    self.log_starts[key] = log.log_start_offset
-                else:
-                    self.log_starts.pop(key, None)
+            self.note(log)
         content = {
             checkpoints.RECOVERY_POINTS: dict(self.recovery_points),
             checkpoints.HIGH_WATERMARKS: dict(self.high_watermarks),

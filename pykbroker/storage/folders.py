@@ -146,17 +146,20 @@ class Folders:
 
     def put_strays_aside(self, known: Collection[TopicPartition]) -> None:
         """Rename the directories of partitions that the metadata does not know, as Kafka does: nothing is lost, and a new
-        topic of that name begins empty. A kill between the end of a topic and that of its files leaves such.
+        topic of that name begins empty. A kill between the end of a topic and that of its files leaves such; one between
+        the two renames at the end of a move leaves a partition twice, and both are equal.
         """
+        found: set[TopicPartition] = set()
         for folder in self.of_partitions:
             if folder.home.offline:
                 continue
             try:
                 for key in folder.partition_names():
-                    if key not in known and key[0] != METADATA_LOG:
+                    if (key not in known or key in found) and key[0] != METADATA_LOG:
                         with contextlib.suppress(NotADirectoryError):
                             folder.home.disk.list(f"{folder.path}/{key[0]}-{key[1]}")
                             put_stray_aside(folder, key)
+                    found.add(key)
             except OSError as error:
                 folder.home.failed(error, "putting stray partitions aside")
 
@@ -165,5 +168,5 @@ def put_stray_aside(folder: DataFolder, key: TopicPartition) -> None:
     """Rename the directory of a partition of which only the name is known, or not even that. Raises OSError."""
     name = f"{key[0]}-{key[1]}"
     aside = folder.put_aside(name, "stray")
-    logger.warning("%s/%s is of a topic that does not exist: renamed to %s", folder.path, name, aside)
+    logger.warning("%s/%s is of a topic that does not exist, or a second copy: renamed to %s", folder.path, name, aside)
     folder.forget(key)

@@ -32,6 +32,7 @@ from wire.records import decode_records
 
 if TYPE_CHECKING:
     from pykbroker.storage.compaction import CompactionPlan
+    from pykbroker.storage.moving import LogMove
 
 
 @dataclass(slots=True)
@@ -101,8 +102,8 @@ class Log:
         self.flushes: list[FlushPlan] = []
         #: Its files are put aside: what still reads or syncs them in a thread may find them gone.
         self.deleted = False
-        #: The compaction that is at work on closed segments; they stay until it has finished.
-        self.cleaning: CompactionPlan | None = None
+        #: What is at work on closed segments, a compaction or a move; they stay until it has finished.
+        self.cleaning: CompactionPlan | LogMove | None = None
 
     # -- state --------------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from pykbroker.storage.disk import Disk
 from pykbroker.storage.folder import DataFolder
 from pykbroker.storage.folders import Folders, put_stray_aside
 from pykbroker.storage.log import Log
+from pykbroker.storage.moving import LogMove
 from pykbroker.storage.retention import apply_retention
 from wire.errors import KafkaError
 
@@ -156,11 +157,12 @@ class LogManager:
             log.unsynced.append(metadata)
         recovery.load(
             log,
-            clean=folder.clean,
+            clean=folder.clean or key in folder.closed,
             recovery_point=folder.recovery_points.get(key, 0),
             log_start_offset=folder.log_starts.get(key, 0),
             compacted_to=folder.cleaner_offsets.get(key, 0),
         )
+        folder.closed.discard(key)
         log.flushed_ms = folder.home.clock.now_ms()
         return log
 
@@ -196,6 +198,26 @@ class LogManager:
             folder.home.remove_later(folder.put_aside(name, "delete"), config.file_delete_delay_ms)
         except OSError as error:
             raise folder.home.failed(error, f"deleting {name}") from error
+
+    def finish_move(self, move: LogMove) -> None:
+        """Complete the move of a log, which is opened again where it lies now. Raises OSError or KAFKA_STORAGE_ERROR; the log
+        is still served from where it was then.
+        """
+        log, key = move.log, (move.log.topic, move.log.partition)
+        source, target = self.folders.at(log.home), move.target
+        move.complete()
+        source.note(log)
+        target.adopt(key, source)
+        try:
+            target.plan_checkpoints(self._logs_in(target))()
+            move.install()
+        except (OSError, KafkaError):
+            target.forget(key)
+            raise
+        del self.logs[key]
+        log.deleted = True
+        self._uncleanable.discard(log)
+        self._discard(source, key, log.config)
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
         """Those of the partitions that have files, but whose log is not open. Raises OSError."""

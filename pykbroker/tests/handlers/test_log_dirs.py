@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pykbroker.tests.transactions.world import World
+from pykbroker.tests.transactions.world import Producer, World
+from pykbroker.waits import Deferred
+from wire.errors import ErrorCode
 from wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -15,7 +18,7 @@ from wire.messages.alter_replica_log_dirs import (
 )
 from wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
-NONE, UNKNOWN_TOPIC, NOT_AVAILABLE, STORAGE_ERROR, NOT_FOUND, INVALID = 0, 3, 9, 56, 57, 42
+NONE, UNKNOWN_TOPIC, NOT_AVAILABLE, STORAGE_ERROR, NOT_FOUND = 0, 3, 9, 56, 57
 
 
 @pytest.fixture
@@ -72,8 +75,6 @@ def test_a_partition_without_files_goes_where_it_is_wanted(world: World) -> None
     assert move(world, "/more", 0, 1) == [NONE, NONE]
     assert described(world) == {"/data": (NONE, {}), "/more": (NONE, {"t": [0, 1]})}
     assert move(world, "/more", 0) == [NONE]
-    _ = world.cluster.partition("t", 0).log  # makes its files
-    assert move(world, "/data", 0) == [INVALID]
     world.topic("u", 2)
     assert described(world)["/data"] == (NONE, {"u": [0, 1]})
 
@@ -84,3 +85,60 @@ def test_what_cannot_be_moved() -> None:
     assert move(world, "/elsewhere", 0, 9) == [NOT_FOUND, NOT_FOUND]
     assert move(world, "/data", 9) == [UNKNOWN_TOPIC]
     assert sorted(move(world, "/data", 0, 1)) == [NONE, NOT_AVAILABLE]
+
+
+def test_a_partition_moves_while_it_is_served(world: World) -> None:
+    world.topic("t", 1)
+    producer = Producer(world, "tx").started()
+    for value in (b"a", b"b"):
+        assert producer.send(value) is ErrorCode.NONE
+    producer.commit()
+    assert move(world, "/more", 0) == [NONE]
+    assert described(world)["/more"][1]["t"] == [0]
+    assert world.read() == [b"a", b"b"]
+    assert producer.send(b"c") is ErrorCode.NONE
+    assert move(world, "/data", 0) == [NONE]
+    producer.commit()
+    for kill in (False, True):
+        world.restart(kill=kill)
+        assert world.read() == [b"a", b"b", b"c"]
+        assert described(world)["/data"][1]["t"] == [0]
+
+
+def test_a_move_is_called_off(world: World) -> None:
+    """While the files are copied, the partition is wanted where it is; or its topic is deleted."""
+    world.topic("t", 1)
+    world.cluster.partition("t", 0).append_internal([(None, b"a")], 1)
+    topic_id = world.cluster.metadata.image.topics["t"].id
+    copying: list[tuple[Callable[[], None], Deferred[None]]] = []
+
+    def offload(function: Callable[[], None]) -> Deferred[None]:
+        copying.append((function, Deferred()))
+        return copying[-1][1]
+
+    world.cluster.offload = offload
+    for call_off in (lambda: move(world, "/data", 0), lambda: world.cluster.metadata.delete_topics([topic_id])):
+        assert move(world, "/more", 0) == [NONE]
+        assert len(copying) == 1
+        call_off()
+        while copying:
+            function, ended = copying.pop()
+            try:
+                function()
+                ended.complete(None)
+            except OSError as error:
+                ended.fail(error)
+        assert not [name for name in world.disk.list("/more") if name.startswith("t-0")]
+        assert not world.cluster.logs.folders.all[1].home.offline
+
+
+def test_a_move_that_fails_leaves_the_partition_where_it_is(world: World) -> None:
+    world.topic("t", 1)
+    world.cluster.partition("t", 0).append_internal([(None, b"a")], 1)
+    world.disk.fail = lambda _, name: OSError(errno.ENOSPC, "full") if "-future" in name and "write" in name else None
+    assert move(world, "/more", 0) == [NONE]
+    world.disk.fail = None
+    assert described(world) == {"/data": (NONE, {"t": [0]}), "/more": (NONE, {})}
+    assert world.read() == [b"a"]
+    assert move(world, "/more", 0) == [NONE]
+    assert described(world)["/more"] == (NONE, {"t": [0]})
