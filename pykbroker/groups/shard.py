@@ -90,7 +90,9 @@ class GroupShard:
         settle = out.then
 
         def upgraded() -> Outcome:
-            self.groups[classic.group_id].loaded()
+            made = self._consumer_group(classic.group_id)
+            for member in classic.members:
+                made.deadlines.heard_of(member.member_id, member.session_timeout_ms)
             return Outcome() if settle is None else settle()
 
         out.then = upgraded

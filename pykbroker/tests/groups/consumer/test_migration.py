@@ -232,10 +232,14 @@ def test_a_classic_member_that_does_not_sync_is_fenced(h):
     assert old.member_id not in h.consumers.members
 
 
-def test_a_classic_session_is_the_one_that_the_member_asked_for(h):
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_classic_session_is_the_one_that_the_member_asked_for(h, settled):
     old, new = upgraded(h)
-    settle(old, new)
-    h.advance(CLASSIC_SESSION_MS)
+    if settled:
+        settle(old, new)
+    h.advance(CLASSIC_SESSION_MS - 1)
+    assert old.member_id in h.consumers.members
+    h.advance(1)
     assert list(h.consumers.members) == ["new"]
 
 
