@@ -15,6 +15,11 @@ class Holder(Protocol):
     name: str
     instance_id: str | None
 
+    @property
+    def rebalancing(self) -> bool:
+        """Whether it waits for a new assignment of the classic protocol."""
+        ...
+
     def holds_still(self, now_ms: int) -> bool:
         """Whether the coordinator must still think so."""
         ...
@@ -142,7 +147,7 @@ class History:
 
     def taken(self, group: str, where: TopicPartition, member: Holder, now_ms: int) -> None:
         """A member begins to use a partition. Whoever used it before must have let go, or one of the two has been silent
-        for so long that it is out of the group, and does not know it.
+        for so long that it is out of the group and does not know it, or another has come under its static name.
         """
         if not member.holds_still(now_ms):
             return
@@ -150,6 +155,8 @@ class History:
         self.holders[group, where] = member
         if other is None or other is member or not other.holds_still(now_ms):
             return
+        if other.rebalancing and type(other) is not type(member):
+            return  # Kafka forgets the assignments of a classic rebalance that is interrupted; then a group is upgraded
         if other.instance_id is None or other.instance_id != member.instance_id:
             self.wrong(f"{now_ms}: {member.name} uses {where} of {group}, which {other.name} has not given back")
 

@@ -56,6 +56,10 @@ class ClassicConsumer(GroupConsumer):
     def _in_group(self) -> bool:
         return self._found is not None
 
+    @property
+    def rebalancing(self) -> bool:
+        return self._found is not ErrorCode.NONE
+
     def _run(self) -> Steps[None]:
         while not self.leaving:
             try:

@@ -64,9 +64,17 @@ class GroupConsumer(Client):
         self._owned = list(partitions)
         self.positions.keep(partitions)
 
+    @property
+    def rebalancing(self) -> bool:
+        """Whether it waits for a new assignment of the classic protocol."""
+        return False
+
     def holds_still(self, now_ms: int) -> bool:
-        """Whether the coordinator cannot have given its partitions to another: it was heard of within its session."""
-        return now_ms - self.heard_ms < SESSION_MS
+        """Whether the coordinator cannot have given its partitions to another: it was heard of within its session, and no
+        other may have come under its static name.
+        """
+        replaced = self.instance_id is not None and (self.leaving or not self.alive)
+        return now_ms - self.heard_ms < SESSION_MS and not replaced
 
     def _read(self) -> Steps[None]:
         """Fetch once, and do what is to be done with it."""

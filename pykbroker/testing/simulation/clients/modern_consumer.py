@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 _REBALANCE_MS = 120_000
 _JOINING, _LEAVING, _LEAVING_FOR_NOW = 0, -1, -2
 
-_FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.UNRELEASED_INSTANCE_ID})
+#: The last: it was silent for so long that the group has gone back to the classic protocol without it.
+_FENCED = frozenset(
+    {
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.UNRELEASED_INSTANCE_ID,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+    }
+)
 
 
 class ModernConsumer(GroupConsumer):
