@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.conftest import make_target
 
-_QUICK = {
+QUICK = {
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.heartbeat.interval.ms": "100",
     "group.consumer.assignment.interval.ms": "0",
@@ -17,7 +17,7 @@ _QUICK = {
 
 @pytest.fixture(scope="package")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    broker = make_target(tmp_path_factory.mktemp("consumer-protocol"), _QUICK)
+    broker = make_target(tmp_path_factory.mktemp("consumer-protocol"), QUICK)
     broker.start()
     yield broker.bootstrap
     broker.stop()
