@@ -24,6 +24,7 @@ from pykbroker.groups.placement import partition_for
 from pykbroker.groups.records import encode
 from pykbroker.groups.settings import GroupSettings
 from pykbroker.groups.shard import Group, GroupShard
+from pykbroker.metadata.features import GROUP_VERSION
 from pykbroker.metadata.image import BROKER_RESOURCE, NO_LEADER
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.transactions.admitting import Dialect, Refusals, admit
@@ -214,10 +215,18 @@ class GroupCoordinator:
 
     # Requests
 
+    def check_consumer_protocol(self) -> None:
+        """Raises KafkaError with UNSUPPORTED_VERSION unless groups of the consumer protocol are served."""
+        cluster = self._cluster
+        enabled = "consumer" in cluster.config["group.coordinator.rebalance.protocols"]
+        if not (enabled and cluster.metadata.image.features.get(GROUP_VERSION, 0)):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
     def consumer_heartbeat(
         self, broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
     ) -> Deferred[ConsumerGroupHeartbeatResponse]:
         """ConsumerGroupHeartbeat. Raises KafkaError with INVALID_REQUEST or UNSUPPORTED_ASSIGNOR too."""
+        self.check_consumer_protocol()
         check_request(request, context.api_version, self._settings.consumer)
         group_id = request.group_id
         return self._ask(broker, group_id, lambda shard, reply: shard.consumer_heartbeat(context, request, reply))

@@ -34,6 +34,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ConsumerGroupDescribeRe
 
 
 def _describe(broker: Broker, group_id: str) -> DescribedGroup:
+    broker.cluster.groups.check_consumer_protocol()
     if not group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     group = broker.cluster.groups.group(broker, group_id)

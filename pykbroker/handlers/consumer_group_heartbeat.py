@@ -25,4 +25,4 @@ def handle(
 
 
 def failed(request: ConsumerGroupHeartbeatRequest, version: int, error: KafkaError) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.given_message)
