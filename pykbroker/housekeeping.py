@@ -48,6 +48,8 @@ class Housekeeping:
         self._every(config["log.retention.check.interval.ms"], delay, self._retention)
         self._every(config["log.flush.offset.checkpoint.interval.ms"], delay, self._checkpoints)
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
+        interval_ms = config["producer.id.expiration.check.interval.ms"]
+        self._every(interval_ms, interval_ms, self._producers)
         if config["log.cleaner.enable"]:
             self._every(config["log.cleaner.backoff.ms"], 0, self._compactions)
         if config["auto.leader.rebalance.enable"]:
@@ -95,6 +97,12 @@ class Housekeeping:
     def _elections(self) -> Deferred[None] | None:
         """Leadership goes back to the preferred replicas; as with KRaft, however few partitions are elsewhere."""
         self._cluster.metadata.elect_preferred_leaders()
+        return None
+
+    def _producers(self) -> Deferred[None] | None:
+        """The setting may change at run time."""
+        cluster = self._cluster
+        cluster.logs.forget_producers(cluster.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
         return None
 
     def _checkpoints(self) -> Deferred[None] | None:

@@ -50,14 +50,12 @@ class LogManager:
         random: Random,
         others: Sequence[Path] = (),
         metadata_apart: bool = False,
-        producer_expiration_ms: int = 24 * 3600 * 1000,
         cleaner_memory_bytes: int = 128 * 1024**2,
     ) -> None:
         self.folders = Folders((directory, *others), disk, clock, random, metadata_apart=metadata_apart)
         self.home = self.folders.metadata.home
         self.node_id = node_id
         self.cluster_id = cluster_id
-        self.producer_expiration_ms = producer_expiration_ms
         self.cleaner_memory_bytes = cleaner_memory_bytes
         #: Written into the marker of a clean stop (KIP-966).
         self.broker_epoch = -1
@@ -233,7 +231,7 @@ class LogManager:
     # -- housekeeping -------------------------------------------------------------------------------------------------
 
     def retention_round(self, now_ms: int) -> None:
-        """Drop what the logs' settings no longer keep, forget idle producers, remove files whose delay is over.
+        """Drop what the logs' settings no longer keep, remove files whose delay is over.
 
         Raises KAFKA_STORAGE_ERROR where a directory failed, after the round through the others.
         """
@@ -244,12 +242,12 @@ class LogManager:
         """These logs' part of the round; ``retention.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR
         where a directory failed, after the logs of the others.
         """
+        _all(partial(apply_retention, log, now_ms) for log in logs if self.is_open(log) and not log.home.offline)
 
-        def retain(log: Log) -> None:
-            apply_retention(log, now_ms)
-            log.producers.remove_expired(now_ms, self.producer_expiration_ms)
-
-        _all(partial(retain, log) for log in logs if self.is_open(log) and not log.home.offline)
+    def forget_producers(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget, in all open logs, the producers that have no open transaction and wrote nothing for so long."""
+        for log in self.logs.values():
+            log.producers.remove_expired(now_ms, expiration_ms)
 
     def plan_removals(self, now_ms: int) -> Callable[[], None]:
         """What removes the files whose delay is over; to be called once, in any thread. It raises KAFKA_STORAGE_ERROR."""
@@ -322,7 +320,7 @@ class LogManager:
         return lambda: _all(plans)
 
 
-def _all(actions: Iterable[Callable[[], None]]) -> None:
+def _all(actions: Iterable[Callable[[], object]]) -> None:
     """Do all of them, then raise the first KafkaError of any."""
     failed = []
     for action in actions:
