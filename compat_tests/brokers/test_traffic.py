@@ -5,10 +5,8 @@ twice, order is kept, and no client complains.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,17 +41,6 @@ def cluster(tmp_path: Path) -> Iterator[Pykbroker]:
 @pytest.fixture
 def bootstrap(cluster: Pykbroker) -> str:
     return ",".join(cluster.addresses.values())
-
-
-@pytest.fixture
-def change(cluster: Pykbroker) -> Callable[..., None]:
-    """Runs ``pykbroker brokers`` as a person does: ``change("stop", 2, "--abrupt")``."""
-
-    def run(what: str, broker: int, *options: str) -> None:
-        command = [sys.executable, "-m", "pykbroker", "brokers", what, str(broker), *options]
-        subprocess.run([*command, "--data-dir", str(cluster.data_dir)], check=True, stdout=subprocess.DEVNULL)
-
-    return run
 
 
 def reassign(tools: KafkaTools, bootstrap: str, topic: str, first: int, path: Path) -> None:
@@ -99,7 +86,7 @@ def read_all(bootstrap: str, topic: str, total: int) -> list[list[int]]:
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_clients_go_on(protocol, cluster, bootstrap, change, kafka_tools, tmp_path):
+def test_clients_go_on(protocol, cluster, bootstrap, kafka_tools, tmp_path):
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = ["java", "copies", "librdkafka", "kafka-python"]
     for created in admin.create_topics([NewTopic(topic, PARTITIONS, 3) for topic in topics]).values():
@@ -110,9 +97,9 @@ def test_clients_go_on(protocol, cluster, bootstrap, change, kafka_tools, tmp_pa
         traffic.append(KafkaPythonTraffic(bootstrap, "kafka-python", PARTITIONS))
         go_on(traffic)
         for broker in (1, 2, 3):
-            change("stop", broker, *(["--abrupt"] if broker == 2 else []))
+            cluster.change_broker("stop", broker, *(["--abrupt"] if broker == 2 else []))
             go_on(traffic)
-            change("start", broker)
+            cluster.change_broker("start", broker)
             reassign(kafka_tools, bootstrap, "java", broker, tmp_path / "moves.json")
             admin.elect_leaders(ElectionType.PREFERRED, None).result(30)
             go_on(traffic)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 from compat_tests.harness.java import QUICK, java_command
@@ -41,11 +42,15 @@ class ApacheKafka(BrokerProcess):
         flags: list[str] | None = None,
         node_id: int = 1,
         standalone: bool = False,
+        features: Sequence[str] = (),
     ) -> None:
-        """A ``node.id`` among the settings wins over ``node_id``. ``standalone`` formats a dynamic quorum of this one node (KIP-853); without it, the voters are static."""
+        """A ``node.id`` among the settings wins over ``node_id``. ``standalone`` formats a dynamic quorum of this one node
+        (KIP-853); without it, the voters are static. ``features`` get other levels than the usual ones: ``name=level``.
+        """
         super().__init__(folder, settings)
         self.node_id = int(self.settings.get("node.id", node_id))
         self.standalone = standalone
+        self.features = features
         self.flags = [*QUICK, "-Xmx700m"] if flags is None else flags
         self.properties = folder / "server.properties"
 
@@ -65,37 +70,65 @@ class ApacheKafka(BrokerProcess):
     def is_ready(self) -> bool:
         return answers_api_versions(self.host, self.port)
 
+    @property
+    def controller(self) -> str:
+        """``host:port`` of its controller's listener."""
+        return f"{self.host}:{self._controller_port}"
+
     def _write_properties(self) -> None:
-        controller = f"{self.host}:{self._controller_port}"
         settings = {
             **_ONE_NODE,
             "node.id": str(self.node_id),
-            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
-            **self._quorum(controller),
+            **self._roles(self.controller),
             "log.dirs": str(self.data_dir),
             **self.settings,
         }
         self.properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
-    def _quorum(self, controller: str) -> dict[str, str]:
+    def _roles(self, controller: str) -> dict[str, str]:
+        listeners = {"listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}"}
         if self.standalone:
-            return {"controller.quorum.bootstrap.servers": controller}
-        return {"controller.quorum.voters": f"{self.node_id}@{controller}"}
+            return {**listeners, "controller.quorum.bootstrap.servers": controller}
+        return {**listeners, "controller.quorum.voters": f"{self.node_id}@{controller}"}
+
+    def cluster_id(self) -> str:
+        """The id to format with."""
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        return "A" + cluster_id[1:] if cluster_id.startswith("-") else cluster_id  # a dash would read as an option
 
     def _format(self) -> None:
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if cluster_id.startswith("-"):  # would read as an option
-            cluster_id = "A" + cluster_id[1:]
         command = [
             *java_command("kafka.tools.StorageTool", "kafka"),
             "format",
             "-t",
-            cluster_id,
+            self.cluster_id(),
             "-c",
             str(self.properties),
             *(["--standalone"] if self.standalone else []),
+            *(word for feature in self.features for word in ("--feature", feature)),
         ]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode:
             raise ServerFailed(f"formatting the oracle's storage failed:\n{done.stdout[-2000:]}")
+
+
+class ApacheBroker(ApacheKafka):
+    """One more broker in the cluster of a node that has been started, which is its controller."""
+
+    def __init__(self, folder: Path, first: ApacheKafka, node_id: int, settings: dict[str, str] | None = None) -> None:
+        super().__init__(folder, settings, node_id=node_id)
+        self._first = first
+
+    def _roles(self, controller: str) -> dict[str, str]:
+        del controller  # it is none
+        return {
+            "process.roles": "broker",
+            "listeners": f"PLAINTEXT://{self.bootstrap}",
+            "controller.quorum.voters": f"{self._first.node_id}@{self._first.controller}",
+        }
+
+    def cluster_id(self) -> str:
+        """That of the first node."""
+        properties = (self._first.data_dir / "meta.properties").read_text()
+        return next(line.partition("=")[2] for line in properties.splitlines() if line.startswith("cluster.id="))

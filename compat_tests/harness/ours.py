@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from compat_tests.harness.process import NO_RETENTION_MS, BrokerProcess, free_ports
@@ -18,9 +20,12 @@ class Pykbroker(BrokerProcess):
     name = "pykbroker"
     start_limit_s = 20.0
 
-    def __init__(self, folder: Path, settings: dict[str, str] | None = None, *, brokers: int = 1) -> None:
+    def __init__(
+        self, folder: Path, settings: dict[str, str] | None = None, *, brokers: int = 1, racks: Sequence[str] = ()
+    ) -> None:
         super().__init__(folder, settings)
         self.brokers = brokers
+        self.racks = racks
         #: Node id to ``host:port`` of every broker of the process.
         self.addresses: dict[int, str] = {}
         self._log_start = 0
@@ -36,9 +41,16 @@ class Pykbroker(BrokerProcess):
         command += ["--listen", f"{self.host}:{self.port}"]
         if self.brokers > 1:
             command += ["--brokers", str(self.brokers)]
+        if self.racks:
+            command += ["--racks", ",".join(self.racks)]
         for name, value in {"log.initial.task.delay.ms": NO_RETENTION_MS, **self.settings}.items():
             command += ["--set", f"{name}={value}"]
         return command
+
+    def change_broker(self, what: str, broker: int, *options: str) -> None:
+        """``pykbroker brokers``, as a person uses it: ``change_broker("stop", 2, "--abrupt")``."""
+        command = [sys.executable, "-m", "pykbroker", "brokers", what, str(broker), *options]
+        subprocess.run([*command, "--data-dir", str(self.data_dir)], check=True, stdout=subprocess.DEVNULL)
 
     def is_ready(self) -> bool:
         with self.log_file.open("rb") as log:

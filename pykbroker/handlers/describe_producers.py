@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61), version 0 (KIP-664): the producers a partition's leader remembers."""
+"""DescribeProducers (key 61), version 0 (KIP-664): the producers a partition's replica remembers."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ def _answer(broker: Broker, topic: str, index: int) -> PartitionResponse:
     try:
         if partition is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if partition.leader != broker.node_id:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        partition.check_served_by(broker.node_id, -1, leader_only=False)
         producers = partition.log.active_producers()
     except KafkaError as error:
         known = topic in broker.cluster.metadata.image.topics
