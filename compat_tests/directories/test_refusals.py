@@ -12,7 +12,7 @@ import pytest
 
 from compat_tests.directories.client import Client
 from compat_tests.directories.folder import DataFolder
-from compat_tests.harness.process import BrokerFailed
+from compat_tests.harness.process import ServerFailed
 from wire.records import Record, encode_batch
 
 _STRAY = re.compile(r"(.+)\.[0-9a-f]{32}-stray")
@@ -25,7 +25,7 @@ def test_a_folder_is_served_by_one_process(tmp_path):
     try:
         for first, second in (("kafka", "ours"), ("ours", "kafka")):
             folder.start(first)
-            with pytest.raises(BrokerFailed, match=_REFUSED[second]):
+            with pytest.raises(ServerFailed, match=_REFUSED[second]):
                 folder.start_second(second)
             with closing(Client(folder.bootstrap)) as client:
                 client.served()
