@@ -12,6 +12,11 @@ from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, Cr
 from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from wire.messages.find_coordinator import FindCoordinatorRequest
+from wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from wire.messages.init_producer_id import InitProducerIdRequest
 from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -21,6 +26,8 @@ from wire.messages.produce import PartitionProduceData, PartitionProduceResponse
 #: Errors that say "not yet": unknown topic, no leader, coordinators that load, a transaction about to end.
 NOT_YET = (3, 5, 6, 14, 15, 16, 51)
 GROUP, TRANSACTION = 0, 1
+TOPIC, BROKER = 2, 4
+_SET, _DELETE = 0, 1
 
 
 class Client:
@@ -76,6 +83,14 @@ class Client:
         asked = MetadataRequest([MetadataRequestTopic(name=topic)], False)
         self.until(lambda found: found.topics[0].error_code == 3, asked, 12)
 
+    def alter(self, kind: int, name: str, changes: dict[str, str | None]) -> None:
+        """Sets settings of a topic or a broker, or with None removes them."""
+        configs = [
+            AlterableConfig(setting, _DELETE if value is None else _SET, value) for setting, value in changes.items()
+        ]
+        answer = self.ask(IncrementalAlterConfigsRequest([AlterConfigsResource(kind, name, configs)]), 1)
+        assert answer.responses[0].error_code == 0, answer
+
     def delete_records(self, topic: str, offset: int) -> None:
         asked = DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, offset)])
         answer = self.ask(DeleteRecordsRequest([asked], 10_000), 2).topics[0].partitions[0]
@@ -122,3 +137,11 @@ class Client:
 
 def _no_error(found: Any) -> bool:
     return all(part.error_code == 0 for topic in found.topics for part in topic.partitions)
+
+
+def wait_until(fact: Callable[[], bool], what: str) -> None:
+    """Looks again and again, for half a minute."""
+    deadline = time.monotonic() + 30
+    while not fact():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.05)

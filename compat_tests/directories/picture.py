@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from compat_tests.directories.client import GROUP, NOT_YET, TRANSACTION, Client
+from compat_tests.directories.client import BROKER, GROUP, NOT_YET, TOPIC, TRANSACTION, Client
 from compat_tests.directories.new_groups import PREFIX, NewGroups, described
 from wire.messages.api_versions import ApiVersionsRequest
 from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -32,7 +32,6 @@ from wire.messages.offset_for_leader_epoch import (
 )
 from wire.records import decode_records, iter_batches
 
-_TOPIC, _BROKER = 2, 4
 _EARLIEST, _LATEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL = -2, -1, -3, -4
 _UNCOMMITTED, _COMMITTED = 0, 1
 _OFFSETS_TOPIC, _TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
@@ -54,13 +53,13 @@ def take(client: Client, new_groups: NewGroups) -> Picture:
     picture["brokers",] = sorted((each.node_id, each.host, each.port, each.rack) for each in metadata.brokers)
     for topic in metadata.topics:
         picture["topic", topic.name] = topic.topic_id, topic.is_internal, len(topic.partitions)
-        picture["configs", topic.name] = _configs(client, _TOPIC, topic.name)
+        picture["configs", topic.name] = _configs(client, TOPIC, topic.name)
         for part in topic.partitions:
             index = part.partition_index
             picture["replicas", topic.name, index] = part.leader_id, part.replica_nodes, part.isr_nodes
             look = _ends if topic.is_internal else _log
             picture |= {(what, topic.name, index): value for what, value in look(client, topic.name, index)}
-    picture["configs", "every broker"] = [each for each in _configs(client, _BROKER, "") if each[2] == 3]
+    picture["configs", "every broker"] = [each for each in _configs(client, BROKER, "") if each[2] == 3]
     for folder in client.ask(DescribeLogDirsRequest(None), 4).results:
         partitions = sorted((topic.name, part.partition_index) for topic in folder.topics for part in topic.partitions)
         picture["folder", folder.log_dir] = folder.error_code, partitions
