@@ -11,6 +11,7 @@ from compat_tests.conftest import make_target
 from compat_tests.connect.connectors import Connector
 from compat_tests.connect.worker import Worker
 from compat_tests.harness.process import BrokerProcess
+from compat_tests.harness.records import make_topics
 
 GROUP = "connect-cluster"
 
@@ -36,6 +37,14 @@ def workers(broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> 
     yield made
     for worker in made:
         worker.stop()
+
+
+@pytest.fixture
+def topic(broker: BrokerProcess, name: Callable[..., str]) -> str:
+    """A topic of one partition, so that lines keep their order."""
+    made = name("lines")
+    make_topics(broker.bootstrap, made)
+    return made
 
 
 @pytest.fixture

@@ -6,56 +6,16 @@ Left out: connectors other than those of files, secured REST, workers of several
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from compat_tests.connect.conftest import GROUP, Lines
 from compat_tests.connect.connectors import Connector
+from compat_tests.connect.seen import await_file, await_values, describe_group
 from compat_tests.connect.worker import Refused
 from compat_tests.harness.awaiting import eventually
-from compat_tests.harness.process import BrokerProcess
 from compat_tests.harness.records import make_topics, values
-from compat_tests.oracle.connection import Connection
-from wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-
-
-@pytest.fixture
-def topic(broker: BrokerProcess, name: Callable[..., str]) -> str:
-    """A topic of one partition, so that lines keep their order."""
-    made = name("lines")
-    make_topics(broker.bootstrap, made)
-    return made
-
-
-def await_lines(ask: Callable[[], list[str]], expected: list[str]) -> None:
-    """Waits for the last of ``expected``; then these must be all there is, each once, in this order."""
-    found = eventually(ask, lambda seen: len(seen) >= len(expected) and seen[-1] == expected[-1])
-    assert found == expected
-
-
-def await_values(broker: BrokerProcess, topic: str, expected: list[str]) -> None:
-    """Waits until ``topic`` holds ``expected``, and no other committed value."""
-    await_lines(lambda: values(broker.bootstrap, topic), expected)
-
-
-def await_file(path: Path, expected: list[str]) -> None:
-    """Waits until the file that a sink writes holds ``expected``, and no other line."""
-    await_lines(lambda: path.read_text().splitlines() if path.exists() else [], expected)
-
-
-def describe_group(broker: BrokerProcess, group: str) -> tuple[str, str, str, int]:
-    """State, type of protocol, protocol and number of members. Asked in raw form: Python's admin clients read every
-    group's members as consumers.
-    """
-    with closing(Connection(broker.bootstrap)) as connection:
-        answer = connection.ask(DescribeGroupsRequest(groups=[group]), version=5)
-    assert isinstance(answer, DescribeGroupsResponse)
-    (found,) = answer.groups
-    return found.group_state, found.protocol_type, found.protocol_data, len(found.members)
-
 
 # ---- the group
 

@@ -6,7 +6,7 @@ Left out: ACLs, which pykbroker does not serve: MirrorMaker logs that and copies
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions
 
 from compat_tests.conftest import TARGET
@@ -16,7 +16,7 @@ from compat_tests.harness.records import LIMIT_S, committed, values, write
 from compat_tests.mirror.conftest import TOPICS
 from compat_tests.mirror.mirror_maker import translated
 
-#: Two of one kind are the same in both directions; only death is tried in both.
+#: Two of one kind are the same in both directions.
 _FLOWS = [("same", "a")] if ApacheKafka.name == TARGET else [("same", "a"), ("apache", "a"), ("apache", "b")]
 flows = pytest.mark.parametrize(("pair", "source"), _FLOWS, indirect=["pair"], scope="module")
 
@@ -91,32 +91,32 @@ def test_settings_and_partitions_follow(pair, source):
 # ---- groups
 
 
-def consume(bootstrap: str, group: str, topic: str, count: int) -> list[str]:
-    """The next ``count`` values that a consumer of ``group`` gets; it commits where it stands, and leaves."""
+def consume(bootstrap: str, group: str, topic: str, last: str, reset: str = "error") -> list[str]:
+    """What a consumer of ``group`` gets up to the value ``last``; it commits where it stands, and leaves.
+
+    Without ``reset`` it fails where the group has no offset: it goes on, or not at all.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": group,
             "enable.auto.commit": False,
-            "auto.offset.reset": "error",
+            "auto.offset.reset": reset,
             "isolation.level": "read_committed",
         }
     )
+    found: list[str] = []
     try:
         consumer.subscribe([topic])
-        found = consumer.consume(count, LIMIT_S)
-        assert [message.error() for message in found] == [None] * count
+        while found[-1:] != [last]:
+            message = consumer.poll(LIMIT_S)
+            assert message is not None, f"nothing after {found[-1:]}"
+            assert message.error() is None, message.error()
+            found.append(message.value().decode())
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()
-    return [message.value().decode() for message in found]
-
-
-def commit_at(bootstrap: str, group: str, topic: str, offset: int) -> None:
-    """Gives the group a place to start from: a consumer here refuses to choose one."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    consumer.close()
+    return found
 
 
 def group_offset(bootstrap: str, group: str, topic: str) -> int | None:
@@ -134,38 +134,40 @@ def test_a_group_at_the_end_goes_on_where_it_was(pair, source):
     write(here, topic, numbers(100))
     abort(here, topic, 70)  # so that offsets here and there differ
     write(here, topic, numbers(100, 200))
-    commit_at(here, group, topic, 0)
-    assert consume(here, group, topic, 200) == numbers(200)
-    copied = eventually(lambda: committed(there, copy), lambda found: len(found) == 200)
-    end = copied[-1].offset() + 1
+    assert consume(here, group, topic, "199", "earliest") == numbers(200)
+    copied = eventually(lambda: committed(there, copy), lambda found: len(found) >= 200)
     assert [message.value().decode() for message in copied] == numbers(200)
+    end = copied[-1].offset() + 1
     assert end != group_offset(here, group, topic)
     eventually(lambda: group_offset(there, group, copy), lambda offset: offset == end)
     assert translated(there, source, group) == {(copy, 0): end}
     write(here, topic, numbers(200, 250))
-    assert consume(there, group, copy, 50) == numbers(200, 250)
+    assert consume(there, group, copy, "249") == numbers(200, 250)
 
 
 @flows
 def test_a_group_that_lags_loses_nothing(pair, source):
+    """MirrorMaker keeps fewer offsets the older they are: a group may read again what it read, but not more than it had
+    still to read.
+    """
     topic, (here, there) = TOPICS["lag"], pair.flow(source)
     copy, group = f"{source}.{topic}", f"moving-{topic}"
     write(here, topic, numbers(500))
     abort(here, topic, 70)
-    write(here, topic, numbers(500, 1000))
-    eventually(lambda: values(there, copy), lambda found: len(found) == 1000)
-    commit_at(here, group, topic, 0)
-    assert consume(here, group, topic, 700) == numbers(700)
-    offset = eventually(lambda: group_offset(there, group, copy), lambda found: found is not None)
-    again = next(i for i, message in enumerate(committed(there, copy)) if message.offset() >= offset)
-    assert 400 <= again <= 700, "it may read again what it read, but not more than it had still to read"
-    assert consume(there, group, copy, 1000 - again) == numbers(again, 1000)
+    write(here, topic, numbers(500, 700))
+    assert consume(here, group, topic, "699", "earliest") == numbers(700)
+    write(here, topic, numbers(700, 1000))
+    copied = eventually(lambda: committed(there, copy), lambda found: len(found) >= 1000)
+    eventually(lambda: group_offset(there, group, copy), lambda offset: offset and offset >= copied[400].offset())
+    found = consume(there, group, copy, "999")
+    assert 400 <= int(found[0]) <= 700
+    assert found == numbers(int(found[0]), 1000)
 
 
 # ---- death
 
 
-@pytest.mark.parametrize("pair", list(dict(_FLOWS)), indirect=True, scope="module")
+@pytest.mark.parametrize("pair", [_FLOWS[-1][0]], indirect=True, scope="module")
 def test_a_killed_mirror_maker_copies_exactly_once(pair):
     topic = TOPICS["killed"]
     both = [(*pair.flow(source), f"{source}.{topic}") for source in ("a", "b")]
