@@ -127,11 +127,13 @@ class ReadPlan:
             segment = self._segments[number]
             if segment.base_offset >= self._upper:
                 break
-            if read is read_cached and not (segment.indexes_loaded and segment.size_known):
+            if read is read_cached and not segment.size_known:
                 raise WouldBlockError
             end = self._end if number == self._number and self._end >= 0 else segment.size
             position = self._position if number == self._number else 0
             if position < 0:
+                if read is read_cached and not segment.indexes_loaded:
+                    raise WouldBlockError
                 position = segment.find(self._offset, end, read)
             if 0 <= position < end:  # compaction may have left a segment empty
                 return self._read_from(segment, position, end, read)
@@ -151,7 +153,7 @@ class ReadPlan:
         if size == available and self._to_end:
             return data
         start = 0
-        if size > _WALK_BYTES and self._to_end:
+        if size > _WALK_BYTES and self._to_end and segment.indexes_loaded:
             start = max(segment.indexes.batch_before(position + size, read) - position, 0)
         kept = whole_batches(data, self._upper, start)
         return data if kept == len(data) else memoryview(data)[:kept]
