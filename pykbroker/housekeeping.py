@@ -130,6 +130,7 @@ class Housekeeping:
                 over.fail(error)
 
         def next_one() -> None:
+            logs.cleaner_memory_bytes = cluster.config["log.cleaner.dedupe.buffer.size"]
             plan = logs.plan_compaction(cluster.clock.now_ms())
             if plan is None:
                 over.complete(None)

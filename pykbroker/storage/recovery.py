@@ -20,6 +20,7 @@ from pykbroker.storage.trimming import (
     drop_segments,
     drop_snapshots,
     load_snapshot,
+    make_segment,
     restore_producers,
     snapshot_path,
 )
@@ -107,7 +108,7 @@ def _load_segments(log: Log, names: set[str]) -> None:
         Segment(disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=log.home.clock.now_ms())
         for base in bases
     ]
-    log.segments = segments or [Segment.create(disk, log.path, 0, log.home.clock.now_ms())]
+    log.segments = segments or [make_segment(log, 0, log.home.clock.now_ms())]
     if not segments:
         log.unsynced += [log.path, log.active.log.path]
     log.snapshots = sorted(_offset(name) for name in names if name.endswith(".snapshot") and _offset(name) >= 0)
@@ -153,8 +154,12 @@ def _recover(log: Log, compacted_to: int) -> None:
         log.log_end_offset, end = _recover_segment(log, segment, max(expected, segment.base_offset))
         if end < size:
             logger.warning("%s: cut %d bytes after offset %d", segment.log.path, size - end, log.log_end_offset)
-            _cut_behind(log, index + 1)
-            break
+            following = segments[index + 1 : index + 2]
+            # A preallocated file was cut to its size before the next segment began; the power may have gone before the
+            # disk knew. Nothing is missing between them then.
+            if not following or following[0].base_offset != log.log_end_offset:
+                _cut_behind(log, index + 1)
+                break
         expected = log.log_end_offset
     log.unsynced.append(log.path)
     log.unsynced += [snapshot_path(log, offset) for offset in log.snapshots]
@@ -212,7 +217,7 @@ def _begin_at_log_start(log: Log) -> None:
     logger.warning("%s ends at %d, before its start %d", log.name, log.log_end_offset, log.log_start_offset)
     for segment in log.segments:
         discard(log, segment)
-    log.segments = [Segment.create(log.home.disk, log.path, log.log_start_offset, log.home.clock.now_ms())]
+    log.segments = [make_segment(log, log.log_start_offset, log.home.clock.now_ms())]
     log.unsynced.append(log.active.log.path)
     log.log_end_offset = log.log_start_offset
     log.epochs.clear()

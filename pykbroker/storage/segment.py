@@ -52,6 +52,7 @@ class Segment:
     __slots__ = (
         "_aborted",
         "_indexes",
+        "_preallocated",
         "_recent_offsets",
         "_recent_positions",
         "_size",
@@ -82,6 +83,7 @@ class Segment:
         self.suffix = suffix
         self.log: File = disk.open(self.path(".log"))
         self._size = -1
+        self._preallocated = False
         self._indexes: SegmentIndexes | None = None
         self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.path(".txnindex"))
         self._recent_offsets = array("q")
@@ -93,12 +95,25 @@ class Segment:
         self.first_timestamp = -1
 
     @classmethod
-    def create(cls, disk: Disk, directory: str, base_offset: int, now_ms: int, suffix: str = "") -> Segment:
-        """Make the files of a new segment, the .log last: a failure in between leaves nothing that counts."""
+    def create(
+        cls, disk: Disk, directory: str, base_offset: int, now_ms: int, suffix: str = "", *, file_bytes: int = 0
+    ) -> Segment:
+        """Make the files of a new segment, the .log last: a failure in between leaves nothing that counts.
+
+        ``file_bytes``: how long the .log is made at once, for a log with ``preallocate``; zeros are behind the batches
+        then, until ``trim``.
+        """
         segment = cls(disk, directory, base_offset, created_ms=now_ms, suffix=suffix)
         segment.begin_rebuild()
         disk.create(segment.path(".log"))
         segment._size = 0
+        if file_bytes:
+            try:
+                segment.log.truncate(file_bytes)
+            except OSError:
+                disk.remove(segment.path(".log"))
+                raise
+            segment._preallocated = True
         return segment
 
     def path(self, kind: str) -> str:
@@ -218,6 +233,14 @@ class Segment:
         """Cut the file to ``size`` bytes after a failed append."""
         self.log.truncate(size)
         self._size = size
+        self._preallocated = False
+
+    def trim(self) -> bool:
+        """Cut the zeros of a preallocated file; whether there were any."""
+        trimmed = self._preallocated
+        if trimmed:
+            self.take_back(self._size)
+        return trimmed
 
     def finish(self) -> bool:
         """Complete the indexes: before another segment becomes the active one, and at a clean stop. Whether anything

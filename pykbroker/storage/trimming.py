@@ -25,7 +25,8 @@ def roll(log: Log, now_ms: int) -> Segment:
     try:
         active.finish()
         write_snapshot(log)
-        segment = Segment.create(log.home.disk, log.path, log.log_end_offset, now_ms)
+        active.trim()
+        segment = make_segment(log, log.log_end_offset, now_ms)
     except OSError as error:
         raise log.home.refused(error, f"rolling {log.name}") from error
     _set_jitter(log, segment)
@@ -34,6 +35,12 @@ def roll(log: Log, now_ms: int) -> Segment:
     log.segments = [*log.segments, segment]
     log.unsynced.append(segment.log.path)
     return segment
+
+
+def make_segment(log: Log, base_offset: int, now_ms: int) -> Segment:
+    """The files of a new segment, the .log as long as it may become where the topic's ``preallocate`` asks for it."""
+    room = log.config.segment_bytes if log.config.preallocate else 0
+    return Segment.create(log.home.disk, log.path, base_offset, now_ms, file_bytes=room)
 
 
 def _set_jitter(log: Log, segment: Segment) -> None:
@@ -154,7 +161,7 @@ def _start_over(log: Log, offset: int) -> None:
     dropped, log.segments = log.segments, []
     for segment in dropped:
         discard(log, segment)
-    log.segments = [Segment.create(log.home.disk, log.path, offset, log.home.clock.now_ms())]
+    log.segments = [make_segment(log, offset, log.home.clock.now_ms())]
     log.unsynced.append(log.active.log.path)
     log.log_start_offset = offset
 
@@ -190,7 +197,8 @@ def close(log: Log) -> None:
     try:
         if log.log_end_offset > max(log.snapshots[-1:], default=log.log_start_offset):
             write_snapshot(log)
-        if active.finish() or log.log_end_offset > log.recovery_point:
+        trimmed = active.trim()
+        if active.finish() or trimmed or log.log_end_offset > log.recovery_point:
             log.unsynced += active.paths()
     except OSError as error:
         raise log.home.refused(error, f"closing {log.name}") from error

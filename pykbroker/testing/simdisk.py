@@ -95,7 +95,7 @@ class SimulatedFile:
 
     def truncate(self, size: int) -> None:
         inode = self._opened()
-        self._disk.operation(f"truncate {self.path}")
+        self._disk.operation(f"{'extend' if size > len(inode.content) else 'truncate'} {self.path}")
         inode.change(size, None)
 
     def sync(self) -> None:

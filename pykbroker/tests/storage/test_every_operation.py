@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -36,14 +37,16 @@ COMPACTED = LogConfig(
 class Run:
     """Two logs, and what is known of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, preallocate: bool = False) -> None:
+        self.plain = replace(PLAIN, preallocate=preallocate)
+        self.compacted = replace(COMPACTED, preallocate=preallocate)
         self.store = Store()
         self.acknowledged: dict[str, dict[int, tuple[bytes | None, bytes]]] = {"plain": {}, "compacted": {}}
         self.synced = {"plain": 0, "compacted": 0}
         self.refused = 0
 
     def logs(self):
-        return {"plain": self.store.log(PLAIN, "plain"), "compacted": self.store.log(COMPACTED, "compacted")}
+        return {"plain": self.store.log(self.plain, "plain"), "compacted": self.store.log(self.compacted, "compacted")}
 
     def send(self, name, log, key, value, **more) -> None:
         try:
@@ -127,25 +130,32 @@ class Run:
             assert offset in found or key in later or max(o for o, (k, _) in found.items() if k == key) > offset
 
 
-def count_operations() -> int:
-    run = Run()
+def count_operations(*, preallocate: bool) -> int:
+    run = Run(preallocate=preallocate)
     before = run.store.disk.operations
     run.work()
     run.check({name: max(sent) + 1 for name, sent in run.acknowledged.items()})
     return run.store.disk.operations - before
 
 
-OPERATIONS = count_operations()
+#: (preallocate, number of the operation).
+OPERATIONS = [
+    (preallocate, number)
+    for preallocate in (False, True)
+    for number in range(1, count_operations(preallocate=preallocate) + 1)
+]
 
 
-def test_the_run_does_everything():
-    run = Run()
+@pytest.mark.parametrize("preallocate", [False, True])
+def test_the_run_does_everything(preallocate):
+    run = Run(preallocate=preallocate)
     names: list[str] = []
     run.store.disk.fail = lambda _number, name: names.append(name)
     run.work()
     assert run.refused == 0
     done = {name.split("/")[0].strip() for name in names}
-    assert done == {"write", "create", "sync", "rename", "remove", "make directory", "sync directory"}
+    expected = {"write", "create", "sync", "rename", "remove", "make directory", "sync directory"}
+    assert done == expected | ({"extend", "truncate"} if preallocate else set())
     for part in (
         ".swap",
         ".cleaned",
@@ -160,9 +170,9 @@ def test_the_run_does_everything():
 
 
 @pytest.mark.parametrize("end", ["kill", "power loss"])
-@pytest.mark.parametrize("number", range(1, OPERATIONS + 1))
-def test_ended_at(number, end):
-    run = Run()
+@pytest.mark.parametrize(("preallocate", "number"), OPERATIONS)
+def test_ended_at(preallocate, number, end):
+    run = Run(preallocate=preallocate)
     last = run.store.disk.operations + number
     run.store.disk.fail = lambda at, _: ProcessDied() if at >= last else None
     with contextlib.suppress(ProcessDied):
@@ -175,12 +185,13 @@ def test_ended_at(number, end):
         run.check(run.synced)
 
 
-@pytest.mark.parametrize("number", range(1, OPERATIONS + 1))
-def test_no_space_at(number):
-    run = Run()
+@pytest.mark.parametrize(("preallocate", "number"), OPERATIONS)
+def test_no_space_at(preallocate, number):
+    run = Run(preallocate=preallocate)
     full = range(run.store.disk.operations + number, run.store.disk.operations + number + 3)
+    taking = ("write", "create", "make", "extend")
     run.store.disk.fail = lambda at, name: (
-        OSError(errno.ENOSPC, "no space") if at in full and name.split()[0] in ("write", "create", "make") else None
+        OSError(errno.ENOSPC, "no space") if at in full and name.split()[0] in taking else None
     )
     run.work()
     run.store.disk.fail = None
