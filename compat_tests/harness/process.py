@@ -120,10 +120,10 @@ class ServerProcess(ABC):
             return "(no log)"
         return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-lines:])
 
-    def cpu_seconds(self) -> float:
-        """User and system CPU seconds of the process so far, all its threads."""
+    def cpu_seconds(self, *, children: bool = False) -> float:
+        """User and system CPU seconds of the process so far, all its threads; with ``children`` those that have ended, too."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS
+        return sum(map(int, fields[11 : 15 if children else 13])) / _CLOCK_TICKS
 
     def memory_mb(self) -> float:
         """Resident memory of the process in MB (10^6 bytes)."""

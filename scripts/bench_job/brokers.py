@@ -35,9 +35,10 @@ class _OursAsUsed(Pykbroker):
         return environment
 
 
-def make_pair(folder: Path) -> tuple[BrokerProcess, BrokerProcess]:
+def make_pair(folder: Path, settings: dict[str, str] | None = None) -> tuple[BrokerProcess, BrokerProcess]:
     """Apache Kafka and pykbroker, not yet started, with a folder each."""
-    return ApacheKafka(folder / "kafka", flags=KAFKA_FLAGS), _OursAsUsed(folder / "pykbroker")
+    kafka = ApacheKafka(folder / "kafka", settings, flags=KAFKA_FLAGS)
+    return kafka, _OursAsUsed(folder / "pykbroker", settings)
 
 
 def timed_start(broker: BrokerProcess) -> float:
