@@ -39,8 +39,9 @@ def test_members_survive_a_restart_of_the_broker(start_target, kinds):
     one, two = (Consumer(settings | strategy | kind if kind is OLD else settings | kind) for kind in kinds)
     with closing(one), closing(two):
         seen: list[bytes] = []
-        for member in (one, two):
-            member.subscribe(["t"])
+        one.subscribe(["t"])
+        poll_until([one], lambda: len(one.assignment()) == 4, seen)
+        two.subscribe(["t"])
         poll_until([one, two], lambda: [len(each.assignment()) for each in (one, two)] == [2, 2], seen)
         send(Producer(base), "t", [b"before %d" % n for n in range(40)])
         poll_until([one, two], lambda: len(seen) == 40, seen)

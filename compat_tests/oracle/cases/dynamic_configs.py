@@ -164,7 +164,6 @@ def dynamic_settings_of_a_broker(ask: Ask) -> None:
         ("log.segment.bytes", "2000000"),
         ("log.cleanup.policy", "compact"),
         ("message.max.bytes", "2000000"),
-        ("min.insync.replicas", "2"),
         ("unclean.leader.election.enable", "true"),
         ("log.cleaner.threads", "2"),
         ("log.cleaner.io.buffer.size", "600000"),
@@ -181,6 +180,13 @@ def dynamic_settings_of_a_broker(ask: Ask) -> None:
         until_value(ask, BROKER, "1", setting, value)
         ask(describe(BROKER, "", setting, include_synonyms=True), 4)
         ask(change(BROKER, "", (setting, DELETE, None)))
+
+
+@case(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def in_sync_replicas_of_a_broker(ask: Ask) -> None:
+    ask(change(BROKER, "1", ("min.insync.replicas", SET, "1"), validate_only=True))
+    ask(change(BROKER, "", ("min.insync.replicas", SET, "1"), validate_only=True))
+    ask(change(BROKER, "", ("min.insync.replicas", DELETE, None), validate_only=True))
 
 
 @case(ApiKey.INCREMENTAL_ALTER_CONFIGS)
