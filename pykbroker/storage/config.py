@@ -69,6 +69,9 @@ class LogConfig:
             value = settings.get(name)
             if value is not None:
                 values[attribute] = convert(value)
+        internal = settings.get("internal.segment.bytes")
+        if internal is not None:
+            values["segment_bytes"] = _number(internal)
         policies = settings.get("cleanup.policy")
         if policies is not None:
             chosen = _names(policies)
