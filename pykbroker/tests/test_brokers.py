@@ -147,6 +147,32 @@ def test_a_broker_that_is_back_is_in_sync_and_leads_what_it_leads_alone(tmp_path
     run(scenario())
 
 
+def test_leaders_come_back_by_themselves(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path, leader_imbalance_check_interval_seconds="1") as brokers:
+            await brokers.create()
+            await brokers.node.stop_broker(1, abrupt=True)
+            await brokers.node.start_broker(1)
+            assert (await brokers.partitions(1))[0] == (0, 2, [1, 2, 3])
+            while (await brokers.partitions(1))[0] != (0, 1, [1, 2, 3]):  # noqa: ASYNC110 - clients are not told
+                await asyncio.sleep(0.01)
+
+    run(scenario())
+
+
+def test_a_broker_that_was_forgotten_while_it_was_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as brokers:
+            await brokers.create()
+            await brokers.node.stop_broker(3)
+            brokers.node.cluster.metadata.unregister_broker(3)
+            await brokers.node.start_broker(3)
+            assert await brokers.alive(3) == [1, 2, 3]
+            assert (await brokers.partitions(3))[0] == (0, 1, [1, 2, 3])
+
+    run(scenario())
+
+
 def test_an_abrupt_stop_answers_nobody(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with three(tmp_path) as brokers:
