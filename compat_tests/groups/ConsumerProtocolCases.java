@@ -264,7 +264,7 @@ final class ConsumerProtocolCases {
         migrate(bootstrap, true);
     }
 
-    /** Two members are replaced one by one by members of the other protocol. Every record is read, and committed once. */
+    /** Two members are replaced one by one by members of the other protocol. Every record is read and committed. */
     private static void migrate(String bootstrap, boolean down) throws Exception {
         String topic = Clients.topic(bootstrap, 4, Map.of());
         String group = Clients.unique("group");
@@ -284,12 +284,7 @@ final class ConsumerProtocolCases {
         reader.leave(second);
         reader.until(() -> third.assignment().size() == 2 && fourth.assignment().size() == 2);
         Cases.same(down ? GroupType.CLASSIC : GroupType.CONSUMER, described(bootstrap, group).type());
-        reader.finish();
-        try (var admin = Clients.admin(bootstrap)) {
-            long committed = admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get().values().stream()
-                .mapToLong(OffsetAndMetadata::offset).sum();
-            Cases.same((long) reader.sent, committed);
-        }
+        reader.finish(group);
     }
 
     private static KafkaConsumer<String, String> member(String bootstrap, String group, boolean newProtocol) {
@@ -334,11 +329,18 @@ final class ConsumerProtocolCases {
             }
         }
 
-        void finish() throws Exception {
+        void finish(String group) throws Exception {
             long deadline = System.currentTimeMillis() + 20_000;
-            while (seen.size() < sent) {
-                Cases.check(System.currentTimeMillis() < deadline, "read " + seen.size() + " of " + sent + " records");
-                round();
+            try (var admin = Clients.admin(bootstrap)) {
+                long committed = 0;
+                while (seen.size() < sent || committed < sent) {
+                    Cases.check(System.currentTimeMillis() < deadline,
+                        "read " + seen.size() + " and committed " + committed + " of " + sent + " records");
+                    round();
+                    committed = admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get().values().stream()
+                        .mapToLong(OffsetAndMetadata::offset).sum();
+                }
+                Cases.same((long) sent, committed);
             }
             for (var member : List.copyOf(members)) {
                 leave(member);
