@@ -340,7 +340,11 @@ class Log:
         return trimming.delete_records_before(self, offset)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop every batch that ends at ``offset`` or later; the log ends at ``offset`` then, unless it ended before."""
+        """Drop every batch that ends at ``offset`` or later; the log ends at ``offset`` then, unless it ended before.
+
+        Where the log has a recovery point in the checkpoints, they must be written before anything is appended again: the
+        next recovery would begin behind that otherwise (Apache Kafka writes them too).
+        """
         trimming.truncate_to(self, offset)
 
     def update_config(self, config: LogConfig) -> None:

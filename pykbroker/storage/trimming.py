@@ -130,7 +130,11 @@ def drop_snapshots(log: Log, unwanted: Collection[int]) -> None:
 
 
 def truncate_to(log: Log, offset: int) -> None:
-    """Drop the end of the log, then bring epochs and producers back to what they were at ``offset``."""
+    """Drop the end of the log, then bring epochs and producers back to what they were at ``offset``.
+
+    On the disk at once, the newest first: whatever ends it in between leaves a log without a gap, and nothing that was
+    dropped can come back behind what is appended from now on.
+    """
     log.home.check()
     if offset >= log.log_end_offset:
         return
@@ -141,10 +145,13 @@ def truncate_to(log: Log, offset: int) -> None:
         else:
             kept = [segment for segment in log.segments if segment.base_offset <= offset]
             dropped = log.segments[len(kept) :]
-            kept[-1].truncate(offset)
             log.segments = kept
-            for segment in dropped:
+            for segment in reversed(dropped):
                 discard(log, segment)
+            if dropped:
+                log.home.disk.sync_directory(log.path)
+            kept[-1].truncate(offset)
+            kept[-1].log.sync()
         log.log_end_offset = offset
         log.log_start_offset = min(log.log_start_offset, offset)
         log.recovery_point = min(log.recovery_point, offset)
@@ -159,8 +166,9 @@ def truncate_to(log: Log, offset: int) -> None:
 def _start_over(log: Log, offset: int) -> None:
     """Drop everything; the log is empty and begins at ``offset``."""
     dropped, log.segments = log.segments, []
-    for segment in dropped:
+    for segment in reversed(dropped):
         discard(log, segment)
+    log.home.disk.sync_directory(log.path)
     log.segments = [make_segment(log, offset, log.home.clock.now_ms())]
     log.unsynced.append(log.active.log.path)
     log.log_start_offset = offset

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -37,7 +38,13 @@ class Worker:
         self.epochs = dict.fromkeys(PRODUCERS, 0)
         self.epoch = 0
         self.written = 0
-        self.log: Log = self.store.log(CONFIG)
+        self.config = replace(
+            CONFIG,
+            preallocate=self.random.random() < 0.3,
+            retention_bytes=self.random.choice((-1, -1, 5000)),
+        )
+        self.truncating: int | None = None
+        self.log: Log = self.store.log(self.config)
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
@@ -50,10 +57,11 @@ class Worker:
                 self.repeat,
                 self.flush,
                 self.trim,
+                self.truncate,
                 self.rounds,
                 self.lead,
             ),
-            (8, 6, 3, 2, 2, 1, 2, 1),
+            (8, 6, 3, 2, 2, 1, 1, 2, 1),
         )[0]
         action()
 
@@ -124,6 +132,21 @@ class Worker:
         if self.values:
             self.log.delete_records_before(self.random.randint(self.log.log_start_offset, len(self.values)))
 
+    def truncate(self) -> None:
+        """Drop the last batches, as a replica does whose leader never had them."""
+        batches = [header for header, _ in self.log.batches() if header.base_offset >= self.log.log_start_offset]
+        if not batches:
+            return
+        offset = self.random.choice(batches[-5:]).base_offset
+        # Killed in the middle, it may have dropped any part of that.
+        self.truncating = offset
+        self.log.truncate_to(offset)
+        self.store.manager.checkpoint_round()
+        self.truncating = None
+        del self.values[offset:]
+        self.synced = min(self.synced, offset)
+        self.go_on_as_the_log_knows()
+
     def rounds(self) -> None:
         self.store.manager.flush_round(self.now())
         self.store.manager.retention_round(self.now() + 100_000)
@@ -141,20 +164,20 @@ class Worker:
         self.store.stop()
         self.store.start()
         assert self.store.manager.clean
-        self.log = self.store.log(CONFIG)
+        self.log = self.store.log(self.config)
         self.check(len(self.values))
         self.synced = len(self.values)
 
     def kill(self) -> None:
         self.store.start()
         assert not self.store.manager.clean
-        self.log = self.store.log(CONFIG)
+        self.log = self.store.log(self.config)
         self.check(len(self.values))
 
     def lose_power(self) -> None:
         self.store.lose_power()
         self.store.start()
-        self.log = self.store.log(CONFIG)
+        self.log = self.store.log(self.config)
         self.check(self.synced)
         del self.values[self.log.log_end_offset :]
         self.synced = min(self.synced, len(self.values))
@@ -174,12 +197,17 @@ class Worker:
         if self.random.random() < 0.5:
             self.store.lose_power()
             sure = self.synced
+        truncating, self.truncating = self.truncating, None
+        if truncating is not None:
+            sure = min(sure, truncating)
         self.store.start()
-        self.log = self.store.log(CONFIG)
+        self.log = self.store.log(self.config)
         self.adopt_unsure()
         self.check(sure)
         del self.values[self.log.log_end_offset :]
         self.synced = min(self.synced, len(self.values))
+        if truncating is not None:
+            self.flush()  # or else what it had begun to drop could come back with the next loss of power
 
     def adopt_unsure(self) -> None:
         """A batch without an answer: whole if it is there."""
@@ -233,13 +261,7 @@ class Worker:
                 assert entry is not None
                 assert entry.last_sequence == written[-1].last_sequence
                 assert entry.batches[-1].last_offset == written[-1].last_offset
-            if entry is not None and entry.last_sequence >= 0:
-                self.sequences[producer] = entry.last_sequence + 1
-                self.epochs[producer] = entry.epoch
-            elif self.sequences.get(producer):
-                # What it wrote is gone: it begins again in a new epoch, as a client does.
-                self.epochs[producer] += 1
-                self.sequences[producer] = 0
+        self.go_on_as_the_log_knows()
         assert log.producers.end_offset == log.log_end_offset
         open_now = {
             entry.txn_first_offset: entry.producer_id
@@ -249,6 +271,18 @@ class Worker:
         assert log.producers.open_txns == open_now
         if log.log_end_offset > log.log_start_offset:
             self.epoch = max(self.epoch, log.epochs.latest)
+
+    def go_on_as_the_log_knows(self) -> None:
+        """The producers' next epochs and sequences."""
+        for producer in PRODUCERS:
+            entry = self.log.producers.entries.get(producer)
+            if entry is not None and entry.last_sequence >= 0:
+                self.sequences[producer] = entry.last_sequence + 1
+                self.epochs[producer] = entry.epoch
+            elif self.sequences.get(producer):
+                # What it wrote is gone: it begins again in a new epoch, as a client does.
+                self.epochs[producer] += 1
+                self.sequences[producer] = 0
 
     def check_indexes(self) -> None:
         log = self.log
