@@ -8,9 +8,13 @@ from typing import TypeVar
 
 Answer = TypeVar("Answer")
 
+#: Longer than the minute after which a broker aborts the transaction of a client that was killed in it. Connect's workers
+#: wait for that when their leader dies while it writes settings.
+LIMIT_S = 150.0
+
 
 def eventually(
-    ask: Callable[[], Answer], wanted: Callable[[Answer], object], limit_s: float = 60.0, pause_s: float = 0.05
+    ask: Callable[[], Answer], wanted: Callable[[Answer], object], limit_s: float = LIMIT_S, pause_s: float = 0.05
 ) -> Answer:
     """The first answer that ``wanted`` accepts. Fails with the last answer when there was none within ``limit_s``."""
     deadline = time.monotonic() + limit_s
