@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import threading
 import time
@@ -10,7 +9,6 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer
-from kafka import KafkaProducer
 
 from compat_tests.harness.java import compile_java, java_command
 
@@ -151,45 +149,3 @@ class LibrdkafkaTraffic(Traffic):
         self._sending = self._reading = False
         for thread in self._threads:
             thread.join()
-
-
-class KafkaPythonTraffic(Traffic):
-    """kafka-python: an idempotent producer."""
-
-    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
-        super().__init__()
-        self._topic, self._partitions = topic, partitions
-        self._sending = True
-        self._sent = 0
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, linger_ms=2)
-        self._thread = threading.Thread(target=self._send)
-        self._thread.start()
-
-    def _send(self) -> None:
-        number = 0
-        while self._sending:
-            sent = self._producer.send(self._topic, b"%d" % number, partition=number % self._partitions)
-            sent.add_callback(self._delivered).add_errback(self._failed)
-            number += 1
-            time.sleep(_PAUSE_S)
-        self._producer.flush(60)
-
-    def _delivered(self, _metadata: object) -> None:
-        self._sent += 1
-
-    def _failed(self, error: Exception) -> None:
-        self.errors.append(f"not delivered: {error!r}")
-
-    def progress(self) -> list[int]:
-        return [self._sent]
-
-    def stop_sending(self) -> int:
-        self._sending = False
-        self._thread.join()
-        return self._sent
-
-    def close(self) -> None:
-        self._sending = False
-        self._thread.join()
-        self._producer.close()
-        gc.collect()  # it leaves the sockets of refused connections to the collector

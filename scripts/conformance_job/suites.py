@@ -54,9 +54,7 @@ SUITES = [
     Suite("spark", "PySpark 4.0.0", "Spark's Kafka source and sink, recovery"),
     Suite("demo", "PySpark 4.0.0", "the demo against the CSV", _OWN_PROCESS),
     Suite("cli", "pykbroker's commands", "topics, produce, consume, groups, dump"),
-    Suite(
-        "brokers", "Java, librdkafka, kafka-python, tools", "brokers stopped and started, leaders moved", _OWN_PROCESS
-    ),
+    Suite("brokers", "Java, librdkafka, Kafka's tools", "brokers stopped and started, leaders moved", _OWN_PROCESS),
     Suite("torture", "confluent-kafka (librdkafka)", "SIGKILL twenty times under load", _OWN_PROCESS),
     Suite("bench", "pykbroker's bench", "the bench runs", _OWN_PROCESS),
 ]
