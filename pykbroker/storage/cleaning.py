@@ -131,11 +131,11 @@ class _Cleaner:
                 if header.is_control:
                     transactions.end(header, data)
                 elif not transactions.is_aborted(header) and header.last_offset >= start:
-                    for record in scan_batch(header, data).records:
-                        if record.key is not None and record.offset >= start:
-                            if record.key not in newest:
-                                room -= len(record.key) + _ENTRY_BYTES
-                            newest[record.key] = record.offset
+                    for _, _, offset, _, key, _ in scan_batch(header, data).records:
+                        if key is not None and offset >= start:
+                            if key not in newest:
+                                room -= len(key) + _ENTRY_BYTES
+                            newest[key] = offset
                 self._mapped = max(self._mapped, header.last_offset)
                 if room <= 0:
                     return
@@ -238,10 +238,10 @@ class _Cleaner:
         if aborted or header.record_count == 0:
             return emptied(header) if self._must_leave_trace(header) else None
         batch = scan_batch(header, data)
-        kept = [record for record in batch.records if self._keeps(header, record)]
+        kept = self._kept(batch)
         if not kept:
             return emptied(header) if self._must_leave_trace(header) else None
-        tombstones = any(not record.has_value for record in kept)
+        tombstones = not all(has_value for _, _, _, _, _, has_value in kept)
         whole = len(kept) == len(batch.records)
         if tombstones and not header.has_delete_horizon:
             if not whole:
@@ -251,12 +251,16 @@ class _Cleaner:
             )
         return (header, data) if whole else self._reduced(batch, kept)
 
-    def _keeps(self, header: BatchHeader, record: ScannedRecord) -> bool:
-        if record.offset > self._mapped:
-            return True
-        if record.key is None or self._newest.get(record.key, -1) > record.offset:
-            return False
-        return record.has_value or not header.has_delete_horizon or self._job.now_ms < header.base_timestamp
+    def _kept(self, batch: ScannedBatch) -> list[ScannedRecord]:
+        """The records that stay: their key has no newer one, and a tombstone's time is not over."""
+        header, newest_of, mapped = batch.header, self._newest.get, self._mapped
+        tombstones_stay = not header.has_delete_horizon or self._job.now_ms < header.base_timestamp
+        kept = []
+        for record in batch.records:
+            _, _, offset, _, key, has_value = record
+            if offset > mapped or (key is not None and newest_of(key, -1) <= offset and (has_value or tombstones_stay)):
+                kept.append(record)
+        return kept
 
     def _reduced(self, batch: ScannedBatch, kept: list[ScannedRecord]) -> tuple[BatchHeader, Buffer]:
         return keep_records(batch, kept, compression_level(self._job.config, batch.header.compression))
