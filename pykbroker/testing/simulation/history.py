@@ -93,8 +93,8 @@ class History:
         self.owners: dict[tuple[str, int, TopicPartition], str] = {}
         #: Groups, and groups' partitions, whose committed offsets a client has asked to set back.
         self.set_back: set[str | tuple[str, TopicPartition]] = set()
-        #: Group and partition to the member that uses it.
-        self.holders: dict[tuple[str, TopicPartition], Holder] = {}
+        #: Group and partition to the member that uses it, and the id of the topic as it knows it.
+        self.holders: dict[tuple[str, TopicPartition], tuple[Holder, bytes | None]] = {}
 
     def wrong(self, what: str) -> None:
         """Something that must not happen has happened."""
@@ -145,24 +145,25 @@ class History:
         if transaction is not None and transaction.fate is Fate.NONE:
             self.wrong(f"{value!r} was read as committed, but {transaction.name} was not")
 
-    def taken(self, group: str, where: TopicPartition, member: Holder, now_ms: int) -> None:
+    def taken(self, group: str, where: TopicPartition, member: Holder, now_ms: int, topic_id: bytes | None) -> None:
         """A member begins to use a partition. Whoever used it before must have let go, or one of the two has been silent
-        for so long that it is out of the group and does not know it, or another has come under its static name.
+        for so long that it is out of the group and does not know it, or the topic is a new one of the name. Of a
+        static member nothing can be said: another may have come under its name.
         """
         if not member.holds_still(now_ms):
             return
-        other = self.holders.get((group, where))
-        self.holders[group, where] = member
+        other, before_id = self.holders.get((group, where), (None, None))
+        self.holders[group, where] = member, topic_id
         if other is None or other is member or not other.holds_still(now_ms):
             return
         if other.rebalancing and type(other) is not type(member):
             return  # Kafka forgets the assignments of a classic rebalance that is interrupted; then a group is upgraded
-        if other.instance_id is None or other.instance_id != member.instance_id:
+        if other.instance_id is None and topic_id == before_id:
             self.wrong(f"{now_ms}: {member.name} uses {where} of {group}, which {other.name} has not given back")
 
     def released(self, group: str, where: TopicPartition, member: Holder) -> None:
         """A member has let go of a partition."""
-        if self.holders.get((group, where)) is member:
+        if self.holders.get((group, where), (None, None))[0] is member:
             del self.holders[group, where]
 
     def set_back_to(self, group: str, where: TopicPartition) -> None:

@@ -60,7 +60,7 @@ class GroupConsumer(Client):
                 self.history.released(self.group, where, self)
         for where in partitions:
             if where not in self._owned:
-                self.history.taken(self.group, where, self, self.world.now_ms)
+                self.history.taken(self.group, where, self, self.world.now_ms, self.topic_id(where[0]))
         self._owned = list(partitions)
         self.positions.keep(partitions)
 
