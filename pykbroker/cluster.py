@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pykbroker.broker import Broker
+from pykbroker.dormant_logs import DormantLogs
+from pykbroker.group_commit import GroupCommit
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.metadata.names import TRANSACTION_STATE
@@ -22,7 +24,6 @@ from pykbroker.replica_selector import RACK_AWARE
 from pykbroker.storage import checkpoints
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.manager import LogManager
-from pykbroker.storage.warming import in_memory, read_ahead
 from pykbroker.timers import Timers
 from pykbroker.waits import Deferred, WakeQueue
 from wire.errors import KafkaError
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-#: Logs opened in one turn of the loop: opening takes about 0.2 ms each.
-_OPENED_AT_ONCE = 16
 
 
 class Node(NamedTuple):
@@ -81,8 +79,8 @@ class Cluster:
         self.offload: Callable[..., Deferred[Any]] = run_inline
         #: The same for reads of files, which have threads of their own: however slow they are, syncs do not wait for them.
         self.offload_read: Callable[..., Deferred[Any]] = run_inline
-        #: Partitions whose logs lie closed since the start; see ``open_dormant``.
-        self.dormant: set[Partition] = set()
+        self.dormant = DormantLogs(self)
+        self.group_commit = GroupCommit(self)
         #: The brokers that run, by node id, and those that were stopped meanwhile.
         self.brokers: dict[int, Broker] = {}
         self._stopped: dict[int, Broker] = {}
@@ -93,7 +91,6 @@ class Cluster:
         self._log_moves: LogMoves | None = None
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._partitions_by_id: dict[tuple[bytes, int], Partition] = {}
-        self._commits: dict[Partition, Deferred[None]] = {}
         self._load(metadata.image)
         metadata.subscribe(self._follow)
 
@@ -144,7 +141,7 @@ class Cluster:
         )
         cluster = cls(config, logs, metadata, clock, rng)
         logs.folders.put_strays_aside(cluster._partitions)
-        cluster.dormant.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
+        cluster.dormant.partitions.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
         if not logs.clean:
             cluster._recover()
         return cluster
@@ -152,8 +149,10 @@ class Cluster:
     def _recover(self) -> None:
         """After a kill: open every log there is, which recovers it, so that no client has to wait for that later."""
         started = self.clock.monotonic()
-        recovered = [partition.log for partition in sorted(self.dormant, key=lambda each: (each.topic, each.index))]
-        self.dormant.clear()
+        recovered = [
+            partition.log for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index))
+        ]
+        self.dormant.partitions.clear()
         if recovered:
             took = self.clock.monotonic() - started
             log.info("Recovered %d logs after an unclean stop in %.1f s", len(recovered), took)
@@ -270,49 +269,9 @@ class Cluster:
             return False
         return self.metadata.auto_create([topic]).get(topic) is None
 
-    def open_dormant(self, partitions: Collection[Partition]) -> Deferred[None]:
-        """Open these logs, some at a time: a thread reads what opening them reads, so that the loop does not wait for the
-        disk. One that cannot be opened is no dormant one any more either: whoever asks for it meets the error again.
-        """
-        ready: Deferred[None] = Deferred()
-        rest = list(partitions)
-
-        def read_some() -> None:
-            some, rest[:_OPENED_AT_ONCE] = rest[:_OPENED_AT_ONCE], []
-            if some:
-                names = [f"{partition.topic}-{partition.index}" for partition in some]
-                self.offload_read(self.logs.folders.warm, names).then(lambda _: open_some(some))
-            else:
-                ready.complete(None)
-
-        def open_some(some: list[Partition]) -> None:
-            for partition in some:
-                self.dormant.discard(partition)
-                if not partition.deleted:
-                    try:
-                        _ = partition.log
-                    except KafkaError as error:
-                        log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
-            read_some()
-
-        read_some()
-        return ready
-
-    def bring_into_memory(self, partition: Partition) -> Deferred[None]:
-        """Completes when the whole log can be read without waiting for the disk: at once where that is so already."""
-        if partition in self.dormant:
-            ready: Deferred[None] = Deferred()
-            self.open_dormant([partition]).then(
-                lambda _: self.bring_into_memory(partition).then(lambda _: ready.complete(None))
-            )
-            return ready
-        if in_memory(partition.log):
-            return Deferred.completed(None)
-        return self.offload_read(read_ahead, partition.log)
-
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
-        self.dormant.discard(partition)
+        self.dormant.partitions.discard(partition)
         log = self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
         if log.needs_flush_before_ack:  # recovered after a kill: nobody is to read what the next one may take
             log.flush()
@@ -364,7 +323,7 @@ class Cluster:
         if self._partitions.get((topic, index)) is partition:
             del self._partitions[topic, index]
         partition.mark_deleted()
-        self.dormant.discard(partition)
+        self.dormant.partitions.discard(partition)
         opened = partition.opened_log
         try:
             if opened is not None:
@@ -384,45 +343,6 @@ class Cluster:
     def _reconfigure_all(self) -> None:
         for topic in self.metadata.image.topics:
             self._reconfigure(topic)
-
-    # ---- durability ------------------------------------------------------------------------------------------------------
-
-    def group_commit(self, partition: Partition) -> Deferred[None]:
-        """Completes when everything appended to the partition so far is synced; many callers share one sync.
-
-        A caller that arrives while a sync runs waits for the next one, which begins when this one ends.
-        """
-        waiting = self._commits.get(partition)
-        if waiting is None:
-            waiting = self._commits[partition] = Deferred()
-            self.wake_queue.add(lambda: self._sync(partition))
-        return waiting
-
-    def _sync(self, partition: Partition) -> None:
-        waiting = self._commits[partition]
-        plan = partition.log.plan_flush()
-        if plan is None:
-            del self._commits[partition]
-            waiting.complete(None)
-            return
-        following: Deferred[None] = Deferred()
-        self._commits[partition] = following
-
-        def synced(run: Deferred[None]) -> None:
-            try:
-                _ = run.value
-                plan.finish()
-            except Exception as error:  # noqa: BLE001 - handed on to those who wait
-                waiting.fail(error)
-            else:
-                waiting.complete(None)
-                partition.tell_changed()  # readers may see more
-            if following.has_callbacks:
-                self._sync(partition)
-            else:
-                del self._commits[partition]
-
-        self.offload(plan.run).then(synced)
 
 
 def _cluster_id(disk: Disk, directories: Iterable[Path]) -> str | None:

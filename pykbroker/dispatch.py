@@ -170,7 +170,7 @@ def handle_frame(broker: Broker, peer: Connection, frame: memoryview) -> Any:
             request, _ = route.decode(frame, pos, version)
         except WireError as error:
             raise CloseConnection(f"it sent a malformed request ({error})") from error
-        if broker.cluster.dormant and route.logs_of is not None:
+        if broker.cluster.dormant.partitions and route.logs_of is not None:
             _wait_for_logs(broker, route.logs_of(broker, version, request))
         try:
             response = route.handle(broker, ctx, request)
@@ -187,10 +187,10 @@ def handle_frame(broker: Broker, peer: Connection, frame: memoryview) -> Any:
 
 def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> None:
     """Raises NotYet where logs lie closed since the start: a thread reads what opening them will read."""
-    dormant = broker.cluster.dormant
+    dormant = broker.cluster.dormant.partitions
     closed = {partition for partition in partitions if partition in dormant}
     if closed:
-        raise NotYet(broker.cluster.open_dormant(closed))
+        raise NotYet(broker.cluster.dormant.open(closed))
 
 
 def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> Any:

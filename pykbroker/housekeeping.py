@@ -63,9 +63,9 @@ class Housekeeping:
 
     def _open_a_few(self) -> None:
         """Open the logs that nobody asked for yet, little by little: retention and compaction are theirs, too."""
-        chosen = list(islice(self._cluster.dormant, _OPENED_AT_ONCE))
+        chosen = list(islice(self._cluster.dormant.partitions, _OPENED_AT_ONCE))
         if chosen:
-            self._cluster.open_dormant(chosen).then(self._rest_then_open)
+            self._cluster.dormant.open(chosen).then(self._rest_then_open)
 
     def _rest_then_open(self, _: Deferred[None]) -> None:
         self._cluster.timers.after(_OPENING_PAUSE_MS, self._open_a_few)

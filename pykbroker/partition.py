@@ -142,7 +142,7 @@ class Partition:
         _ = self.high_watermark
         self.log.update_config(config)
         if self.log.needs_flush_before_ack:
-            self._cluster.group_commit(self)
+            self._cluster.group_commit.synced(self)
 
     @property
     def log_start_offset(self) -> int:

@@ -115,7 +115,7 @@ class GroupCoordinator:
             image = cluster.metadata.image
             shard = GroupShard(Surroundings(cluster.clock, self._settings, image, cluster.random, image.offset))
             loading = self._loading[partition.index] = Loading(partition, shard)
-            self._cluster.bring_into_memory(partition).then(lambda _: self._load_some(loading))
+            self._cluster.dormant.bring_into_memory(partition).then(lambda _: self._load_some(loading))
         loaded = self._loaded.get(partition.index)
         if loaded is None:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -349,7 +349,7 @@ class GroupCoordinator:
         if group_id is not None:
             self._arm(loaded, group_id)
         if appended and loaded.partition.log.needs_flush_before_ack:
-            self._cluster.group_commit(loaded.partition).then(partial(_send_synced, replies))
+            self._cluster.group_commit.synced(loaded.partition).then(partial(_send_synced, replies))
         else:
             _send(replies)
 

@@ -320,7 +320,7 @@ def _after_flush(
                 settled.fail(error)
 
     for partition, answer in unsynced:
-        broker.cluster.group_commit(partition).then(partial(synced, answer))
+        broker.cluster.group_commit.synced(partition).then(partial(synced, answer))
     return settled
 
 

@@ -64,7 +64,7 @@ def handle(
             settled.complete(response)
 
     for partition, answer in unsynced:
-        broker.cluster.group_commit(partition).then(partial(synced, answer))
+        broker.cluster.group_commit.synced(partition).then(partial(synced, answer))
     return settled
 
 

@@ -59,7 +59,7 @@ class Completion:
         written: list[Partition] = []
         self._left = [each for each in self._left if not self._write(each, written)]
         syncs = [
-            (partition, self._cluster.group_commit(partition))
+            (partition, self._cluster.group_commit.synced(partition))
             for partition in written
             if partition.log.needs_flush_before_ack
         ]

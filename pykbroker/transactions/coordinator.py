@@ -138,7 +138,7 @@ class TransactionCoordinator:
         index = partition.index
         reading = self._reading.get(index)
         if reading is None:
-            reading = self._reading[index] = self._cluster.bring_into_memory(partition)
+            reading = self._reading[index] = self._cluster.dormant.bring_into_memory(partition)
         if reading.done and index not in self._loading:
             loading = self._loading[index] = Loading(partition, TransactionShard())
             self._load_some(loading)
@@ -311,7 +311,7 @@ class TransactionCoordinator:
     def _durable(self, loaded: _Loaded) -> Deferred[None]:
         """Completes when what was appended to the partition is as safe as its flush settings ask for."""
         if loaded.partition.log.needs_flush_before_ack:
-            return self._cluster.group_commit(loaded.partition)
+            return self._cluster.group_commit.synced(loaded.partition)
         return Deferred.completed(None)
 
     def _end(self, loaded: _Loaded, prepared: Transaction) -> Deferred[None]:
