@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.classic.group import ClassicGroup, State
 from pykbroker.groups.consumer.group import ConsumerGroup
 from pykbroker.groups.consumer_protocol import PROTOCOL_TYPE
 from pykbroker.groups.offsets import CommittedOffset, TopicOffsets

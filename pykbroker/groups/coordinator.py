@@ -15,9 +15,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykbroker.context import RequestContext
+from pykbroker.groups.classic.joining import Joining
 from pykbroker.groups.consumer.checking import check_request
 from pykbroker.groups.consumer.surroundings import Surroundings
-from pykbroker.groups.joining import Joining
 from pykbroker.groups.loading import Loading
 from pykbroker.groups.outcome import Outcome
 from pykbroker.groups.placement import partition_for

@@ -22,7 +22,7 @@ from wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue, M
 from wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
 
 if TYPE_CHECKING:
-    from pykbroker.groups.member import Member
+    from pykbroker.groups.classic.member import Member
     from pykbroker.groups.offsets import CommittedOffset
 
 log = logging.getLogger(__name__)

@@ -12,21 +12,21 @@ from typing import Any
 
 from pykbroker.context import RequestContext
 from pykbroker.groups import committing
-from pykbroker.groups.answers import not_assigned, not_joined
-from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.classic.answers import not_assigned, not_joined
+from pykbroker.groups.classic.group import ClassicGroup, State
+from pykbroker.groups.classic.joining import Joining, join
+from pykbroker.groups.classic.leaving import leave
+from pykbroker.groups.classic.syncing import sync
 from pykbroker.groups.consumer import classic_members, leaving, member_epochs, migration, replaying
 from pykbroker.groups.consumer.group import ConsumerGroup
 from pykbroker.groups.consumer.heartbeats import Heartbeat
 from pykbroker.groups.consumer.member import LEAVING, LEAVING_FOR_NOW
 from pykbroker.groups.consumer.records import group_tombstones
 from pykbroker.groups.consumer.surroundings import Surroundings
-from pykbroker.groups.joining import Joining, join
-from pykbroker.groups.leaving import leave
 from pykbroker.groups.offsets import CommittedOffset, Offsets
 from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.groups.pending import PendingOffsets
 from pykbroker.groups.records import group_record, group_tombstone, offset_tombstone
-from pykbroker.groups.syncing import sync
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue

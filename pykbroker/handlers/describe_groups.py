@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.classic.group import ClassicGroup, State
 from pykbroker.groups.operations import GROUP_OPERATIONS
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse

@@ -3,7 +3,7 @@
 From version 4 a member without an id is given one and asked to come back with it (KIP-394); static members from version
 5 (KIP-345); the protocol type is named from version 7 (KIP-559), the client's reason from version 8 (KIP-800), and
 from version 9 a static leader that returns to a stable group is told to skip its assignment (KIP-814). The answer waits
-until the group has gathered. The rules are in ``groups/joining.py`` and ``groups/classic_group.py``.
+until the group has gathered. The rules are in ``groups/classic/joining.py`` and ``groups/classic/group.py``.
 """
 
 from __future__ import annotations

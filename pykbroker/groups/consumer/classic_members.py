@@ -11,6 +11,7 @@ import logging
 from dataclasses import replace
 from functools import partial
 
+from pykbroker.groups.classic.joining import KNOWN_ID_SINCE, Joining
 from pykbroker.groups.consumer import checking, migration, regexes
 from pykbroker.groups.consumer.embedded_protocol import read_subscription, reported, version_of, write_assignment
 from pykbroker.groups.consumer.group import ConsumerGroup
@@ -18,7 +19,6 @@ from pykbroker.groups.consumer.leaving import fence
 from pykbroker.groups.consumer.member import ConsumerMember, MemberState, partitions_of
 from pykbroker.groups.consumer.records import replacement
 from pykbroker.groups.consumer.stepping import Step
-from pykbroker.groups.joining import KNOWN_ID_SINCE, Joining
 from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.metadata.ids import random_id
 from pykbroker.waits import Deferred

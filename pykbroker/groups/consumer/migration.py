@@ -14,7 +14,9 @@ import logging
 from collections.abc import Callable, Collection
 from functools import partial
 
-from pykbroker.groups.classic_group import ClassicGroup
+from pykbroker.groups.classic.group import ClassicGroup
+from pykbroker.groups.classic.member import Member, Protocols
+from pykbroker.groups.classic.membership import Membership
 from pykbroker.groups.consumer.embedded_protocol import (
     assigned_by_id,
     read_assignment,
@@ -34,8 +36,6 @@ from pykbroker.groups.consumer.records import (
     target_record,
 )
 from pykbroker.groups.consumer.surroundings import Surroundings
-from pykbroker.groups.member import Member, Protocols
-from pykbroker.groups.membership import Membership
 from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.groups.records import group_record, group_tombstone
 from wire.errors import ErrorCode, KafkaError, WireError

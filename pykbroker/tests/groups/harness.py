@@ -7,9 +7,9 @@ import random
 
 from pykbroker.clock import ManualClock
 from pykbroker.context import RequestContext
-from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.classic.group import ClassicGroup, State
+from pykbroker.groups.classic.joining import Joining
 from pykbroker.groups.consumer.surroundings import Surroundings
-from pykbroker.groups.joining import Joining
 from pykbroker.groups.outcome import Outcome
 from pykbroker.groups.records import decode, encode
 from pykbroker.groups.settings import GroupSettings

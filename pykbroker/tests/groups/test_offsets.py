@@ -2,7 +2,7 @@
 
 import pytest
 
-from pykbroker.groups.classic_group import State
+from pykbroker.groups.classic.group import State
 from pykbroker.tests.groups.harness import GROUP, SESSION_MS, Harness
 from wire.errors import ErrorCode
 

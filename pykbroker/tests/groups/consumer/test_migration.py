@@ -2,7 +2,7 @@
 
 import pytest
 
-from pykbroker.groups.classic_group import State as ClassicState
+from pykbroker.groups.classic.group import State as ClassicState
 from pykbroker.groups.consumer.group import State
 from pykbroker.tests.groups.consumer.harness import (
     REBALANCE_MS,

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from pykbroker.groups.classic_group import State
+from pykbroker.groups.classic.group import State
 from pykbroker.groups.shard import GroupShard
 from pykbroker.tests.groups.harness import GROUP, SUBSCRIBED_TO_T, Harness
 from wire.errors import ErrorCode

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, ValuesView
 
-from pykbroker.groups.member import Member, Protocols
+from pykbroker.groups.classic.member import Member, Protocols
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.join_group import JoinGroupResponse

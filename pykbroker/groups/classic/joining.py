@@ -15,9 +15,9 @@ from random import Random
 from uuid import UUID
 
 from pykbroker.context import RequestContext
-from pykbroker.groups.answers import joined, not_assigned, not_joined
-from pykbroker.groups.classic_group import ClassicGroup, State
-from pykbroker.groups.member import Member, Protocols
+from pykbroker.groups.classic.answers import joined, not_assigned, not_joined
+from pykbroker.groups.classic.group import ClassicGroup, State
+from pykbroker.groups.classic.member import Member, Protocols
 from pykbroker.groups.outcome import Outcome
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError

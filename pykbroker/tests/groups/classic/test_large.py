@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykbroker.groups.classic_group import State
+from pykbroker.groups.classic.group import State
 from pykbroker.tests.groups.harness import SESSION_MS, Harness
 from wire.errors import ErrorCode
 

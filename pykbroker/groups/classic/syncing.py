@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 
-from pykbroker.groups.answers import assigned, not_assigned
-from pykbroker.groups.classic_group import ClassicGroup, State
+from pykbroker.groups.classic.answers import assigned, not_assigned
+from pykbroker.groups.classic.group import ClassicGroup, State
 from pykbroker.groups.outcome import Outcome
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError

@@ -9,8 +9,8 @@ from wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from wire.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from pykbroker.groups.classic_group import ClassicGroup
-    from pykbroker.groups.member import Member
+    from pykbroker.groups.classic.group import ClassicGroup
+    from pykbroker.groups.classic.member import Member
 
 
 def joined(group: ClassicGroup, member: Member, *, skip_assignment: bool = False) -> JoinGroupResponse:

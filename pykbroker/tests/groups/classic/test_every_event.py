@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pykbroker.groups.classic_group import State
+from pykbroker.groups.classic.group import State
 from pykbroker.tests.groups.harness import GROUP, REBALANCE_MS, SESSION_MS, SUBSCRIBED_TO_T, Harness
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError

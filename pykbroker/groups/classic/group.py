@@ -26,11 +26,11 @@ from enum import Enum
 from functools import partial
 
 from pykbroker.clock import Clock
-from pykbroker.groups.answers import assigned, joined, not_assigned, not_joined
+from pykbroker.groups.classic.answers import assigned, joined, not_assigned, not_joined
+from pykbroker.groups.classic.initial_delay import InitialDelay
+from pykbroker.groups.classic.member import Member, restored_member
+from pykbroker.groups.classic.membership import Membership
 from pykbroker.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
-from pykbroker.groups.initial_delay import InitialDelay
-from pykbroker.groups.member import Member, restored_member
-from pykbroker.groups.membership import Membership
 from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.groups.records import group_record
 from pykbroker.groups.settings import GroupSettings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pykbroker.groups.classic_group import State
+from pykbroker.groups.classic.group import State
 from pykbroker.tests.groups.harness import REBALANCE_MS, SESSION_MS, SUBSCRIBED_TO_T, Harness
 from wire.errors import ErrorCode
 
