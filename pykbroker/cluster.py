@@ -81,6 +81,8 @@ class Cluster:
         self.offload_read: Callable[..., Deferred[Any]] = run_inline
         self.dormant = DormantLogs(self)
         self.group_commit = GroupCommit(self)
+        #: Answers that clients have not taken yet and their sockets neither, in bytes.
+        self.unsent_bytes = 0
         #: The brokers that run, by node id, and those that were stopped meanwhile.
         self.brokers: dict[int, Broker] = {}
         self._stopped: dict[int, Broker] = {}

@@ -1,21 +1,24 @@
 """One client connection: frames in, responses out, in the order of the requests.
 
-Bytes are received into one block and parsed where they lie; a frame that does not fit moves to a larger block, which
-the connection keeps while it is of reasonable size, because a client that sends one such frame sends more. A handler
-sees slices of the block, so whatever it keeps beyond its call it must copy (wire's decoders copy all but records).
+Bytes are received into a block that all connections share, and parsed where they lie; what stays behind, the beginning
+of a frame, moves to a block of the connection's own. That it keeps while it is busy and the block of reasonable size,
+because a client that sends one such frame sends more. So an idle connection costs a few kilobytes. A handler sees slices
+of the block, so whatever it keeps beyond its call it must copy (wire's decoders copy all but records).
+
+A client that asks for more than it takes is not read from until it has taken that: its answers wait here, in memory.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import mmap
 import struct
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from pykbroker import dispatch
+from pykbroker.receive_block import ReceiveBlock
 from pykbroker.waits import Deferred
 
 if TYPE_CHECKING:
@@ -25,13 +28,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_BLOCK = 64 * 1024
-#: A block up to this size stays with its connection; a larger frame gets memory of its own, for itself alone.
-_KEPT_BLOCK = 2 * 1024 * 1024
 #: Responses smaller than this are joined into one write; joining larger ones costs more than it saves.
 _JOIN_BELOW = 64 * 1024
-#: Requests that may wait at once on one connection before no more of it is read.
+#: Answers of this size together are handed to the socket, whatever else is to be answered in this turn.
+_FLUSH_AT = 256 * 1024
+#: Requests that may wait at once on one connection before no more of it is read,
 _MAX_WAITING = 128
+#: and bytes of answers that wait for an earlier one.
+_MAX_HELD_BYTES = 1024 * 1024
+#: How long one connection may keep the loop busy with the requests that it has sent already.
+_TURN_S = 0.01
 
 _SIZE = struct.Struct(">i")
 
@@ -39,17 +45,25 @@ _SIZE = struct.Struct(">i")
 class _Slot:
     """The place of a response that is not there yet, in the order of requests."""
 
-    __slots__ = ("done", "pieces")
+    __slots__ = ("done", "pieces", "size")
 
     def __init__(self) -> None:
         self.done = False
         self.pieces: list[Buffer] | None = None
+        self.size = 0  # of pieces that wait for an earlier answer
 
 
 class Connection(asyncio.BufferedProtocol):
     """The protocol of one accepted socket. ``on_close`` is told when it ends."""
 
-    def __init__(self, broker: Broker, listener: str, max_frame: int, on_close: Callable[[Connection], None]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        listener: str,
+        max_frame: int,
+        shared_block: memoryview,
+        on_close: Callable[[Connection], None],
+    ) -> None:
         self.broker = broker
         self.listener = listener
         self.host = ""
@@ -63,11 +77,12 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None  # until the connection is to end
         self._socket: asyncio.Transport | None = None  # until it has ended
         self._finishing = False
-        self._view = memoryview(bytearray(_BLOCK))
-        self._start = 0  # where the first unparsed byte lies
-        self._end = 0  # where the next received byte goes
+        self._received = ReceiveBlock(shared_block)
         self._waiting: deque[_Slot] = deque()
         self._out: list[Buffer] = []
+        self._out_size = 0
+        self._held_bytes = 0  # of answers that wait for an earlier one
+        self._unsent = 0  # what the socket had not taken when it was full
         self._in_turn = False
         self._write_paused = False
         self._reading_paused = False
@@ -85,21 +100,26 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = self._socket = None
         self._waiting.clear()
         self._out.clear()
+        self._received.drop()
+        self._set_kept(0, 0)
         self._on_close(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._view[self._end :]
+        return self._received.view[self._received.end :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._end += nbytes
+        self._received.end += nbytes
         self._turn()
 
     def pause_writing(self) -> None:
         self._write_paused = True
         self._pause_reading()
+        if self._socket is not None:
+            self._set_kept(self._held_bytes, self._socket.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         self._write_paused = False
+        self._set_kept(self._held_bytes, 0)
         self._resume()
 
     # ---- frames in --------------------------------------------------------------------------------------------------
@@ -120,32 +140,35 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _take_frames(self) -> None:
-        view, start, end = self._view, self._start, self._end
+        received, monotonic = self._received, self.broker.cluster.clock.monotonic
+        view, start, end = received.view, received.start, received.end
+        turn_ends = self.last_active + _TURN_S
         while end - start >= 4 and not self._reading_paused:
             size = _SIZE.unpack_from(view, start)[0]
             if not 0 <= size <= self._max_frame:
                 raise dispatch.CloseConnection(self._strange_size(bytes(view[start : start + 4]), size))
             frame_end = start + 4 + size
             if frame_end > end:
-                self._start = start
-                self._make_room(4 + size)
+                received.keep(start, 4 + size)
                 return
             try:
                 answer = dispatch.handle_frame(self.broker, self, view[start + 4 : frame_end])
             except dispatch.NotYet as error:
-                self._start = start
+                received.keep(start, 4 + size)
                 self._hold(error.until)
                 return
-            self._start = frame_end
             self._answer(answer)
             if self._transport is None:
                 return
             start = frame_end
+            if self._out_size >= _FLUSH_AT:
+                self._flush()
+            if start < end and monotonic() >= turn_ends:
+                self._let_others()
         if start == end:
-            self._reset_block()
+            received.emptied()
         else:
-            self._start = start
-            self._make_room(4)
+            received.keep(start, 4)
 
     def _strange_size(self, prefix: bytes, size: int) -> str:
         if prefix[:2] == b"\x16\x03":
@@ -154,51 +177,38 @@ class Connection(asyncio.BufferedProtocol):
             return "it speaks HTTP, not Kafka's protocol"
         return f"it announced a frame of {size} bytes, and socket.request.max.bytes is {self._max_frame}"
 
-    def _make_room(self, needed: int) -> None:
-        """See that the frame beginning at ``_start`` can be received whole behind its present bytes."""
-        view = self._view
-        have = self._end - self._start
-        if self._start + needed <= len(view) and self._end < len(view):
-            return
-        if needed <= len(view):
-            view[:have] = view[self._start : self._end]
-        else:
-            if needed <= _KEPT_BLOCK:
-                larger = memoryview(bytearray(1 << (needed - 1).bit_length()))
-            else:
-                larger = memoryview(mmap.mmap(-1, needed))  # pages appear only as bytes arrive
-            larger[:have] = view[self._start : self._end]
-            self._view = larger
-        self._start, self._end = 0, have
-
-    def _reset_block(self) -> None:
-        self._start = self._end = 0
-        if len(self._view) > _KEPT_BLOCK:
-            self._view = memoryview(bytearray(_BLOCK))
-
     # ---- responses out ------------------------------------------------------------------------------------------------
 
     def _answer(self, result: list[Buffer] | Deferred[list[Buffer] | None] | None) -> None:
         if result is None:
             return
-        if isinstance(result, list):
-            if not self._waiting:
-                self._out += result
-            else:
-                slot = _Slot()
-                slot.done, slot.pieces = True, result
-                self._waiting.append(slot)
+        if isinstance(result, list) and not self._waiting:
+            self._send(result)
             return
         slot = _Slot()
         self._waiting.append(slot)
-        if len(self._waiting) >= _MAX_WAITING:
+        if isinstance(result, list):
+            self._fill(slot, result)
+        else:
+            result.then(lambda deferred: self._arrived(slot, deferred))
+        if self._waits_for_too_much():
             self._pause_reading()
-        result.then(lambda deferred: self._arrived(slot, deferred))
+
+    def _send(self, pieces: list[Buffer]) -> None:
+        """With the next flush."""
+        self._out += pieces
+        self._out_size += len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
+
+    def _fill(self, slot: _Slot, pieces: list[Buffer] | None) -> None:
+        slot.pieces = pieces
+        slot.done = True
+        if pieces is not None and slot is not self._waiting[0]:
+            slot.size = sum(map(len, pieces))
+            self._set_kept(self._held_bytes + slot.size, self._unsent)
 
     def _arrived(self, slot: _Slot, deferred: Deferred[list[Buffer] | None]) -> None:
-        slot.done = True
         try:
-            slot.pieces = deferred.value
+            pieces = deferred.value
         except dispatch.CloseConnection as error:
             self.close(str(error))
             return
@@ -206,26 +216,35 @@ class Connection(asyncio.BufferedProtocol):
             log.exception("A waiting request from %s:%d failed in a way we did not foresee", self.host, self.port)
             self.close("its request could not be answered (the error stands above)")
             return
-        waiting = self._waiting
-        while waiting and waiting[0].done:
-            pieces = waiting.popleft().pieces
-            if pieces is not None:
-                self._out += pieces
+        if self._transport is None:
+            return
+        self._fill(slot, pieces)
+        self._send_done()
         if not self._in_turn:
             self._flush()
-            if self._finishing and not waiting:
+            if self._finishing and not self._waiting:
                 self.close()
-            elif self._reading_paused and len(waiting) < _MAX_WAITING:
+            elif self._reading_paused:
                 self._resume()
 
+    def _send_done(self) -> None:
+        """Every answer that waits for no other."""
+        waiting = self._waiting
+        while waiting and waiting[0].done:
+            slot = waiting.popleft()
+            if slot.size:
+                self._set_kept(self._held_bytes - slot.size, self._unsent)
+            if slot.pieces is not None:
+                self._send(slot.pieces)
+
     def _flush(self) -> None:
-        out = self._out
+        out, size = self._out, self._out_size
         if not out or self._transport is None:
             return
-        self._out = []
+        self._out, self._out_size = [], 0
         if len(out) == 1:
             self._transport.write(out[0])
-        elif sum(map(len, out)) < _JOIN_BELOW:
+        elif size < _JOIN_BELOW:
             self._transport.write(b"".join(out))
         else:
             self._transport.writelines(out)
@@ -236,11 +255,20 @@ class Connection(asyncio.BufferedProtocol):
         """Take up no frame before ``until`` is done; the first is the one that was to be handled now."""
         self._held = True
         self._pause_reading()
-        until.then(self._let_go)
+        until.then(lambda _: self._go_on())
 
-    def _let_go(self, _: Deferred[None]) -> None:
+    def _let_others(self) -> None:
+        """Take up no frame before other connections had their turn."""
+        self._held = True
+        self._pause_reading()
+        self.broker.cluster.wake_queue.add(self._go_on)
+
+    def _go_on(self) -> None:
         self._held = False
         self._resume()
+
+    def _waits_for_too_much(self) -> bool:
+        return len(self._waiting) >= _MAX_WAITING or self._held_bytes >= _MAX_HELD_BYTES
 
     def _pause_reading(self) -> None:
         if not self._reading_paused and self._transport is not None:
@@ -249,12 +277,21 @@ class Connection(asyncio.BufferedProtocol):
 
     def _resume(self) -> None:
         """Go on reading once the client takes its responses again; frames that lie in the block come first."""
-        may_read = not (self._write_paused or self._held or self._finishing) and len(self._waiting) < _MAX_WAITING
+        may_read = not (self._write_paused or self._held or self._finishing or self._waits_for_too_much())
         if self._reading_paused and may_read:
             self._reading_paused = False
             self._turn()
             if not self._reading_paused and self._transport is not None:
                 self._transport.resume_reading()
+
+    def _set_kept(self, held: int, unsent: int) -> None:
+        """Bytes of answers kept in memory: behind an earlier one, and for a socket that is full."""
+        self.broker.cluster.unsent_bytes += held + unsent - self._held_bytes - self._unsent
+        self._held_bytes, self._unsent = held, unsent
+
+    def let_memory_go(self) -> None:
+        """Of a connection that is idle for now."""
+        self._received.let_go()
 
     def finish(self) -> None:
         """Take up no more requests, and end the connection when those taken up are answered."""

@@ -106,13 +106,16 @@ class Node:
         self._locks = data_folders.lock(self._folders)
         cluster = self._cluster = _open_cluster(config, self._folders, durable=self._durable)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
-        cluster.start_brokers(
-            {
-                node_id: _advertised(config, position, self._ports[node_id])
-                for position, node_id in enumerate(self._ids)
-            },
-            self._racks,
-        )
+        try:
+            cluster.start_brokers(
+                {
+                    node_id: _advertised(config, position, self._ports[node_id])
+                    for position, node_id in enumerate(self._ids)
+                },
+                self._racks,
+            )
+        except KafkaError as error:
+            raise data_folders.unusable(self._folders.metadata, error) from error
         await self.server.start_serving(cluster)
         self._housekeeping.start()
         await self._control.open()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _IDLE_CHECK_MS = 10_000
-#: Unsent response bytes of one connection above which no more of it is read.
-_WRITE_HIGH_WATER = 4 * 1024 * 1024
 
 
 class Threads:
@@ -83,7 +82,7 @@ class Server:
         cluster.offload_read = partial(self.offload, self._reading_threads)
         cluster.wake_queue.schedule = self._loop.call_soon
         self._drive(cluster)
-        self._close_idle(cluster, cluster.config["connections.max.idle.ms"])
+        self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
         self._cluster = cluster
         for sockets in self._sockets.values():
             await sockets.start_serving()
@@ -123,15 +122,18 @@ class Server:
         self._loop.run_in_executor(threads.pool(), function, *args).add_done_callback(arrived)
         return deferred
 
-    def _close_idle(self, cluster: Cluster, limit_ms: int) -> None:
-        if limit_ms <= 0:
-            return
+    def _look_after_idle(self, cluster: Cluster, limit_ms: int) -> None:
+        """Idle connections keep no memory to receive in, and after ``limit_ms`` (if it is positive) they are closed."""
 
         def check() -> None:
-            oldest = cluster.clock.monotonic() - limit_ms / 1000
+            now = cluster.clock.monotonic()
+            idle_since = now - _IDLE_CHECK_MS / 1000
+            closed_since = now - limit_ms / 1000 if limit_ms > 0 else -math.inf
             for sockets in self._sockets.values():
-                for connection in [c for c in sockets.connections if c.last_active < oldest]:
-                    connection.close()
+                for connection in [c for c in sockets.connections if c.last_active < idle_since]:
+                    connection.let_memory_go()
+                    if connection.last_active < closed_since:
+                        connection.close()
             cluster.timers.after(_IDLE_CHECK_MS, check)
 
         cluster.timers.after(_IDLE_CHECK_MS, check)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.connection import Connection
+from pykbroker.receive_block import shared_block
 
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
@@ -39,6 +40,7 @@ class BrokerSockets:
         self._opened: list[tuple[Bind, int]] = []
         self._servers: list[asyncio.Server] = []
         self._none_left = asyncio.Event()
+        self._shared_block = shared_block()
 
     async def open(self, bind: Bind, max_frame: int) -> int:
         """Open a socket for a listener and return its port; connections wait until ``start_serving``.
@@ -90,7 +92,7 @@ class BrokerSockets:
 
     async def _listen(self, bind: Bind, max_frame: int) -> asyncio.Server:
         def connection() -> Connection:
-            made = Connection(self._broker(), bind.listener, max_frame, self._ended)
+            made = Connection(self._broker(), bind.listener, max_frame, self._shared_block, self._ended)
             self.connections.add(made)
             return made
 

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from pykbroker.storage.reading import ReadPlan
     from wire.messages.fetch import FetchRequest
 
+#: While clients leave this much of their answers unsent, in bytes, everybody's answers are small ones; Apache Kafka need
+#: not care, for it does not read what it sends.
+_UNSENT_BUDGET = 128 * 1024 * 1024
+_SMALL_ANSWER = 256 * 1024
 _READ_COMMITTED = 1
 _CONSUMER = -1
 _FROM_ANY_REPLICA_SINCE = 11
@@ -97,7 +101,7 @@ class _Fetch(Watcher):
         self.incremental = session is not None and request.session_id == session.id
         self.items = None if session is not None else [FetchItem(*named) for named in requested(request, self.version)]
         self.committed = request.isolation_level == _READ_COMMITTED
-        self.limit = min(request.max_bytes, broker.fetch_max_bytes)
+        self.max_bytes = min(request.max_bytes, broker.fetch_max_bytes)
         self.leader_only = self.version < _FROM_ANY_REPLICA_SINCE and request.replica_id == _CONSUMER
         self.rack = request.rack_id if broker.cluster.reads_by_rack else ""
         self.new_bytes = 0
@@ -183,7 +187,8 @@ class _Attempt:
     def __init__(self, fetch: _Fetch) -> None:
         self.fetch = fetch
         self.size = 0
-        self.left = fetch.limit
+        room = max(_SMALL_ANSWER, _UNSENT_BUDGET - fetch.broker.cluster.unsent_bytes)
+        self.left = min(fetch.max_bytes, room)
         self.urgent = False  # an error or a divergence is answered at once
         self.found: list[tuple[FetchItem, PartitionData]] = []
         self.cold: list[_Reading] = []

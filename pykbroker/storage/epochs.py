@@ -50,7 +50,7 @@ class LeaderEpochs:
 
         (-1, -1) where nothing is known, as OffsetForLeaderEpoch answers.
         """
-        if epoch == UNDEFINED_EPOCH or epoch > self.latest:
+        if epoch == UNDEFINED_EPOCH or epoch > self.latest or not self._entries:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
         if epoch == self.latest:
             return epoch, log_end_offset

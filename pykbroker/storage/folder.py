@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 METADATA_LOG = "__cluster_metadata"
 
+#: What file systems take, and Kafka assumes.
+_LONGEST_NAME = 255
 #: The name of a partition's directory.
 _PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<index>\d+)")
 
@@ -152,8 +154,12 @@ class DataFolder:
         self.home.disk.make_directory(f"{self.path}/{name}")
 
     def put_aside(self, name: str, why: str) -> str:
-        """Rename a partition's directory to ``<name>.<32 hex digits>-<why>``, as Kafka does; its new path."""
-        aside = f"{self.path}/{name}.{self.home.random.getrandbits(128):032x}-{why}"
+        """Rename a partition's directory to ``<name>.<32 hex digits>-<why>``, as Kafka does; its new path. Of a topic's long
+        name only the beginning stays.
+        """
+        topic, _, partition = name.rpartition("-")
+        end = f"-{partition}.{self.home.random.getrandbits(128):032x}-{why}"
+        aside = f"{self.path}/{topic[: _LONGEST_NAME - len(end)]}{end}"
         self.home.disk.rename(f"{self.path}/{name}", aside)
         self._aside.add(name)
         return aside

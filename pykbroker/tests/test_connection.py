@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.connection import _BLOCK, _KEPT_BLOCK
+from pykbroker.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock
 from pykbroker.tests.running import running_broker
 from wire.errors import ErrorCode
 from wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -57,6 +57,12 @@ async def create(client, topic: str = "t", **configs: str) -> None:
     assert answer.topics[0].error_code == 0
 
 
+async def until(client, done) -> None:
+    """Turns of the loop, in which ``client`` is served, until ``done`` says so."""
+    while not done():
+        await client.ask(ASK, 3, ApiVersionsResponse)
+
+
 def run(test) -> None:
     asyncio.run(asyncio.wait_for(test, 30))
 
@@ -79,6 +85,23 @@ def test_a_frame_may_come_byte_by_byte(tmp_path: Path) -> None:
     run(scenario())
 
 
+def test_halves_of_frames_of_several_clients_are_not_mixed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            bystander, *clients = [await broker.connect() for _ in range(6)]
+            frames = [struct.pack(">ihhih", 10, 18, 0, number, -1) for number in range(5)]
+            for half in (slice(7), slice(7, None)):
+                for client, frame in zip(clients, frames, strict=True):
+                    client.writer.write(frame[half])
+                await bystander.ask(ASK, 3, ApiVersionsResponse)
+            for number, client in enumerate(clients):
+                assert (await client.receive(ApiVersionsResponse, 0))[0] == number
+                client.close()
+            bystander.close()
+
+    run(scenario())
+
+
 def test_many_frames_at_once_are_answered_in_order(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_broker(tmp_path) as broker:
@@ -91,10 +114,10 @@ def test_many_frames_at_once_are_answered_in_order(tmp_path: Path) -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize("size", [_BLOCK - 200, _BLOCK + 1, _KEPT_BLOCK - 500, _KEPT_BLOCK + 5])
+@pytest.mark.parametrize("size", [BLOCK - 200, BLOCK + 1, KEPT_BLOCK - 500, KEPT_BLOCK + 5])
 def test_frames_larger_than_the_block_arrive_whole(tmp_path: Path, size: int) -> None:
     async def scenario() -> None:
-        async with running_broker(tmp_path, {"message.max.bytes": str(4 * _KEPT_BLOCK)}) as broker:
+        async with running_broker(tmp_path, {"message.max.bytes": str(4 * KEPT_BLOCK)}) as broker:
             client = await broker.connect()
             await create(client)
             value = bytes(range(256)) * (size // 256 + 1)
@@ -216,6 +239,118 @@ def test_a_client_that_takes_nothing_does_not_fill_the_memory(tmp_path: Path) ->
             for _ in range(200):
                 _, answer = await client.receive(FetchResponse, 12)
                 assert len(answer.responses[0].partitions[0].records) > 900_000
+            client.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_answers_behind_one_that_waits_do_not_fill_the_memory(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client, other = await broker.connect(), await broker.connect()
+            await create(client)
+            await create(client, "empty")
+            await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
+            client.send(fetch(0, topic="empty"), 12)
+            for _ in range(100):
+                client.send(fetch(0), 12)
+            await until(other, lambda: broker.cluster.unsent_bytes)
+            for _ in range(20):
+                await other.ask(ASK, 3, ApiVersionsResponse)
+            assert broker.cluster.unsent_bytes < 3_000_000
+            await other.ask(produce(b"wakes", topic="empty"), 9, ProduceResponse)
+            for _ in range(101):
+                await client.receive(FetchResponse, 12)
+            assert broker.cluster.unsent_bytes == 0
+            client.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_while_much_is_unsent_answers_are_small(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            await create(client)
+            for _ in range(20):
+                await client.ask(produce(b"x" * 100_000), 9, ProduceResponse)
+            sizes = []
+            for unsent in (0, 1 << 30):
+                broker.cluster.unsent_bytes = unsent
+                answer = await client.ask(fetch(0), 12, FetchResponse)
+                sizes.append(len(answer.responses[0].partitions[0].records))
+            assert sizes[0] > 2_000_000
+            assert 100_000 < sizes[1] < 300_000
+            client.close()
+
+    run(scenario())
+
+
+def test_what_a_lost_client_did_not_take_is_forgotten(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client, other = await broker.connect(), await broker.connect()
+            await create(client)
+            await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
+            for _ in range(50):
+                client.send(fetch(0), 12)
+            await until(other, lambda: broker.cluster.unsent_bytes)
+            client.writer.transport.abort()
+            await until(other, lambda: not broker.cluster.unsent_bytes)
+            other.close()
+
+    run(scenario())
+
+
+def test_a_client_with_much_to_do_lets_others_have_their_turn(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("pykbroker.connection._TURN_S", 0.0)
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            busy, other = await broker.connect(), await broker.connect()
+            for client in (busy, other):
+                await client.ask(ASK, 3, ApiVersionsResponse)
+            answered = []
+
+            async def receive(client, count: int, name: str) -> None:
+                for _ in range(count):
+                    await client.receive(ApiVersionsResponse, 3)
+                    answered.append(name)
+
+            for _ in range(500):
+                busy.send(ASK, 3)
+            other.send(ASK, 3)
+            await asyncio.gather(receive(busy, 500, "busy"), receive(other, 1, "other"))
+            assert answered.index("other") < 250
+            busy.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_an_idle_connection_keeps_no_block_of_its_own(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("pykbroker.server._IDLE_CHECK_MS", 20)
+    blocks = []
+    let_go = ReceiveBlock.let_go
+
+    def watched(self: ReceiveBlock) -> None:
+        blocks.append(len(self.view))
+        let_go(self)
+        blocks.append(len(self.view))
+
+    monkeypatch.setattr(ReceiveBlock, "let_go", watched)
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            await create(client)
+            await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
+            other = await broker.connect()
+            await until(other, lambda: 1 << 20 in blocks)
+            assert blocks[blocks.index(1 << 20) + 1] == BLOCK
+            await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
             client.close()
             other.close()
 

@@ -256,6 +256,7 @@ def test_timestamps_that_fall(store):
 
 def test_leader_epochs(store):
     log = store.log()
+    assert [log.end_offset_for_epoch(epoch) for epoch in (-2, -1, 0)] == [(-1, -1)] * 3
     fill(log, 2)
     log.begin_epoch(2)
     append(log, batch([b"x"]), epoch=2)
@@ -267,6 +268,7 @@ def test_leader_epochs(store):
     assert log.end_offset_for_epoch(4) == (2, 3)
     assert log.end_offset_for_epoch(5) == (5, 4)
     assert log.end_offset_for_epoch(6) == (-1, -1)
+    assert log.end_offset_for_epoch(-2) == (-2, 0)
     assert [log.epoch_at(offset) for offset in range(5)] == [0, 0, 2, 5, 5]
     log.delete_records_before(3)
     assert log.epochs.entries() == [(5, 3)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,16 @@ def test_deleting_and_making_again_while_running(store):
     store.manager.retention_round(START_MS + 100)
     assert not store.disk.exists(f"/data/{doomed}")
     assert contents(new) == [(0, b"new")]
+
+
+@pytest.mark.parametrize("length", [210, 249])
+def test_a_long_name_is_cut_when_its_directory_is_put_aside(store, length):
+    log = store.manager.open("x" * length, TOPIC_ID, 10, LogConfig())
+    append(log, batch([b"old"]))
+    store.manager.delete(log)
+    (doomed,) = [name for name in store.disk.list("/data") if name.endswith("-delete")]
+    assert re.fullmatch(r"x+-10\.[0-9a-f]{32}-delete", doomed)
+    assert len(doomed) == min(255, length + len("-10.") + 32 + len("-delete"))
 
 
 def test_deleting_while_threads_read_and_flush(store):
