@@ -53,6 +53,8 @@ class GroupShard:
         self._offsets = Offsets()
         self._pending = PendingOffsets()
         self._commits = 0
+        #: The consumer group that the record before this one ended.
+        self._just_ended: str | None = None
         self._clock = around.clock
         self._settings = around.settings
 
@@ -283,11 +285,14 @@ class GroupShard:
 
     def replay(self, record: Record) -> None:
         """Take a record that is in the log into the state. Types of groups not served here are skipped."""
+        ended, self._just_ended = self._just_ended, None
         if isinstance(record.key, OffsetCommitKey):
             self._replay_offset(record.key, record.value, record.producer_id)
         elif isinstance(record.key, GroupMetadataKey):
-            self._replay_group(record.key.group, record.value)
+            self._replay_group(record.key.group, record.value, downgraded=ended == record.key.group)
         elif isinstance(record.key, replaying.KEYS):
+            if replaying.ends_group(record.key, record.value):
+                self._just_ended = record.key.group_id
             self._replay_consumer_group(record.key.group_id, record.key, record.value)
 
     def _replay_consumer_group(self, group_id: str, key: Any, value: Any) -> None:
@@ -318,7 +323,7 @@ class GroupShard:
         else:
             self._pending.put(producer_id, (key.group, key.topic, key.partition), committed)
 
-    def _replay_group(self, group_id: str, value: GroupMetadataValue | None) -> None:
+    def _replay_group(self, group_id: str, value: GroupMetadataValue | None, *, downgraded: bool) -> None:
         group = self.groups.get(group_id)
         if value is None:
             if group is not None:
@@ -328,6 +333,7 @@ class GroupShard:
         if not isinstance(group, ClassicGroup):
             group = self.groups[group_id] = ClassicGroup(group_id, self._clock, self._settings)
         group.restore(value)
+        group.owes_rebalance = downgraded
 
 
 def _end(group: Group) -> list[Record]:

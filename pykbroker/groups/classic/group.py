@@ -64,6 +64,7 @@ class ClassicGroup:
         "generation",
         "group_id",
         "members",
+        "owes_rebalance",
         "protocol",
         "protocol_type",
         "settings",
@@ -90,6 +91,8 @@ class ClassicGroup:
         self.members = Membership()
         #: Known for groups of consumers whose subscriptions can be read.
         self.subscribed_topics: frozenset[str] | None = None
+        #: Whether its last record made it of a consumer group, so that its members may not have all that it says.
+        self.owes_rebalance = False
         #: Of the rebalance that goes on, if it is the first one since the group was empty.
         self._initial: InitialDelay | None = None
         self._join_deadline = math.inf
@@ -127,12 +130,18 @@ class ClassicGroup:
         self._note_subscriptions()
 
     def loaded(self) -> Outcome:
-        """After the log has been replayed: every member gets a whole session to be heard of again."""
+        """After the log has been replayed: every member gets a whole session to be heard of again.
+
+        A group that had just left the consumer protocol was about to rebalance. (Kafka forgets that with the coordinator's
+        end, and a member that waited for partitions then waits until something else causes a rebalance.)
+        """
         out = Outcome()
         for member in self.members:
             self.touch(member)
         if len(self.members) > self.settings.max_size:
             self.prepare_rebalance("the group was loaded and is over capacity", out)
+        elif self.owes_rebalance and len(self.members):
+            self.prepare_rebalance("the group was loaded and had just left the consumer protocol", out)
         return out
 
     def unload(self) -> Outcome:

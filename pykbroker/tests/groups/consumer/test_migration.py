@@ -127,9 +127,24 @@ def test_the_last_of_the_consumer_protocol_leaves(h):
     assert h.group.generation == epoch
     assert assigned_in(h.group.members[old.member_id].assignment) == old.owned
     h.restart()
-    assert h.state is ClassicState.STABLE
+    assert h.state is ClassicState.PREPARING_REBALANCE
     old.join()
     assert h.state is ClassicState.COMPLETING_REBALANCE
+
+
+def test_a_restart_after_the_way_back_leaves_nobody_waiting_for_partitions(h):
+    new, old = Client(h, "new", "t"), ClassicClient(h, "old")
+    new.beat()
+    old.join()
+    old.sync()
+    assert (old.generation, old.owned) == (h.consumers.epoch, set())
+    new.leave()
+    h.restart()
+    assert old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    old.join()
+    h.sync("old", {"old": assignment(EVERYTHING)})
+    h.restart()
+    assert old.heartbeat() is ErrorCode.NONE
 
 
 def test_one_that_falls_silent_has_the_same_effect(h):
