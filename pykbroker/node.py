@@ -102,6 +102,11 @@ class Node:
 
     async def _start(self) -> None:
         config = self._config
+        if config["authorizer.class.name"]:
+            raise StartFailed(
+                f"authorizer.class.name asks for {config['authorizer.class.name']}, and no access list is enforced yet: "
+                "everybody may do everything here. Take the setting out if that is what you want."
+            )
         self._ports = await _open_sockets(self.server, config, self._ids)
         self._locks = data_folders.lock(self._folders)
         cluster = self._cluster = _open_cluster(config, self._folders, durable=self._durable)

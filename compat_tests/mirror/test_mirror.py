@@ -1,6 +1,6 @@
 """MirrorMaker 2 (Kafka 4.3.1) between two brokers, both ways, writing exactly once: records, settings, partitions, groups.
 
-Left out: ACLs, which pykbroker does not serve: MirrorMaker logs that and copies the rest.
+Left out: ACLs, which neither has without an authorizer: MirrorMaker says so and copies the rest.
 """
 
 from __future__ import annotations

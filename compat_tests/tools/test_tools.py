@@ -1,7 +1,7 @@
 """Kafka's other command-line tools: topics, console producer and consumer, configs, get-offsets, log-dirs, delete-records,
 broker-api-versions, features, cluster, and the two perf tools. Administration has a file of its own (``test_administration``).
 
-The transactions tool and those that verify have files of their own. Left out: acls and delegation tokens, which are not served.
+The transactions tool and those that verify have files of their own, and so has what is said without security.
 """
 
 from __future__ import annotations

@@ -93,27 +93,41 @@ def test_replica_verification_finds_no_lag(bootstrap, make_topic, fill):
     assert "among 2 partitions" in report
 
 
-# ---- what is not served
+# ---- what is not served, or not without security
 
 
 @pytest.mark.skipif(not OURS, reason="Apache Kafka serves them")
 @pytest.mark.parametrize(
-    ("tool_name", "options", "missing"),
-    [
-        ("share-groups", ["--describe", "--group", "any"], "SHARE_GROUP_DESCRIBE"),
-        ("streams-groups", ["--describe", "--group", "any"], "STREAMS_GROUP_DESCRIBE"),
-        ("acls", ["--list"], "DESCRIBE_ACLS"),
-        ("delegation-tokens", ["--describe"], "DESCRIBE_DELEGATION_TOKEN"),
-    ],
+    ("tool_name", "missing"), [("share-groups", "SHARE_GROUP_DESCRIBE"), ("streams-groups", "STREAMS_GROUP_DESCRIBE")]
 )
-def test_tools_say_what_is_not_served(kafka_tools, bootstrap, tmp_path: Path, tool_name, options, missing):
-    if tool_name == "delegation-tokens":
-        (tmp_path / "none.properties").touch()
-        options = [*options, "--command-config", str(tmp_path / "none.properties")]
-    said = kafka_tools(tool_name, "--bootstrap-server", bootstrap, *options).text
+def test_tools_say_what_is_not_served(kafka_tools, bootstrap, tool_name, missing):
+    said = kafka_tools(tool_name, "--bootstrap-server", bootstrap, "--describe", "--group", "any").text
     assert f"The node does not support {missing}" in said
 
 
 @pytest.mark.parametrize("tool_name", ["share-groups", "streams-groups"])
 def test_there_are_no_groups_of_the_newer_kinds(tool, tool_name):
     assert tool(tool_name, "--list").out.strip() == ""
+
+
+@pytest.mark.parametrize("what", [["--list"], ["--add", "--allow-principal", "User:a", "--topic", "t"]])
+def test_access_lists_need_an_authorizer(kafka_tools, bootstrap, what):
+    done = kafka_tools("acls", "--bootstrap-server", bootstrap, *what)
+    assert "SecurityDisabledException: No Authorizer is configured on the broker" in done.text
+    assert done.status == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--describe"],
+        ["--create", "--max-life-time-period", "-1", "--renewer-principal", "User:alice"],
+        ["--renew", "--renew-time-period", "-1", "--hmac", "c29tZQ=="],
+        ["--expire", "--expiry-time-period", "-1", "--hmac", "c29tZQ=="],
+    ],
+)
+def test_delegation_tokens_need_names(kafka_tools, bootstrap, tmp_path: Path, options):
+    (tmp_path / "none.properties").touch()
+    options = [*options, "--command-config", str(tmp_path / "none.properties")]
+    done = kafka_tools("delegation-tokens", "--bootstrap-server", bootstrap, *options)
+    assert "Delegation Token requests are not allowed on PLAINTEXT" in done.text

@@ -14,6 +14,7 @@ from wire.apis import ApiKey, request_class, response_class
 from wire.message import Message
 from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from wire.messages.describe_acls import DescribeAclsRequest
 from wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -115,6 +116,8 @@ def requests(key: ApiKey, version: int, name: str, topic_id: bytes) -> list[Mess
         case ApiKey.API_VERSIONS:
             names = {"client_software_name": "test", "client_software_version": "1"} if version >= 3 else {}
             return [request_class(key)(**names)]
+        case ApiKey.DESCRIBE_ACLS:
+            return [DescribeAclsRequest(1, None, 1, None, None, 1, 1)]
         case _:
             return [request_class(key)()]
 

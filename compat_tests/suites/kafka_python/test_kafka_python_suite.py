@@ -37,7 +37,7 @@ _ALWAYS = {
     r"test_sasl_integration::.*": "needs SASL, which pykbroker does not serve yet",
     r"TestSSLConnection::.*": "needs TLS, which pykbroker does not serve yet",
 }
-_OURS = {r"test_admin_integration::test_create_describe_delete_acls": "access lists are not served yet"}
+_OURS = {r"test_admin_integration::test_create_describe_delete_acls": "needs an authorizer"}
 
 
 def run_suite(folder: Path, broker: BrokerProcess, report: Path) -> Iterator[SuiteCase]:

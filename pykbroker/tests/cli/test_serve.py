@@ -175,3 +175,9 @@ def test_a_listener_that_is_not_served_yet_is_told() -> None:
     status, said = refused("--listen", "SSL://127.0.0.1:0", "--ephemeral")
     assert status == 1
     assert "only PLAINTEXT is served yet" in said
+
+
+def test_an_authorizer_is_refused_rather_than_ignored() -> None:
+    status, said = refused("--listen", "127.0.0.1:0", "--ephemeral", "--set", "authorizer.class.name=some.Authorizer")
+    assert status == 1
+    assert "some.Authorizer, and no access list is enforced yet" in said

@@ -1,0 +1,22 @@
+"""RenewDelegationToken (key 39, versions 1 to 2): let a delegation token live longer (KIP-48).
+
+There are none over PLAINTEXT: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as in Apache Kafka. v2: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import ErrorCode
+from wire.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(broker: Broker, ctx: RequestContext, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
+    del broker, ctx, request
+    return RenewDelegationTokenResponse(
+        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=-1
+    )

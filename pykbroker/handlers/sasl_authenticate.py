@@ -1,0 +1,23 @@
+"""SaslAuthenticate (key 36, versions 0 to 2): a step of signing in (KIP-152).
+
+Listeners are PLAINTEXT, where nobody signs in: ILLEGAL_SASL_STATE whatever is sent, in Apache Kafka's words. v2: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import ErrorCode
+from wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(broker: Broker, ctx: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+    del broker, ctx, request
+    return SaslAuthenticateResponse(
+        error_code=ErrorCode.ILLEGAL_SASL_STATE,
+        error_message="SaslAuthenticate request received after successful authentication",
+    )

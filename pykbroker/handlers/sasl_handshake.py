@@ -1,0 +1,20 @@
+"""SaslHandshake (key 17, versions 0 to 1): which SASL mechanism a client will use (KIP-43, KIP-152).
+
+Listeners are PLAINTEXT, where nobody signs in: ILLEGAL_SASL_STATE whatever the mechanism, as in Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wire.errors import ErrorCode
+from wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+if TYPE_CHECKING:
+    from pykbroker.broker import Broker
+    from pykbroker.context import RequestContext
+
+
+def handle(broker: Broker, ctx: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+    del broker, ctx, request
+    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)

@@ -1,0 +1,102 @@
+"""What is said of access lists, delegation tokens and SASL where nobody signs in and nobody is kept out."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykbroker.handlers import (
+    create_acls,
+    create_delegation_token,
+    delete_acls,
+    describe_acls,
+    describe_delegation_token,
+    expire_delegation_token,
+    renew_delegation_token,
+    sasl_authenticate,
+    sasl_handshake,
+)
+from pykbroker.tests.handlers.cluster_stub import StubBroker
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.create_acls import AclCreation, CreateAclsRequest
+from wire.messages.create_delegation_token import CreateDelegationTokenRequest
+from wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from wire.messages.describe_acls import DescribeAclsRequest
+from wire.messages.describe_delegation_token import DescribeDelegationTokenRequest
+from wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from wire.messages.renew_delegation_token import RenewDelegationTokenRequest
+from wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from wire.messages.sasl_handshake import SaslHandshakeRequest
+
+ALLOWED = (2, "t", 3, "User:alice", "*", 3, 3)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_access_lists_need_an_authorizer(version: int) -> None:
+    broker = StubBroker()
+    described = broker.ask(describe_acls, DescribeAclsRequest(*ALLOWED), version)
+    assert (described.error_code, described.resources) == (ErrorCode.SECURITY_DISABLED, [])
+    assert described.error_message == "No Authorizer is configured on the broker"
+    created = broker.ask(create_acls, CreateAclsRequest([AclCreation(*ALLOWED)] * 2), version)
+    deleted = broker.ask(delete_acls, DeleteAclsRequest([DeleteAclsFilter(*ALLOWED)] * 2), version)
+    for results in (created.results, deleted.filter_results):
+        assert [(each.error_code, each.error_message) for each in results] == [
+            (ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+        ] * 2
+    assert broker.image.acls == {}
+
+
+@pytest.mark.parametrize("place", [0, 2, 5, 6])
+def test_an_access_list_that_says_unknown_ends_the_connection(place: int) -> None:
+    odd = (*ALLOWED[:place], 0, *ALLOWED[place + 1 :])
+    for module, request in (
+        (describe_acls, DescribeAclsRequest(*odd)),
+        (create_acls, CreateAclsRequest([AclCreation(*ALLOWED), AclCreation(*odd)])),
+        (delete_acls, DeleteAclsRequest([DeleteAclsFilter(*ALLOWED), DeleteAclsFilter(*odd)])),
+    ):
+        assert not hasattr(module, "failed")  # so dispatch ends the connection
+        with pytest.raises(KafkaError, match="UNKNOWN"):
+            module.handle(StubBroker(), None, request)
+
+
+@pytest.mark.parametrize(
+    ("module", "request_"),
+    [
+        (renew_delegation_token, RenewDelegationTokenRequest(b"some", 1)),
+        (expire_delegation_token, ExpireDelegationTokenRequest(b"some", 1)),
+        (describe_delegation_token, DescribeDelegationTokenRequest(None)),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_there_are_no_delegation_tokens(module, request_, version: int) -> None:
+    answer = StubBroker().ask(module, request_, version)
+    assert answer.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("version", "owner", "named"),
+    [
+        (1, ("", ""), ("User", "ANONYMOUS")),
+        (2, ("", ""), ("User", "ANONYMOUS")),
+        (3, ("User", "alice"), ("User", "alice")),
+        (3, ("", "alice"), ("", "alice")),
+        (3, ("User", None), ("User", "ANONYMOUS")),
+        (3, (None, "alice"), ("User", "ANONYMOUS")),
+    ],
+)
+def test_no_token_is_created_for_an_owner(version: int, owner, named) -> None:
+    answer = StubBroker().ask(create_delegation_token, CreateDelegationTokenRequest(*owner), version)
+    assert answer.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    assert (answer.principal_type, answer.principal_name) == named
+    requester = (answer.token_requester_principal_type, answer.token_requester_principal_name)
+    assert requester == (("User", "ANONYMOUS") if version >= 3 else ("", ""))
+    assert (answer.issue_timestamp_ms, answer.token_id, answer.hmac) == (-1, "", b"")
+
+
+def test_nobody_signs_in() -> None:
+    broker = StubBroker()
+    for version in (0, 1):
+        shaken = broker.ask(sasl_handshake, SaslHandshakeRequest("PLAIN"), version)
+        assert (shaken.error_code, shaken.mechanisms) == (ErrorCode.ILLEGAL_SASL_STATE, [])
+    for version in (0, 1, 2):
+        refused = broker.ask(sasl_authenticate, SaslAuthenticateRequest(b"\0alice\0secret"), version)
+        assert (refused.error_code, refused.auth_bytes) == (ErrorCode.ILLEGAL_SASL_STATE, b"")
