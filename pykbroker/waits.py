@@ -7,12 +7,13 @@ whoever waits leaves a callback, whoever has the result completes it, and the ca
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Collection
+from typing import Any, Generic, TypeVar
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Deferred(Generic[T]):
@@ -68,11 +69,77 @@ class Deferred(Generic[T]):
         else:
             self._callbacks.append(callback)
 
+    def map(self, function: Callable[[T], U]) -> Deferred[U]:
+        """``function`` of the result. What either of them fails with is passed on, so that nobody waits for ever."""
+        mapped: Deferred[U] = Deferred()
+
+        def finish(done: Deferred[T]) -> None:
+            try:
+                result = function(done.value)
+            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+                mapped.fail(error)
+            else:
+                mapped.complete(result)
+
+        self.then(finish)
+        return mapped
+
+    def chain(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
+        """The result of the Deferred that ``function`` makes of this one's; failures are passed on as by ``map``."""
+        chained: Deferred[U] = Deferred()
+
+        def follow(made: Deferred[Deferred[U]]) -> None:
+            try:
+                made.value.pass_to(chained)
+            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+                chained.fail(error)
+
+        self.map(function).then(follow)
+        return chained
+
+    def pass_to(self, other: Deferred[T]) -> None:
+        """Let ``other`` end as this one does."""
+
+        def settle(done: Deferred[T]) -> None:
+            if done._error is None:
+                other.complete(done.value)
+            else:
+                other.fail(done._error)
+
+        self.then(settle)
+
+    def pass_failure_to(self, other: Deferred[Any]) -> None:
+        """Let ``other`` fail if this one does."""
+
+        def settle(done: Deferred[T]) -> None:
+            if done._error is not None:
+                other.fail(done._error)
+
+        self.then(settle)
+
     def _finish(self) -> None:
         self.done = True
         callbacks, self._callbacks = self._callbacks, None
         for callback in callbacks or ():
             callback(self)
+
+
+def all_done(waited: Collection[Deferred[Any]]) -> Deferred[None]:
+    """Completes when all of these are done, however they went."""
+    over: Deferred[None] = Deferred()
+    left = len(waited)
+
+    def one_done(_: Deferred[Any]) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            over.complete(None)
+
+    for each in waited:
+        each.then(one_done)
+    if not waited:
+        over.complete(None)
+    return over
 
 
 class WakeQueue:

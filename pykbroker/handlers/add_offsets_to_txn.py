@@ -9,39 +9,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import CONSUMER_OFFSETS
-from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
 
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
+    from pykbroker.waits import Deferred
     from wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 
 _FENCED_SINCE = 2
 
 
 def handle(broker: Broker, ctx: RequestContext, request: AddOffsetsToTxnRequest) -> Deferred[AddOffsetsToTxnResponse]:
-    response: Deferred[AddOffsetsToTxnResponse] = Deferred()
-
-    def answer(done: Deferred[None]) -> None:
-        try:
-            _ = done.value
-        except KafkaError as error:
-            response.fail(error)
-        else:
-            response.complete(AddOffsetsToTxnResponse())
-
     cluster = broker.cluster
-    cluster.transactions.add_partitions(
+    added = cluster.transactions.add_partitions(
         broker,
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
         [(CONSUMER_OFFSETS, cluster.groups.partition_of(request.group_id))],
         client_version=0,
-    ).then(answer)
-    return response
+    )
+    return added.map(lambda _: AddOffsetsToTxnResponse())
 
 
 def failed(request: AddOffsetsToTxnRequest, version: int, error: KafkaError) -> AddOffsetsToTxnResponse:

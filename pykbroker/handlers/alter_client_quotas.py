@@ -5,11 +5,11 @@ Stored and described, not enforced. v1: flexible. Names of hosts are looked up i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.hosts import is_address, unknown_hosts
 from pykbroker.metadata.client_quotas import IP, Entity, QuotaAlteration, entity_of, plan_alterations
-from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -22,6 +22,7 @@ from wire.messages.alter_client_quotas import (
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
+    from pykbroker.waits import Deferred
 
 
 def handle(
@@ -31,16 +32,7 @@ def handle(
     to_look_up = frozenset(name for name in names if not is_address(name))
     if not to_look_up:
         return _altered(broker, request, to_look_up)
-    answer: Deferred[AlterClientQuotasResponse] = Deferred()
-
-    def looked_up(search: Deferred[frozenset[str]]) -> None:
-        try:
-            answer.complete(_altered(broker, request, search.value))
-        except Exception as error:  # noqa: BLE001 - handed on to the connection
-            answer.fail(error)
-
-    broker.cluster.offload(unknown_hosts, to_look_up).then(looked_up)
-    return answer
+    return broker.cluster.offload(unknown_hosts, to_look_up).map(partial(_altered, broker, request))
 
 
 def failed(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> AlterClientQuotasResponse:

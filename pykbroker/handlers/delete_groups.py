@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred
+from pykbroker.waits import Deferred, all_done
 from wire.errors import KafkaError
 from wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 
@@ -17,28 +16,15 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DeleteGroupsRequest) -> Deferred[DeleteGroupsResponse]:
-    response = DeleteGroupsResponse()
-    done: Deferred[DeleteGroupsResponse] = Deferred()
-    group_ids = list(dict.fromkeys(request.groups_names))
-    waiting = len(group_ids)
-
-    def settle(result: DeletableGroupResult, deleted: Deferred[ErrorCode]) -> None:
-        nonlocal waiting
-        try:
-            result.error_code = deleted.value
-        except KafkaError as error:
-            result.error_code = error.code
-        waiting -= 1
-        if not waiting:
-            done.complete(response)
-
-    if not group_ids:
-        done.complete(response)
-    for group_id in group_ids:
-        result = DeletableGroupResult(group_id=group_id)
-        response.results.append(result)
-        _delete(broker, group_id).then(partial(settle, result))
-    return done
+    deletions = {group_id: _delete(broker, group_id) for group_id in dict.fromkeys(request.groups_names)}
+    return all_done(deletions.values()).map(
+        lambda _: DeleteGroupsResponse(
+            results=[
+                DeletableGroupResult(group_id=group_id, error_code=_outcome(deleted))
+                for group_id, deleted in deletions.items()
+            ]
+        )
+    )
 
 
 def _delete(broker: Broker, group_id: str) -> Deferred[ErrorCode]:
@@ -48,3 +34,10 @@ def _delete(broker: Broker, group_id: str) -> Deferred[ErrorCode]:
         refused: Deferred[ErrorCode] = Deferred()
         refused.fail(error)
         return refused
+
+
+def _outcome(deleted: Deferred[ErrorCode]) -> ErrorCode:
+    try:
+        return deleted.value
+    except KafkaError as error:
+        return error.code

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.end_txn import EndTxnResponse
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
     from pykbroker.transactions.coordinator import ProducerIdentity
+    from pykbroker.waits import Deferred
     from wire.messages.end_txn import EndTxnRequest
 
 _FENCED_SINCE = 2
@@ -24,28 +24,21 @@ _EPOCH_BUMP_SINCE = 5
 
 def handle(broker: Broker, ctx: RequestContext, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
     bumps = ctx.api_version >= _EPOCH_BUMP_SINCE
-    response: Deferred[EndTxnResponse] = Deferred()
 
-    def answer(done: Deferred[ProducerIdentity]) -> None:
-        try:
-            identity = done.value
-        except KafkaError as error:
-            response.fail(error)
-            return
-        answered = EndTxnResponse()
-        if bumps:
-            answered.producer_id, answered.producer_epoch = identity
-        response.complete(answered)
+    def answer(identity: ProducerIdentity) -> EndTxnResponse:
+        if not bumps:
+            return EndTxnResponse()
+        return EndTxnResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch)
 
-    broker.cluster.transactions.end(
+    ended = broker.cluster.transactions.end(
         broker,
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
         commit=request.committed,
         client_version=2 if bumps else 0,
-    ).then(answer)
-    return response
+    )
+    return ended.map(answer)
 
 
 def failed(request: EndTxnRequest, version: int, error: KafkaError) -> EndTxnResponse:

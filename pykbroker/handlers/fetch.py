@@ -166,7 +166,7 @@ class _Fetch(Watcher):
             return
         self._stop_waiting()
         if attempt.cold:
-            attempt.finish_cold().then(lambda done: deferred.complete(done.value))
+            attempt.finish_cold().pass_to(deferred)
         else:
             deferred.complete(attempt.response())
 
@@ -322,22 +322,12 @@ class _Attempt:
 
     def finish_cold(self) -> Deferred[FetchResponse]:
         """Read what is not in the page cache in a thread, then answer."""
-        done: Deferred[FetchResponse] = Deferred()
 
         def read_all() -> None:
             for reading in self.cold:
                 reading.wait()
 
-        def answer(read: Deferred[None]) -> None:
-            try:
-                _ = read.value
-            except Exception as error:  # noqa: BLE001 - handed on to the connection, which logs it
-                done.fail(error)
-                return
-            done.complete(self.response())
-
-        self.fetch.broker.cluster.offload_read(read_all).then(answer)
-        return done
+        return self.fetch.broker.cluster.offload_read(read_all).map(lambda _: self.response())
 
     def response(self) -> FetchResponse:
         fetch = self.fetch

@@ -12,14 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.transactions.initializing import Expected
-from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.init_producer_id import InitProducerIdResponse
 
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
-    from pykbroker.transactions.coordinator import ProducerIdentity
+    from pykbroker.waits import Deferred
     from wire.messages.init_producer_id import InitProducerIdRequest
 
 _FENCED_SINCE = 4
@@ -32,20 +31,12 @@ def handle(
     expected = _expected(request)
     if request.transactional_id is None:
         return InitProducerIdResponse(producer_id=broker.next_producer_id(), producer_epoch=0)
-    response: Deferred[InitProducerIdResponse] = Deferred()
-
-    def answer(done: Deferred[ProducerIdentity]) -> None:
-        try:
-            identity = done.value
-        except KafkaError as error:
-            response.fail(error)
-        else:
-            response.complete(InitProducerIdResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch))
-
-    broker.cluster.transactions.init_producer_id(
+    given = broker.cluster.transactions.init_producer_id(
         broker, request.transactional_id, request.transaction_timeout_ms, expected
-    ).then(answer)
-    return response
+    )
+    return given.map(
+        lambda identity: InitProducerIdResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch)
+    )
 
 
 def failed(request: InitProducerIdRequest, version: int, error: KafkaError) -> InitProducerIdResponse:

@@ -2,20 +2,20 @@
 
 One member up to version 2; from version 3 a batch, in which static members may be named by ``group.instance.id`` alone
 (KIP-345), each with an answer of its own; with a reason from version 5 (KIP-800). The rules are in
-``groups/leaving.py``.
+``groups/classic/leaving.py``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred
 from wire.errors import KafkaError
 from wire.messages.leave_group import LeaveGroupResponse, MemberIdentity
 
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
+    from pykbroker.waits import Deferred
     from wire.messages.leave_group import LeaveGroupRequest
 
 _BATCH_SINCE = 3
@@ -25,19 +25,12 @@ def handle(broker: Broker, ctx: RequestContext, request: LeaveGroupRequest) -> D
     if ctx.api_version >= _BATCH_SINCE:
         return broker.cluster.groups.leave(broker, request)
     request.members = [MemberIdentity(member_id=request.member_id)]
-    response: Deferred[LeaveGroupResponse] = Deferred()
-    broker.cluster.groups.leave(broker, request).then(lambda batch: _as_single(batch, response))
-    return response
+    return broker.cluster.groups.leave(broker, request).map(_as_single)
 
 
-def _as_single(batch: Deferred[LeaveGroupResponse], response: Deferred[LeaveGroupResponse]) -> None:
+def _as_single(answer: LeaveGroupResponse) -> LeaveGroupResponse:
     """The answer to a batch of one, in the older form."""
-    try:
-        answer = batch.value
-    except KafkaError as error:
-        response.fail(error)
-        return
-    response.complete(LeaveGroupResponse(error_code=answer.error_code or answer.members[0].error_code))
+    return LeaveGroupResponse(error_code=answer.error_code or answer.members[0].error_code)
 
 
 def failed(request: LeaveGroupRequest, version: int, error: KafkaError) -> LeaveGroupResponse:

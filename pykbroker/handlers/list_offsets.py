@@ -9,10 +9,8 @@ log start and -5 and -6 find nothing, as Apache Kafka answers with tiering off.
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
     from pykbroker.partition import Partition
+    from pykbroker.waits import Deferred
     from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
 
 LATEST = -1
@@ -68,18 +67,7 @@ def handle(
                 answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
     if not searches:
         return response
-    done: Deferred[ListOffsetsResponse] = Deferred()
-    broker.cluster.offload_read(_search_all, searches, ctx.api_version).then(partial(_finish, done, response))
-    return done
-
-
-def _finish(done: Deferred[ListOffsetsResponse], response: ListOffsetsResponse, run: Deferred[None]) -> None:
-    try:
-        _ = run.value
-    except Exception as error:  # noqa: BLE001 - handed on to the connection, which logs it
-        done.fail(error)
-    else:
-        done.complete(response)
+    return broker.cluster.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
 
 
 def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:

@@ -6,9 +6,9 @@ GROUP_SUBSCRIBED_TO_TOPIC. The rules are in ``groups/committing.py``.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.offset_delete import (
     OffsetDeleteRequestPartition,
@@ -21,6 +21,7 @@ from wire.messages.offset_delete import (
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
+    from pykbroker.waits import Deferred
     from wire.messages.offset_delete import OffsetDeleteRequest
 
 
@@ -42,28 +43,17 @@ def handle(broker: Broker, ctx: RequestContext, request: OffsetDeleteRequest) ->
         if there:
             known.append(OffsetDeleteRequestTopic(name=topic.name, partitions=there))
     request.topics = known
-    response: Deferred[OffsetDeleteResponse] = Deferred()
-    broker.cluster.groups.delete_offsets(broker, request).then(lambda rest: _finish(refused, rest, response))
-    return response
+    return broker.cluster.groups.delete_offsets(broker, request).map(partial(_merged, refused))
 
 
-def _finish(
-    refused: dict[str, OffsetDeleteResponseTopic],
-    rest: Deferred[OffsetDeleteResponse],
-    response: Deferred[OffsetDeleteResponse],
-) -> None:
-    """Answer with what was refused and what the coordinator said of the rest."""
-    try:
-        answer = rest.value
-    except KafkaError as error:
-        response.fail(error)
-        return
-    for topic in answer.topics:
+def _merged(refused: dict[str, OffsetDeleteResponseTopic], rest: OffsetDeleteResponse) -> OffsetDeleteResponse:
+    """What was refused and what the coordinator said of the rest."""
+    for topic in rest.topics:
         if topic.name in refused:
             refused[topic.name].partitions += topic.partitions
         else:
             refused[topic.name] = topic
-    response.complete(OffsetDeleteResponse(topics=list(refused.values())))
+    return OffsetDeleteResponse(topics=list(refused.values()))
 
 
 def failed(request: OffsetDeleteRequest, version: int, error: KafkaError) -> OffsetDeleteResponse:

@@ -11,14 +11,13 @@ of it (KIP-890); from version 12 on, partitions join the transaction by being wr
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.dispatch import CloseConnection
 from pykbroker.metadata.names import is_internal
 from pykbroker.storage.validate import NotOneBatch, RecordsRejected
 from pykbroker.transactions.admitting import Dialect, Refusals, admit
-from pykbroker.waits import Deferred
+from pykbroker.waits import Deferred, all_done
 from wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
 from wire.compression import Compression
 from wire.errors import ErrorCode, KafkaError, WireError
@@ -154,28 +153,12 @@ def _write_later(
     for topic in request.topic_data:
         for data in topic.partition_data:
             data.records = bytearray(data.records or b"")  # type: ignore[arg-type]  # a list is for encoding only
-    settled: Deferred[ProduceResponse | None] = Deferred()
 
-    def write(done: Deferred[Refusals]) -> None:
-        try:
-            written = _write(broker, ctx, request, done.value)
-        except CloseConnection as error:
-            settled.fail(error)
-            return
-        if isinstance(written, Deferred):
-            written.then(partial(_pass_on, settled))
-        else:
-            settled.complete(written)
+    def write(refusals: Refusals) -> Deferred[ProduceResponse | None]:
+        written = _write(broker, ctx, request, refusals)
+        return written if isinstance(written, Deferred) else Deferred.completed(written)
 
-    admitted.then(write)
-    return settled
-
-
-def _pass_on(settled: Deferred[ProduceResponse | None], done: Deferred[ProduceResponse | None]) -> None:
-    try:
-        settled.complete(done.value)
-    except CloseConnection as error:
-        settled.fail(error)
+    return admitted.chain(write)
 
 
 def failed(request: ProduceRequest, version: int, error: KafkaError) -> ProduceResponse:
@@ -303,25 +286,17 @@ def _after_flush(
     unsynced: list[tuple[Partition, PartitionProduceResponse]],
 ) -> Deferred[ProduceResponse | None]:
     """Answer once every partition written to is synced; one that could not be turns into an error."""
-    settled: Deferred[ProduceResponse | None] = Deferred()
-    left = len(unsynced)
+    syncs = [broker.cluster.group_commit.synced(partition) for partition, _ in unsynced]
 
-    def synced(answer: PartitionProduceResponse, flushed: Deferred[None]) -> None:
-        nonlocal left
-        try:
-            _ = flushed.value
-        except KafkaError as error:
-            answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
-        left -= 1
-        if not left:
+    def settle(_: None) -> ProduceResponse | None:
+        for (_partition, answer), sync in zip(unsynced, syncs, strict=True):
             try:
-                settled.complete(_settle(request, response))
-            except CloseConnection as error:
-                settled.fail(error)
+                _ = sync.value
+            except KafkaError as error:
+                answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
+        return _settle(request, response)
 
-    for partition, answer in unsynced:
-        broker.cluster.group_commit.synced(partition).then(partial(synced, answer))
-    return settled
+    return all_done(syncs).map(settle)
 
 
 def _settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:

@@ -22,7 +22,7 @@ from wire.messages.txn_offset_commit import (
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
-    from wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+    from wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition
 
 _LOADING_SINCE = 2
 _ABORTABLE_SINCE = 4
@@ -77,14 +77,17 @@ def _take_out_missing(broker: Broker, request: TxnOffsetCommitRequest) -> TxnOff
     refused = TxnOffsetCommitResponse()
     known: list[TxnOffsetCommitRequestTopic] = []
     for topic in request.topics:
-        there = [each for each in topic.partitions if broker.cluster.partition(topic.name, each.partition_index)]
-        missing = [each.partition_index for each in topic.partitions if each not in there]
+        there: list[TxnOffsetCommitRequestPartition] = []
+        missing: list[TxnOffsetCommitResponsePartition] = []
+        for asked in topic.partitions:
+            index = asked.partition_index
+            if broker.cluster.partition(topic.name, index) is None:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                missing.append(TxnOffsetCommitResponsePartition(partition_index=index, error_code=code))
+            else:
+                there.append(asked)
         if missing:
-            answers = [
-                TxnOffsetCommitResponsePartition(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                for index in missing
-            ]
-            refused.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+            refused.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=missing))
         if there:
             known.append(TxnOffsetCommitRequestTopic(name=topic.name, partitions=there))
     request.topics = known

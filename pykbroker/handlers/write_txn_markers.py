@@ -7,11 +7,10 @@ version, by which the epoch is judged.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.transactions.markers import write_marker
-from pykbroker.waits import Deferred
+from pykbroker.waits import all_done
 from wire.control_records import EndTxnMarker
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.write_txn_markers import (
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.context import RequestContext
     from pykbroker.partition import Partition
+    from pykbroker.waits import Deferred
     from wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
 
 
@@ -51,21 +51,17 @@ def handle(
     )
     if not unsynced:
         return response
-    settled: Deferred[WriteTxnMarkersResponse] = Deferred()
-    waiting = [answer for _, answer in unsynced]
+    syncs = [broker.cluster.group_commit.synced(partition) for partition, _ in unsynced]
 
-    def synced(answer: WritableTxnMarkerPartitionResult, done: Deferred[None]) -> None:
-        try:
-            _ = done.value
-        except KafkaError as error:
-            answer.error_code = error.code
-        waiting.remove(answer)
-        if not waiting:
-            settled.complete(response)
+    def settle(_: None) -> WriteTxnMarkersResponse:
+        for (_partition, answer), sync in zip(unsynced, syncs, strict=True):
+            try:
+                _ = sync.value
+            except KafkaError as error:
+                answer.error_code = error.code
+        return response
 
-    for partition, answer in unsynced:
-        broker.cluster.group_commit.synced(partition).then(partial(synced, answer))
-    return settled
+    return all_done(syncs).map(settle)
 
 
 def _write(

@@ -1,6 +1,6 @@
 import pytest
 
-from pykbroker.waits import Deferred, WakeQueue
+from pykbroker.waits import Deferred, WakeQueue, all_done
 
 
 def test_callbacks_run_when_completed_and_at_once_afterwards() -> None:
@@ -61,3 +61,61 @@ def test_a_failing_callback_does_not_stop_the_others(caplog) -> None:
     queue.run()
     assert ran == [1]
     assert "others go on" in caplog.text
+
+
+def failed(error: Exception) -> Deferred:
+    deferred: Deferred = Deferred()
+    deferred.fail(error)
+    return deferred
+
+
+def test_a_mapped_result_comes_when_the_first_does() -> None:
+    first: Deferred[int] = Deferred()
+    mapped = first.map(lambda value: value + 1)
+    assert not mapped.done
+    first.complete(1)
+    assert mapped.value == 2
+
+
+def test_whoever_waits_for_a_mapped_result_hears_of_every_failure() -> None:
+    with pytest.raises(KeyError):
+        _ = failed(KeyError("first")).map(str).value
+    with pytest.raises(ZeroDivisionError):
+        _ = Deferred.completed(0).map(lambda value: 1 // value).value
+
+
+def test_a_chained_result_waits_for_both() -> None:
+    first: Deferred[int] = Deferred()
+    second: Deferred[str] = Deferred()
+    chained = first.chain(lambda _: second)
+    first.complete(1)
+    assert not chained.done
+    second.complete("both")
+    assert chained.value == "both"
+
+
+def test_whoever_waits_for_a_chained_result_hears_of_every_failure() -> None:
+    with pytest.raises(KeyError):
+        _ = failed(KeyError("first")).chain(Deferred.completed).value
+    with pytest.raises(KeyError):
+        _ = Deferred.completed(1).chain(lambda _: failed(KeyError("second"))).value
+    with pytest.raises(ZeroDivisionError):
+        _ = Deferred.completed(0).chain(lambda value: Deferred.completed(1 // value)).value
+
+
+def test_a_failure_alone_can_be_passed_on() -> None:
+    told: Deferred[str] = Deferred()
+    Deferred.completed(1).pass_failure_to(told)
+    assert not told.done
+    failed(KeyError("late")).pass_failure_to(told)
+    with pytest.raises(KeyError):
+        _ = told.value
+
+
+def test_all_are_done_when_the_last_is_however_they_went() -> None:
+    slow: Deferred[int] = Deferred()
+    over = all_done([Deferred.completed(1), failed(KeyError()), slow])
+    assert not over.done
+    slow.fail(KeyError())
+    assert over.value is None
+    assert all_done([]).done

@@ -144,7 +144,8 @@ class TransactionCoordinator:
             self._load_some(loading)
         loaded = self._loaded.get(index)
         if loaded is None:
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            in_progress = index in self._reading
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if in_progress else ErrorCode.NOT_COORDINATOR)
         return loaded
 
     def _load_some(self, loading: Loading) -> None:
@@ -156,7 +157,7 @@ class TransactionCoordinator:
         except KafkaError as error:
             log.warning("The transactions of %r cannot be read: %s", loading.partition, error)
             del self._loading[index], self._reading[index]  # the next request tries again
-            raise _shown(error) from error
+            return
         if done:
             del self._loading[index], self._reading[index]
             self._finish_load(loading)
@@ -211,8 +212,8 @@ class TransactionCoordinator:
             now_ms=self._cluster.clock.now_ms(),
         )
         if changed.state in PREPARED:
-            return _mapped(self._end(loaded, changed), _try_again)
-        return _mapped(self._change(loaded, changed), lambda: _identity(changed))
+            return self._end(loaded, changed).map(_try_again)
+        return self._change(loaded, changed).map(lambda _: _identity(changed))
 
     def add_partitions(
         self,
@@ -275,7 +276,7 @@ class TransactionCoordinator:
             return Deferred.completed(_identity(changed))
         # The epochs of the identity may be used up: then the client goes on with the one that the completion brings.
         following = changed.completed(changed.updated_ms)
-        return _mapped(self._end(loaded, changed), lambda: _identity(following))
+        return self._end(loaded, changed).map(lambda _: _identity(following))
 
     def transaction(self, broker: Broker, transactional_id: str) -> Transaction | None:
         """A transactional id's value. Raises KafkaError with INVALID_REQUEST or NOT_COORDINATOR."""
@@ -394,20 +395,5 @@ def _identity(transaction: Transaction) -> ProducerIdentity:
     return ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
 
 
-def _try_again() -> ProducerIdentity:
+def _try_again(_: None) -> ProducerIdentity:
     raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
-
-
-def _mapped(waited: Deferred[None], result: Callable[[], ProducerIdentity]) -> Deferred[ProducerIdentity]:
-    """``result()`` once ``waited`` is done; fails when either does."""
-    mapped: Deferred[ProducerIdentity] = Deferred()
-
-    def finish(done: Deferred[None]) -> None:
-        try:
-            _ = done.value
-            mapped.complete(result())
-        except KafkaError as error:
-            mapped.fail(error)
-
-    waited.then(finish)
-    return mapped

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from pykbroker.tests.running import Client, RunningBroker, running_broker
+from pykbroker.testing.colddisk import ColdDisk
+from pykbroker.tests.running import Client, RunningBroker, running_broker, until
+from pykbroker.waits import Deferred
 from wire.batch_header import read_batch_header
 from wire.errors import ErrorCode
 from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -221,5 +223,23 @@ def test_a_waiting_fetch_learns_of_deletion_and_of_a_moved_log_start(tmp_path: P
             assert errors(answer) == {0: ErrorCode.UNKNOWN_TOPIC_ID}
             consumer.close()
             admin.close()
+
+    run(scenario())
+
+
+def test_a_read_that_fails_after_a_wait_leaves_nobody_waiting(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        disk = ColdDisk()
+        async with running_broker(tmp_path, disk=disk) as broker:
+            client = await opened(broker)
+            topic = await create(client, "t")
+            await produce(client, "t", b"cold by then")
+            client.send(request(topic, {0: 0}, min_bytes=1 << 20, max_wait_ms=200), VERSION)
+            await until(lambda: bool(broker.cluster.partition("t", 0).watchers))
+            disk.chill()
+            failing: Deferred = Deferred()
+            failing.fail(MemoryError("no room for the records"))
+            broker.cluster.offload_read = lambda *_: failing
+            assert await client.closed_by_broker()
 
     run(scenario())
