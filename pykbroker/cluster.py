@@ -185,10 +185,15 @@ class Cluster:
             self.timers.after(0, self._load_transactions)
 
     def start_broker(self, node_id: int) -> Broker:
-        """Bring back a broker that was stopped, in a new life: its fetch sessions and producer ids are new ones."""
-        former = self._stopped.pop(node_id)
-        broker = self.brokers[node_id] = Broker(self, node_id, former.endpoints, former.rack)
+        """Bring back a broker that was stopped, in a new life: its fetch sessions and producer ids are new ones.
+
+        Raises KafkaError where the metadata log cannot be written; then it is stopped as before.
+        """
+        former = self._stopped[node_id]
+        broker = Broker(self, node_id, former.endpoints, former.rack)
         epoch = self.metadata.start_broker(self._registration(broker))
+        del self._stopped[node_id]
+        self.brokers[node_id] = broker
         if node_id == self.config.node_id:
             self.logs.broker_epoch = epoch
         return broker

@@ -307,12 +307,13 @@ class Connection(asyncio.BufferedProtocol):
             self._socket.abort()
 
     def close(self, reason: str | None = None) -> None:
-        """End the connection; with a reason, say so in one log line."""
+        """End the connection once what was answered so far is sent; with a reason, say so in one log line."""
         if self._transport is None:
             return
         if reason is not None:
             log.warning(
                 "Closed the connection from %s:%d on listener %s: %s", self.host, self.port, self.listener, reason
             )
+        self._flush()
         transport, self._transport = self._transport, None
         transport.close()

@@ -55,16 +55,19 @@ class DormantLogs:
                     _ = partition.log
                 except KafkaError as error:
                     log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
+                except Exception:
+                    log.exception("The log of %s-%d cannot be opened", partition.topic, partition.index)
         self._read_some(rest, ready)
 
     def bring_into_memory(self, partition: Partition) -> Deferred[None]:
-        """Completes when the whole log can be read without waiting for the disk: at once where that is so already."""
+        """Completes when the whole log can be read without waiting for the disk: at once where that is so already.
+
+        Never fails: an error is left for the reading to find.
+        """
         if partition in self.partitions:
-            ready: Deferred[None] = Deferred()
-            self.open([partition]).then(
-                lambda _: self.bring_into_memory(partition).then(lambda _: ready.complete(None))
-            )
-            return ready
-        if in_memory(partition.log):
+            return self.open([partition]).chain(lambda _: self.bring_into_memory(partition))
+        try:
+            log = partition.log
+        except KafkaError:
             return Deferred.completed(None)
-        return self._cluster.offload_read(read_ahead, partition.log)
+        return Deferred.completed(None) if in_memory(log) else self._cluster.offload_read(read_ahead, log)

@@ -34,7 +34,12 @@ class GroupCommit:
 
     def _begin(self, partition: Partition) -> None:
         waiting = self._waiting[partition]
-        plan = partition.log.plan_flush()
+        try:
+            plan = partition.log.plan_flush()
+        except Exception as error:  # noqa: BLE001 - handed on to those who wait
+            del self._waiting[partition]
+            waiting.fail(error)
+            return
         if plan is None:
             del self._waiting[partition]
             waiting.complete(None)

@@ -80,11 +80,12 @@ class Housekeeping:
         def next_some() -> None:
             some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
             if some:
-                cluster.offload_read(retention.look_ahead, some, now_ms).then(partial(looked, some))
+                looked_ahead = cluster.offload_read(retention.look_ahead, some, now_ms)
+                looked_ahead.map(partial(retain, some)).pass_failure_to(over)
             else:
-                cluster.offload(logs.plan_removals(now_ms)).then(partial(_pass_on, over))
+                cluster.offload(logs.plan_removals(now_ms)).pass_to(over)
 
-        def looked(some: list[Log], _: Deferred[None]) -> None:
+        def retain(some: list[Log], _: None) -> None:
             try:
                 logs.retain(some, now_ms)
             except KafkaError as error:
@@ -118,20 +119,12 @@ class Housekeeping:
         over: Deferred[None] = Deferred()
 
         def look() -> None:
-            cluster.offload_read(compaction.look_ahead, logs.compacted(), cluster.clock.now_ms()).then(looked)
+            looked_ahead = cluster.offload_read(compaction.look_ahead, logs.compacted(), cluster.clock.now_ms())
+            looked_ahead.map(next_one).pass_failure_to(over)
 
-        def looked(due: Deferred[bool]) -> None:
-            try:
-                if due.value:
-                    next_one()
-                else:
-                    over.complete(None)
-            except Exception as error:  # noqa: BLE001 - the round reports it
-                over.fail(error)
-
-        def next_one() -> None:
+        def next_one(due: bool) -> None:
             logs.cleaner_memory_bytes = cluster.config["log.cleaner.dedupe.buffer.size"]
-            plan = logs.plan_compaction(cluster.clock.now_ms())
+            plan = logs.plan_compaction(cluster.clock.now_ms()) if due else None
             if plan is None:
                 over.complete(None)
                 return
@@ -146,21 +139,21 @@ class Housekeeping:
                 outcome = error
             try:
                 logs.finish_compaction(plan, outcome)
-            except KafkaError as error:
-                over.fail(error)
-            else:
                 look()
+            except Exception as error:  # noqa: BLE001 - the round reports it
+                over.fail(error)
 
         look()
         return over
 
     def _every(self, interval_ms: int, delay_ms: int, work: Callable[[], Deferred[None] | None]) -> None:
         def begin() -> None:
+            running: Deferred[None] | None = None
             try:
                 running = work()
-            except KafkaError as error:
-                log.error("A round of housekeeping failed (%s); it is tried again in %d ms", error, interval_ms)
-                running = None
+            except Exception as error:  # noqa: BLE001 - logged below
+                running = Deferred()
+                running.fail(error)
             (running or Deferred.completed(None)).then(end)
 
         def end(done: Deferred[None]) -> None:
@@ -173,13 +166,6 @@ class Housekeeping:
             self._cluster.timers.after(interval_ms, begin)
 
         self._cluster.timers.after(delay_ms, begin)
-
-
-def _pass_on(over: Deferred[None], done: Deferred[None]) -> None:
-    try:
-        over.complete(done.value)
-    except KafkaError as error:
-        over.fail(error)
 
 
 def _flush(logs: list[Log]) -> None:

@@ -55,6 +55,7 @@ class Server:
         self._reading_threads = Threads("pykbroker-read")
         self._wake_up: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
+        self._closed = False
 
     # ---- sockets -----------------------------------------------------------------------------------------------------
 
@@ -109,8 +110,13 @@ class Server:
         run()
 
     def offload(self, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
-        """Run a function in one of the threads; its result arrives on the loop."""
+        """Run a function in one of the threads; its result arrives on the loop.
+
+        Once the server is closed nothing is begun any more, and nobody is left to wait for it.
+        """
         deferred: Deferred[Any] = Deferred()
+        if self._closed:
+            return deferred
 
         def arrived(future: asyncio.Future[Any]) -> None:
             error = future.exception()
@@ -153,9 +159,14 @@ class Server:
         await self._stopped.wait()
 
     async def close(self) -> None:
-        """Stop accepting, close the connections, let the threads finish. The logs are still open afterwards."""
+        """Stop accepting, close the connections, let the threads finish. The logs are still open afterwards, and no timer
+        touches them any more.
+        """
+        self._closed = True
         for sockets in self._sockets.values():
             sockets.close()
+        if self._cluster is not None:
+            self._cluster.timers.wake = None
         if self._wake_up is not None:
             self._wake_up.cancel()
         for threads in (self._reading_threads, self._threads):

@@ -118,7 +118,8 @@ class GroupCoordinator:
             self._cluster.dormant.bring_into_memory(partition).then(lambda _: self._load_some(loading))
         loaded = self._loaded.get(partition.index)
         if loaded is None:
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            in_progress = partition.index in self._loading
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if in_progress else ErrorCode.NOT_COORDINATOR)
         return loaded
 
     def _load_some(self, loading: Loading) -> None:
@@ -127,9 +128,10 @@ class GroupCoordinator:
             return  # the topic was deleted, or the partition moved, meanwhile
         try:
             done = loading.advance()
-        except KafkaError:
+        except KafkaError as error:
+            log.warning("The groups of %r cannot be read: %s", partition, error)
             del self._loading[partition.index]  # the next request tries again
-            raise
+            return
         if done:
             del self._loading[partition.index]
             self._finish_load(partition, loading.shard)

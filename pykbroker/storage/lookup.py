@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from pykbroker.storage.aborted import AbortedTxn
 from pykbroker.storage.index import Reader, WouldBlockError, read_blocking, read_cached
 from wire.batch_header import NO_TIMESTAMP, BatchHeader
+from wire.errors import ErrorCode, KafkaError
 from wire.primitives import Buffer
 from wire.records import decode_records
 
@@ -31,7 +32,9 @@ class TimestampOffset(NamedTuple):
 
 
 def _ask(log: Log, question: Callable[[list[Segment]], T], doing: str) -> T:
-    """``question`` of the log's segments. Raises KAFKA_STORAGE_ERROR."""
+    """``question`` of the log's segments. Raises KAFKA_STORAGE_ERROR, or UNKNOWN_TOPIC_OR_PARTITION where the topic was
+    deleted meanwhile.
+    """
     log.home.check()
     try:
         try:
@@ -39,6 +42,8 @@ def _ask(log: Log, question: Callable[[list[Segment]], T], doing: str) -> T:
         except FileNotFoundError:
             return question(log.segments)
     except OSError as error:
+        if log.deleted:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{log.name} was deleted meanwhile.") from error
         raise log.home.failed(error, f"{doing} {log.name}") from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -23,8 +23,9 @@ from wire.message import Message
 class RunningBroker:
     """One broker on a loopback port."""
 
-    def __init__(self, cluster: Cluster, port: int) -> None:
+    def __init__(self, cluster: Cluster, server: Server, port: int) -> None:
         self.cluster = cluster
+        self.server = server
         self.port = port
 
     async def connect(self) -> Client:
@@ -74,6 +75,12 @@ class Client:
         self.writer.close()
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Come back when the condition holds."""
+    for _ in iter(condition, True):
+        await asyncio.sleep(0.001)
+
+
 @asynccontextmanager
 async def running_broker(
     directory: Path, settings: dict[str, str] | None = None, disk: RealDisk | None = None
@@ -86,7 +93,7 @@ async def running_broker(
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
     await server.start_serving(cluster)
     try:
-        yield RunningBroker(cluster, port)
+        yield RunningBroker(cluster, server, port)
     finally:
         await server.close()
         cluster.shutdown()

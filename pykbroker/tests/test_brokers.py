@@ -16,7 +16,7 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.control import SOCKET, reachable
 from pykbroker.node import Node
 from pykbroker.tests.running import Client
-from wire.errors import ErrorCode
+from wire.errors import ErrorCode, KafkaError
 from wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from wire.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -293,6 +293,25 @@ def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
             await brokers.node.stop_broker(2)
             with pytest.raises(WrongBroker, match="broker 2 is not running in this process; these are: 1, 3"):
                 await brokers.node.stop_broker(2)
+
+    run(scenario())
+
+
+def test_a_start_that_the_metadata_log_refuses_can_be_tried_again(tmp_path: Path, monkeypatch) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as cluster:
+            await cluster.node.stop_broker(2)
+
+            def refuse(_records: object) -> None:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(cluster.node.cluster.metadata, "commit", refuse)
+                with pytest.raises(KafkaError):
+                    await cluster.node.start_broker(2)
+            assert [each["state"] for each in cluster.node.describe()] == ["running", "stopped", "running"]
+            await cluster.node.start_broker(2)
+            assert await cluster.alive(2) == [1, 2, 3]
 
     run(scenario())
 

@@ -16,7 +16,7 @@ import pytest
 from pykbroker.cluster import run_inline
 from pykbroker.housekeeping import Housekeeping
 from pykbroker.testing.colddisk import ColdDisk
-from pykbroker.tests.running import Client, RunningBroker, running_broker
+from pykbroker.tests.running import Client, RunningBroker, running_broker, until
 from pykbroker.tests.storage.support import append_marker, batch
 from pykbroker.tests.test_connection import fetch, produce, run
 from wire.errors import ErrorCode
@@ -224,11 +224,6 @@ async def compaction(broker: RunningBroker, client: Client, first: int) -> None:
 def bytes_on_disk(broker: RunningBroker, topic: str) -> int:
     files = Path(broker.cluster.partition(topic, 0).log.path).glob("*.log")
     return sum(file.stat().st_size for file in files)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    for _ in iter(condition, True):
-        await asyncio.sleep(0.001)
 
 
 async def done(deferred) -> None:

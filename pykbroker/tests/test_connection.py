@@ -210,6 +210,18 @@ def test_bad_input_ends_its_own_connection_with_one_line(tmp_path: Path, caplog,
     assert reason in lines[0].getMessage()
 
 
+def test_what_was_answered_is_sent_before_a_bad_frame_ends_the_connection(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            sent = client.send(ASK, 3)
+            client.writer.write(BAD_FRAMES["truncated body"][0])
+            assert (await client.receive(ApiVersionsResponse, 3))[0] == sent
+            assert await client.closed_by_broker()
+
+    run(scenario())
+
+
 def test_a_later_version_of_api_versions_is_answered_in_version_0(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_broker(tmp_path) as broker:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import threading
 from pathlib import Path
 
 from pykbroker.storage.disk import RealFile
-from pykbroker.tests.running import RunningBroker, running_broker
+from pykbroker.tests.running import RunningBroker, running_broker, until
 from pykbroker.tests.test_connection import produce
 from wire.errors import ErrorCode
 from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse
@@ -76,3 +77,33 @@ def test_a_failed_sync_is_no_acknowledgement(tmp_path: Path, monkeypatch) -> Non
             broker.cluster.logs.home.offline = False  # so that the fixture can stop what is left
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_a_stop_in_the_middle_of_a_sync_is_a_quiet_one(tmp_path: Path, monkeypatch) -> None:
+    """Those who wait for the next sync are cut off with their connections; nothing is begun for them any more."""
+    syncing, go_on = threading.Event(), threading.Event()
+    troubles: list[dict] = []
+
+    def slow(file: RealFile) -> None:
+        if file.path.endswith(".log") and "/t-0/" in file.path:
+            syncing.set()
+            go_on.wait(30)
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: troubles.append(context))
+        async with running_broker(tmp_path) as broker:
+            await create_synced(broker)
+            clients = [await broker.connect() for _ in range(2)]
+            with monkeypatch.context() as patched:
+                patched.setattr(RealFile, "sync", slow)
+                clients[0].send(produce(b"first"), 9)
+                await asyncio.to_thread(syncing.wait, 30)
+                clients[1].send(produce(b"second"), 9)
+                await until(lambda: broker.cluster.partition("t", 0).log_end_offset == 2)
+                asyncio.get_running_loop().call_later(0.05, go_on.set)
+                await broker.server.close()
+            for client in clients:
+                client.close()
+
+    asyncio.run(asyncio.wait_for(scenario(), 30))
+    assert not troubles

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import random
+import struct
 from pathlib import Path
 
 import pytest
+from crc32c import crc32c
 
 from pykbroker import log_replay
 from pykbroker.clock import ManualClock
@@ -16,10 +18,13 @@ from pykbroker.context import RequestContext
 from pykbroker.metadata.image import Endpoint
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.metadata.topics import NewTopic
+from pykbroker.storage.config import LogConfig
+from pykbroker.storage.validate import Origin
 from pykbroker.testing.simdisk import SimulatedDisk
 from pykbroker.tests.groups.harness import SUBSCRIBED_TO_T
 from pykbroker.waits import Deferred
 from wire.apis import ApiKey
+from wire.batch_header import CRC_AT, HEADER_SIZE
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.delete_groups import DeleteGroupsRequest
 from wire.messages.describe_groups import DescribeGroupsRequest
@@ -41,6 +46,7 @@ from wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from wire.records import Record, encode_batch
 
 GROUP = "flights"
 
@@ -393,6 +399,49 @@ def test_a_disk_that_fails_is_no_coordinator():
         .committed_offset
         == 5
     )
+
+
+@pytest.mark.parametrize("unread", [True, False], ids=["when it is opened", "when it is read"])
+def test_a_shard_that_cannot_be_read_is_tried_again(monkeypatch, caplog, unread):
+    world = World()
+    world.topic()
+    world.commit({("t", 0): 5})
+    leader = world.leader
+    world.restart()
+    partition = world.cluster.partition(CONSUMER_OFFSETS, world.cluster.groups.partition_of(GROUP))
+
+    def broken(*_args, **_options):
+        if unread:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        raise OSError(5, "no more")
+
+    with monkeypatch.context() as patched:
+        if unread:
+            patched.setattr(world.cluster, "open_log", broken)
+        else:
+            patched.setattr(type(partition.log), "batches", broken)
+        request = OffsetFetchRequest(group_id=GROUP, topics=None)
+        assert world.ask(request, 7, broker=leader).error_code == ErrorCode.NOT_COORDINATOR
+    assert "cannot be read" in caplog.text
+    world.cluster.logs.home.offline = False
+    assert world.committed() == {("t", 0): 5}
+
+
+def test_a_batch_that_cannot_be_read_is_skipped_alone(caplog):
+    world = World()
+    world.topic()
+    world.commit({("t", 0): 5})
+    partition = world.cluster.partition(CONSUMER_OFFSETS, world.cluster.groups.partition_of(GROUP))
+    record = Record(offset=0, timestamp=1, key=b"k", value=b"v", headers=[])
+    lying = bytearray(encode_batch([record]))
+    lying[HEADER_SIZE] = 0x7F  # the record's length
+    struct.pack_into(">I", lying, CRC_AT, crc32c(lying[CRC_AT + 4 :]))
+    partition.log.update_config(LogConfig())  # else the batch is looked into before it is appended
+    partition.log.append_as_leader(lying, leader_epoch=0, now_ms=world.clock.now_ms(), origin=Origin.COORDINATOR)
+    world.commit({("t", 1): 7})
+    world.restart()
+    assert world.committed() == {("t", 0): 5, ("t", 1): 7}
+    assert "Skipping the batch at 1 of" in caplog.text
 
 
 def test_offsets_expire():

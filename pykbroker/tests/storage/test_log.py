@@ -338,3 +338,23 @@ def test_settings_by_kafkas_names():
     assert config.preallocate
     assert not config.opaque_batches
     assert LogConfig.from_settings({}) == LogConfig()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [lambda log: log.offset_for_timestamp(0), lambda log: log.offset_of_max_timestamp()],
+    ids=["timestamp", "largest timestamp"],
+)
+def test_a_look_up_in_a_log_that_is_deleted_meanwhile_is_no_fault_of_the_disk(store, question):
+    """Look-ups run in threads: the loop may delete the topic before their turn comes."""
+    log = store.log()
+    append(log, batch([b"x"]))
+    for segment in log.segments:
+        segment.close()
+    store.manager.delete(log)
+    fresh = Segment(store.disk, log.path, 0)
+    log.segments = [fresh]  # as a thread sees it that opens the files only now
+    with pytest.raises(KafkaError) as refused:
+        question(log)
+    assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert not log.home.offline
