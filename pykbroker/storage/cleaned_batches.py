@@ -1,9 +1,8 @@
 """Batches as compaction reads and writes them: with fewer records, with none, with a time for their tombstones.
 
-Of a record it needs the key, whether there is a value, and where its bytes lie.
-
-Values and headers are passed over by the record's length. A batch that loses records is made of the bytes of those that
-stay: base offset and base timestamp do not change, so neither does a record.
+Of a record it needs the key, whether there is a value, and where its bytes end; all else is passed over. A batch that
+loses records is made of the bytes of those that stay: base offset and base timestamp do not change, so neither does a
+record.
 
     record => length varint | attributes int8 | timestamp delta varlong | offset delta varint | key length varint | key
               | value length varint | value | headers
@@ -11,6 +10,7 @@ stay: base offset and base timestamp do not change, so neither does a record.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from wire.batch_header import (
@@ -25,74 +25,64 @@ from wire.compression import compress, decompress
 from wire.primitives import Buffer
 from wire.records import Record, decode_records, encode_batch
 
-#: One record: start, end, offset, timestamp, key, has_value. ``start`` and ``end`` are positions in the batch's
-#: decompressed records. A plain tuple: a million of them are made and taken apart, and names would cost a third more.
-ScannedRecord = tuple[int, int, int, int, bytes | None, bool]
-
 
 @dataclass(slots=True)
 class ScannedBatch:
-    """A batch with its decompressed records."""
+    """A batch with its decompressed records, which are known by their numbers: 0 is the first."""
 
     header: BatchHeader
-    payload: Buffer
-    records: list[ScannedRecord]
+    payload: bytes
+    #: Where each record ends in the payload.
+    ends: list[int]
+    keys: list[bytes | None]
+    #: Numbers of the records without a value.
+    tombstones: list[int]
 
 
 def scan_batch(header: BatchHeader, data: Buffer) -> ScannedBatch:
-    """Find the records of a batch that is known to be sound. Raises WireError or IndexError where it is not."""
-    payload = data[HEADER_SIZE:]
-    if header.compression:
-        payload = decompress(header.compression, payload)
-    elif not isinstance(payload, bytes):
-        payload = bytes(payload)
-    return ScannedBatch(header, payload, _scan(payload, header))
+    """Find the records of a batch that is known to be sound. Raises WireError or IndexError where it is not.
 
-
-def _scan(data: bytes, header: BatchHeader) -> list[ScannedRecord]:
-    """Straight-line on purpose: short varints, which most are, are read in place; (n >> 1) ^ -(n & 1) unzigzags."""
-    base_offset, base_timestamp = header.base_offset, header.base_timestamp
-    found: list[ScannedRecord] = []
-    add = found.append
+    Straight-line on purpose, as a million records go through: short varints, which most are, are read in place.
+    """
+    payload = decompress(header.compression, data[HEADER_SIZE:]) if header.compression else bytes(data[HEADER_SIZE:])
+    found = ScannedBatch(header, payload, [], [], [])
+    add_end, add_key = found.ends.append, found.keys.append
     end = 0
-    for _ in range(header.record_count):
-        start = end
-        number, after = data[start], data[start + 1]
-        if number < 128:
-            position = start + 1
+    for number in range(header.record_count):
+        length, after = payload[end], payload[end + 1]
+        if length < 128:
+            position = end + 2
         elif after < 128:
-            number, position = (number & 127) | after << 7, start + 2
+            length, position = (length & 127) | after << 7, end + 3
         else:
-            number, position = _uvarint(data, start)
-        end = position + (number >> 1)
+            length, position = _uvarint(payload, end)
+            position += 1
+        end = position - 1 + (length >> 1)
+        add_end(end)
+        while payload[position] > 127:  # timestamp delta
+            position += 1
         position += 1
-        number = data[position]
-        if number < 128:
+        while payload[position] > 127:  # offset delta
+            position += 1
+        position += 1
+        length = payload[position]
+        if length < 128:
             position += 1
         else:
-            number, position = _uvarint(data, position)
-        timestamp = base_timestamp + ((number >> 1) ^ -(number & 1))
-        number = data[position]
-        if number < 128:
-            position += 1
+            length, position = _uvarint(payload, position)
+        if length & 1:
+            add_key(None)
         else:
-            number, position = _uvarint(data, position)
-        offset = base_offset + (number >> 1)
-        number = data[position]
-        if number < 128:
-            position += 1
-        else:
-            number, position = _uvarint(data, position)
-        if number & 1:
-            key = None
-        else:
-            key = data[position : position + (number >> 1)]
-            position += number >> 1
-        add((start, end, offset, timestamp, key, not data[position] & 1))
+            after = position + (length >> 1)
+            add_key(payload[position:after])
+            position = after
+        if payload[position] & 1:
+            found.tombstones.append(number)
     return found
 
 
 def _uvarint(data: bytes, position: int) -> tuple[int, int]:
+    """An unsigned number, and the position behind it; n >> 1 is the length that it stands for, if n is even."""
     number, shift = 0, 0
     while True:
         byte = data[position]
@@ -103,15 +93,16 @@ def _uvarint(data: bytes, position: int) -> tuple[int, int]:
         shift += 7
 
 
-def keep_records(batch: ScannedBatch, kept: list[ScannedRecord], level: int | None) -> tuple[BatchHeader, bytes]:
-    """The batch with only the records ``kept``: same place in the log, same codec, same producer."""
+def keep_records(batch: ScannedBatch, kept: Sequence[int], level: int | None) -> tuple[BatchHeader, bytes]:
+    """The batch with only these records, of which there is at least one: same place in the log, codec and producer."""
     header, payload = batch.header, batch.payload
-    body: Buffer = b"".join([payload[start:end] for start, end, _, _, _, _ in kept])
+    starts = [0, *batch.ends]
+    body: Buffer = b"".join([payload[starts[number] : starts[number + 1]] for number in kept])
     if header.compression:
         body = compress(header.compression, body, level)
     newest = header.max_timestamp
     if header.timestamp_type is TimestampType.CREATE_TIME:
-        newest = max([timestamp for _, _, _, timestamp, _, _ in kept])
+        newest = header.base_timestamp + max([_timestamp_delta(payload, starts[number]) for number in kept])
     smaller = replace(
         header,
         batch_length=HEADER_SIZE - LOG_OVERHEAD + len(body),
@@ -121,6 +112,13 @@ def keep_records(batch: ScannedBatch, kept: list[ScannedRecord], level: int | No
     data = bytearray(HEADER_SIZE) + body
     write_batch_header(data, 0, smaller)
     return smaller, bytes(data)
+
+
+def _timestamp_delta(payload: bytes, start: int) -> int:
+    """Of the record that begins at ``start``, in milliseconds."""
+    _, position = _uvarint(payload, start)
+    zigzag, _ = _uvarint(payload, position + 1)
+    return (zigzag >> 1) ^ -(zigzag & 1)
 
 
 def emptied(header: BatchHeader) -> tuple[BatchHeader, Buffer]:

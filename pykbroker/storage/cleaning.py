@@ -1,10 +1,11 @@
 """The work of one compaction, on files alone: it may run in another thread or another process.
 
-Kafka's log cleaner in two passes. The first reads the dirty part of the log and notes each key's newest offset; it
+Kafka's log cleaner in two passes. The first reads the dirty part of the log and finds each key's newest record; it
 stops when the memory given to it is used, and then the rest is left for the next time. The second copies all segments
 up to there and leaves out what is superseded: a record whose key has a newer one, records of aborted transactions,
 tombstones and transaction markers whose time is over (KIP-534). Offsets and order stay, batches keep their place and
-codec; one that loses nothing is copied as it is. Keys are compared as they are, not by a hash.
+codec; one that loses nothing is copied as it is, without looking into it again where it is a dirty one. Keys are
+compared as they are, not by a hash.
 
 New segments are written as ``.cleaned``, synced, and renamed to ``.swap``: from then on recovery completes the swap.
 """
@@ -16,26 +17,18 @@ from dataclasses import dataclass
 
 from pykbroker.storage.aborted import AbortedTxn
 from pykbroker.storage.checkpoints import PARTITION_METADATA, decode_partition_metadata
-from pykbroker.storage.cleaned_batches import (
-    ScannedBatch,
-    ScannedRecord,
-    emptied,
-    keep_records,
-    scan_batch,
-    with_delete_horizon,
-)
+from pykbroker.storage.cleaned_batches import ScannedBatch, emptied, keep_records, scan_batch, with_delete_horizon
 from pykbroker.storage.cleaned_transactions import CleanedTransactions
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.directory import CLEANED, SWAP
 from pykbroker.storage.disk import Disk
+from pykbroker.storage.newest_records import GOES, STAYS, NewestRecords
 from pykbroker.storage.segment import Segment
 from pykbroker.storage.validate import compression_level
 from wire.batch_header import BatchHeader
 from wire.primitives import Buffer
 
 _WRITE_BYTES = 1024 * 1024
-#: What an entry of the key map costs beside the key's own bytes.
-_ENTRY_BYTES = 140
 
 
 @dataclass(slots=True)
@@ -104,7 +97,9 @@ class _Cleaner:
         self._job = job
         self._disk = disk
         self._pause = pause
-        self._newest: dict[bytes, int] = {}
+        self._newest = NewestRecords(job.memory_bytes, job.upper_offset - job.segments[0][0])
+        #: Number of the dirty record that the second pass comes to next.
+        self._next = 0
         #: Last offset that the first pass has covered.
         self._mapped = job.first_dirty_offset - 1
         self._result = CleaningResult([], job.first_dirty_offset)
@@ -115,10 +110,9 @@ class _Cleaner:
     # -- first pass ---------------------------------------------------------------------------------------------------
 
     def map_keys(self) -> None:
-        """Newest offset of each key in the dirty part, as far as memory reaches; at least one batch."""
-        job = self._job
-        start, room = job.first_dirty_offset, job.memory_bytes
-        newest = self._newest
+        """Newest record of each key in the dirty part, as far as memory reaches; at least one batch."""
+        job, newest = self._job, self._newest
+        start = job.first_dirty_offset
         ends = [base for base, _, _ in job.segments[1:]] + [job.upper_offset]
         dirty = [(entry, end) for entry, end in zip(job.segments, ends, strict=True) if end > start]
         begin = dirty[0][0][0]
@@ -130,14 +124,17 @@ class _Cleaner:
                 self._count(header.size)
                 if header.is_control:
                     transactions.end(header, data)
-                elif not transactions.is_aborted(header) and header.last_offset >= start:
-                    for _, _, offset, _, key, _ in scan_batch(header, data).records:
-                        if key is not None and offset >= start:
-                            if key not in newest:
-                                room -= len(key) + _ENTRY_BYTES
-                            newest[key] = offset
+                    aborted = True
+                else:
+                    aborted = transactions.is_aborted(header)
+                if header.last_offset < start:
+                    continue
+                if aborted:
+                    newest.pass_over(header.record_count)
+                else:
+                    newest.add(scan_batch(header, data))
                 self._mapped = max(self._mapped, header.last_offset)
-                if room <= 0:
+                if newest.full:
                     return
             segment.close()
             self._mapped = max(self._mapped, following - 1)
@@ -189,13 +186,14 @@ class _Cleaner:
                 self._count(header.size)
                 self._result.bytes_read += header.size
                 self._result.records_read += header.record_count
+                fates = self._fates(header)
                 if header.is_control:
                     empty, txn = transactions.end(header, data)
                     kept = self._keep_marker(header, data, empty=empty)
                     if txn is not None:
                         target.aborted.append(txn)
                 else:
-                    kept = self._keep_data(header, data, aborted=transactions.is_aborted(header))
+                    kept = self._keep_data(header, data, fates, aborted=transactions.is_aborted(header))
                 if kept is not None:
                     self._result.records_kept += kept[0].record_count
                     out.add(*kept)
@@ -225,45 +223,57 @@ class _Cleaner:
         if empty and header.record_count == 0:
             return (header, data) if self._must_leave_trace(header) else None
         if empty and header.has_delete_horizon and header.base_timestamp <= self._job.now_ms:
-            return emptied(header) if self._must_leave_trace(header) else None
+            return self._trace(header)
         if empty and not header.has_delete_horizon:
             return with_delete_horizon(
                 header, data, self._horizon, compression_level(self._job.config, header.compression)
             )
         return header, data
 
-    def _keep_data(self, header: BatchHeader, data: Buffer, *, aborted: bool) -> tuple[BatchHeader, Buffer] | None:
+    def _fates(self, header: BatchHeader) -> bytearray | None:
+        """What the first pass found out about the records of a dirty batch; None for a clean one. Once for each batch."""
+        if header.last_offset < self._job.first_dirty_offset:
+            return None
+        first = self._next
+        self._next += header.record_count
+        return self._newest.fates[first : self._next]
+
+    def _keep_data(
+        self, header: BatchHeader, data: Buffer, fates: bytearray | None, *, aborted: bool
+    ) -> tuple[BatchHeader, Buffer] | None:
         if header.base_offset > self._mapped:
             return header, data
-        if aborted or header.record_count == 0:
-            return emptied(header) if self._must_leave_trace(header) else None
+        count = header.record_count
+        if aborted or count == 0 or (fates is not None and fates.count(GOES) == count):
+            return self._trace(header)
+        if fates is not None and fates.count(STAYS) == count:
+            return header, data
         batch = scan_batch(header, data)
-        kept = self._kept(batch)
+        kept = self._kept(batch, fates)
         if not kept:
-            return emptied(header) if self._must_leave_trace(header) else None
-        tombstones = not all(has_value for _, _, _, _, _, has_value in kept)
-        whole = len(kept) == len(batch.records)
-        if tombstones and not header.has_delete_horizon:
-            if not whole:
-                header, data = self._reduced(batch, kept)
-            return with_delete_horizon(
-                header, data, self._horizon, compression_level(self._job.config, header.compression)
-            )
-        return (header, data) if whole else self._reduced(batch, kept)
+            return self._trace(header)
+        level = compression_level(self._job.config, header.compression)
+        if len(kept) < count:
+            header, data = keep_records(batch, kept, level)
+        if not header.has_delete_horizon and not set(kept).isdisjoint(batch.tombstones):
+            return with_delete_horizon(header, data, self._horizon, level)
+        return header, data
 
-    def _kept(self, batch: ScannedBatch) -> list[ScannedRecord]:
-        """The records that stay: their key has no newer one, and a tombstone's time is not over."""
-        header, newest_of, mapped = batch.header, self._newest.get, self._mapped
-        tombstones_stay = not header.has_delete_horizon or self._job.now_ms < header.base_timestamp
-        kept = []
-        for record in batch.records:
-            _, _, offset, _, key, has_value = record
-            if offset > mapped or (key is not None and newest_of(key, -1) <= offset and (has_value or tombstones_stay)):
-                kept.append(record)
+    def _kept(self, batch: ScannedBatch, fates: bytearray | None) -> list[int]:
+        """Numbers of the records that stay: their key has no newer one, and a tombstone's time is not over."""
+        if fates is not None:
+            kept = [number for number, fate in enumerate(fates) if fate != GOES]
+        else:
+            superseded = self._newest.has
+            kept = [number for number, key in enumerate(batch.keys) if key is not None and not superseded(key)]
+        if batch.tombstones and batch.header.has_delete_horizon and self._job.now_ms >= batch.header.base_timestamp:
+            over = set(batch.tombstones)
+            kept = [number for number in kept if number not in over]
         return kept
 
-    def _reduced(self, batch: ScannedBatch, kept: list[ScannedRecord]) -> tuple[BatchHeader, Buffer]:
-        return keep_records(batch, kept, compression_level(self._job.config, batch.header.compression))
+    def _trace(self, header: BatchHeader) -> tuple[BatchHeader, Buffer] | None:
+        """What is left of a batch that loses all its records."""
+        return emptied(header) if self._must_leave_trace(header) else None
 
     def _count(self, size: int) -> None:
         self._read_since_pause += size

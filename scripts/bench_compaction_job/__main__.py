@@ -19,8 +19,6 @@ from scripts.jars import JarsUnavailable
 #: How often each looks for what is to be compacted; the default of both is 15 seconds.
 _SETTINGS = {
     "log.cleaner.backoff.ms": "500",
-    # A million keys in one round: pykbroker keeps the keys themselves, about 150 bytes each; Kafka 24 bytes of a hash.
-    "log.cleaner.dedupe.buffer.size": str(256 * 1024 * 1024),
 }
 _EXPLANATION = (
     "{keys:,} keys, each written twice with values of {value_bytes} bytes. Until clean: from the change of cleanup.policy until no "
