@@ -1,14 +1,18 @@
 """Compaction in a process of its own, so that the work of decoding records takes nothing from the loop.
 
 ``python -m pykbroker.cleaner`` reads a pickled order from standard input, does it, and writes the pickled outcome to
-standard output: it talks to the broker that started it and to nobody else.
+standard output: it talks to the broker that started it and to nobody else. Standard input stays open until the outcome is
+read; when it ends before, the broker has died, and another may soon write the same files, so the process ends at once.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pickle
 import subprocess
 import sys
+import threading
 from typing import NamedTuple
 
 from pykbroker.storage.cleaner_worker import clean_files
@@ -43,7 +47,7 @@ class CleanerProcess:
             self._child = child
             if self._stopped:
                 child.kill()
-            answer, _ = child.communicate(pickle.dumps(order))
+            answer = _ask(child, order)
             self._child = None
         if child.returncode != 0:
             raise CleanerFailed(f"the cleaner's process ended with status {child.returncode}")
@@ -59,15 +63,31 @@ class CleanerProcess:
             self._child.kill()
 
 
+def _ask(child: subprocess.Popen[bytes], order: Order) -> bytes:
+    """All that the child answers; nothing where it died."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        child.stdin.write(pickle.dumps(order))
+        child.stdin.flush()
+    return child.stdout.read()
+
+
 def main() -> None:
     """Do the order on standard input."""
     order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the broker that started us
+    threading.Thread(target=_die_with_the_broker, daemon=True).start()
     outcome: CleaningResult | str
     try:
         outcome = clean_files(order.job, order.bytes_per_second, durable=order.durable)
     except Exception as error:  # noqa: BLE001 - told to the broker, which logs it
         outcome = f"{type(error).__name__}: {error}"
     sys.stdout.buffer.write(pickle.dumps(outcome))
+
+
+def _die_with_the_broker() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
 
 
 if __name__ == "__main__":

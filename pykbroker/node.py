@@ -45,11 +45,13 @@ async def serve(
     racks: Sequence[str] | None = None,
     durable: bool = True,
 ) -> None:
-    """Run a Node until SIGTERM or SIGINT. ``announce`` gets one line when clients are accepted. Raises StartFailed."""
+    """Run a Node until SIGTERM or SIGINT, which count from the beginning: the first process of a container has no other
+    way to be stopped. ``announce`` gets one line when clients are accepted. Raises StartFailed.
+    """
     node = Node(config, brokers, racks=racks, durable=durable)
+    node.server.stop_on_signals()
     await node.start()
     try:
-        node.server.stop_on_signals()
         announce("pykbroker ready: " + ", ".join(f"broker {i} on {where}" for i, where in node.addresses().items()))
         await node.server.wait_stopped()
     finally:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from pykbroker.cleaner import CleanerFailed, CleanerProcess, Order
 from pykbroker.housekeeping import Housekeeping
+from pykbroker.storage.cleaning import CleaningJob
+from pykbroker.storage.config import LogConfig
 from pykbroker.tests.running import running_broker
 from wire.records import Record, decode_records, encode_batch
 
@@ -60,3 +67,32 @@ def test_a_stopped_cleaner_does_no_more() -> None:
 def test_what_the_cleaner_cannot_do_is_told() -> None:
     with pytest.raises(CleanerFailed, match="AttributeError"):
         CleanerProcess().run(Order(None, float("inf"), durable=False))
+
+
+def endless_order(directory: Path) -> Order:
+    """A compaction that reads a batch and may go on in a few weeks."""
+    (directory / f"{0:020}.log").write_bytes(
+        encode_batch([Record(offset=0, timestamp=0, key=b"key", value=b"x" * 1000, headers=[])])
+    )
+    size = (directory / f"{0:020}.log").stat().st_size
+    job = CleaningJob(str(directory), [(0, size, False)], 0, 1, 0, [], {}, LogConfig(), bytes(16), 1 << 20)
+    return Order(job, 0.001, durable=False)
+
+
+def test_the_cleaner_dies_with_its_broker(tmp_path: Path) -> None:
+    """Else what it writes would meet what the next broker's cleaner writes."""
+    command = [sys.executable, "-m", "pykbroker.tests.test_cleaner", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as broker:
+        assert broker.stdout is not None
+        assert broker.stdout.readline() == b"the cleaner runs\n"
+        broker.kill()
+        _, errors = broker.communicate(timeout=60)  # which ends when the cleaner, too, has let go of the pipe
+    assert errors == b""
+
+
+if __name__ == "__main__":
+    process = CleanerProcess()
+    threading.Thread(target=process.run, args=(endless_order(Path(sys.argv[1])),)).start()
+    while process._child is None:
+        time.sleep(0.001)
+    os.write(1, b"the cleaner runs\n")

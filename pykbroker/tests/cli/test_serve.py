@@ -107,6 +107,29 @@ def test_a_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     assert (tmp_path / ".kafka_cleanshutdown").exists()
 
 
+#: Serves, and gets a signal while it opens its data.
+_SIGNALLED_AT_THE_START = """
+import os, sys
+from pykbroker import node
+from pykbroker.cli.serve import main
+opening = node._open_cluster
+def signalled(*arguments, **options):
+    os.kill(os.getpid(), int(sys.argv[1]))
+    return opening(*arguments, **options)
+node._open_cluster = signalled
+sys.exit(main(["--listen", "127.0.0.1:0", "--data-dir", sys.argv[2]]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_a_start_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", _SIGNALLED_AT_THE_START, str(int(number)), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
 def test_several_brokers_are_named_in_one_line() -> None:
     with serving("--listen", "127.0.0.1:0", "--ephemeral", "--brokers", "3") as (_, ready):
         assert [part.split()[1] for part in ready.removeprefix("pykbroker ready: ").split(", ")] == ["1", "2", "3"]
