@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-import crc32c
-
 from wire.compression import Compression, compression_of
+from wire.crc import crc32c
 from wire.errors import WireError
 from wire.primitives import Buffer
 
@@ -147,7 +146,7 @@ def read_batch_header(buf: Buffer, pos: int = 0) -> BatchHeader:
 def batch_crc_ok(buf: Buffer, pos: int, size: int) -> bool:
     """Whether the CRC-32C in the header of the batch ``buf[pos:pos + size]`` fits its content."""
     (stored,) = _unpack_crc(buf, pos + CRC_AT)
-    return bool(crc32c.crc32c(memoryview(buf)[pos + ATTRIBUTES_AT : pos + size]) == stored)
+    return bool(crc32c(memoryview(buf)[pos + ATTRIBUTES_AT : pos + size]) == stored)
 
 
 def iter_batches(buf: Buffer, pos: int = 0) -> Iterator[tuple[int, BatchHeader]]:
@@ -215,7 +214,7 @@ def write_batch_header(buf: bytearray | memoryview, pos: int, header: BatchHeade
 def write_crc(buf: bytearray | memoryview, pos: int, size: int) -> None:
     """Compute and store the CRC-32C of the batch ``buf[pos:pos + size]``."""
     with memoryview(buf) as view:
-        _CRC.pack_into(buf, pos + CRC_AT, crc32c.crc32c(view[pos + ATTRIBUTES_AT : pos + size]))
+        _CRC.pack_into(buf, pos + CRC_AT, crc32c(view[pos + ATTRIBUTES_AT : pos + size]))
 
 
 def _signed_byte(value: int) -> int:

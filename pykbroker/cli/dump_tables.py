@@ -8,10 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import crc32c
-
 from pykbroker.cli.dump_log import mapped
 from pykbroker.cli.trouble import CliError
+from wire.crc import crc32c
 
 Rows = list[dict[str, Any]]
 
@@ -67,7 +66,7 @@ def producer_snapshot(path: Path) -> Rows:
     version, crc, count = _SNAPSHOT_HEAD.unpack_from(data)
     if version != 1:
         raise CliError(f"{path}: a producer snapshot of version {version}; only version 1 is known.")
-    if crc32c.crc32c(data[_SNAPSHOT_CRC_FROM:]) != crc:
+    if crc32c(data[_SNAPSHOT_CRC_FROM:]) != crc:
         raise CliError(f"{path}: the CRC of the producer snapshot is wrong.")
     if len(data) != _SNAPSHOT_HEAD.size + count * _SNAPSHOT_ENTRY.size:
         raise CliError(f"{path}: {count} producers do not fit {len(data)} bytes.")

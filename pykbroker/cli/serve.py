@@ -11,7 +11,6 @@ import contextlib
 import logging
 import resource
 import sys
-import tempfile
 from pathlib import Path
 
 from pykbroker.config.broker import BrokerConfig
@@ -42,6 +41,8 @@ def main(argv: list[str]) -> int:
         return EXIT_USAGE
     with contextlib.ExitStack() as stack:
         if options.ephemeral:
+            import tempfile
+
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
         return run(config, options.brokers, options.racks, durable=not options.ephemeral)

@@ -13,7 +13,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from threading import get_ident
@@ -353,6 +352,8 @@ class RealDisk:
             os.unlink(path)
 
     def remove_tree(self, path: str) -> None:
+        import shutil  # noqa: PLC0415 - start-up counts
+
         shutil.rmtree(path)
 
     def sync_directory(self, path: str) -> None:

@@ -12,11 +12,10 @@ from collections import deque
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from pykbroker.storage.aborted import AbortedTxn
 from wire.batch_header import BatchHeader
 from wire.control_records import EndTxnMarker
+from wire.crc import crc32c
 from wire.errors import ErrorCode, KafkaError
 
 NO_EPOCH = -1

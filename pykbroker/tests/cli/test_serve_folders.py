@@ -144,7 +144,10 @@ def test_files_that_vanish_while_they_are_served(folder: Path, what: str) -> Non
     """A partition's directory, or all of them: once it is noticed, every client is told, until a start that finds what is left."""
     with serving(*LISTEN, *SOON, "--data-dir", str(folder), "--set", "log.segment.bytes=1048576") as (process, ready):
         produced(ready)
-        shutil.rmtree(folder / what)
+        gone = (folder / what).rename(
+            folder.parent / "gone"
+        )  # in one step: the broker makes and removes files meanwhile
+        shutil.rmtree(gone)
         if what == "t-0":
             ask(ready, (produce(bytes(900_000)), 9, ProduceResponse), (produce(bytes(900_000)), 9, ProduceResponse))
         until(lambda: produced(ready)[0] == STORAGE_ERROR)
