@@ -219,7 +219,8 @@ def expire(
     """Tombstones for the offsets that nobody wants any more, and whether that leaves the group without any (KIP-211).
 
     An offset of a classic group ages from when it became empty; in a stable group of consumers, in one that has no
-    members ever, and in groups of the consumer protocol, from its commit. What the members of a group still read does not age, nor what an open transaction committed.
+    members ever, and in groups of the consumer protocol, from its commit. What the members of a group still read does
+    not age, nor what an open transaction committed.
     """
     if not offsets:
         return [], not pending

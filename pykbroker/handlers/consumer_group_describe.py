@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.groups.consumer.describing import described
 from pykbroker.groups.consumer.group import ConsumerGroup
-from pykbroker.groups.operations import GROUP_OPERATIONS
+from pykbroker.metadata.operations import GROUP_OPERATIONS
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.consumer_group_describe import ConsumerGroupDescribeResponse, DescribedGroup
 

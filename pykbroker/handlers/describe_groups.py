@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.groups.classic.group import ClassicGroup, State
-from pykbroker.groups.operations import GROUP_OPERATIONS
+from pykbroker.metadata.operations import GROUP_OPERATIONS
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from wire.messages.describe_groups import DescribeGroupsRequest
 
 _NOT_FOUND_SINCE = 6
-_OPERATIONS_SINCE = 3
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:

@@ -59,8 +59,3 @@ def collision_key(name: str) -> str | None:
     if "." in name or "_" in name:
         return name.replace(".", "_")
     return None
-
-
-def topic_collision(first: str, second: str) -> bool:
-    """True when the names differ at most in '.' against '_'."""
-    return first.replace(".", "_") == second.replace(".", "_")

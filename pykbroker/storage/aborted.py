@@ -78,13 +78,6 @@ class AbortedIndex:
         """Every entry."""
         return list(self._entries_from(-1, read_blocking))
 
-    def is_sound(self, base_offset: int) -> bool:
-        """Whole entries of a known version, none of them before the segment."""
-        if self._size % _ENTRY.size:
-            return False
-        data = self.file.pread(self._size, 0) if self._size else b""
-        return all(entry[0] == 0 and entry[3] >= base_offset for entry in _ENTRY.iter_unpack(data))
-
     def truncate(self, offset: int) -> None:
         """Drop transactions whose markers lie at ``offset`` or later."""
         if self._size:

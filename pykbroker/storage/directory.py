@@ -32,7 +32,7 @@ _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 class LogDirectory:
     """Where logs live: a path on a disk, and whether it may still be used."""
 
-    __slots__ = ("_doomed", "_full", "clock", "disk", "offline", "path", "random")
+    __slots__ = ("_doomed", "clock", "disk", "full", "offline", "path", "random")
 
     def __init__(self, path: str, disk: Disk, clock: Clock, random: Random) -> None:
         self.disk = disk
@@ -40,7 +40,8 @@ class LogDirectory:
         self.random = random
         self.path = path
         self.offline = False
-        self._full = False
+        #: The disk took no more data when something was last written.
+        self.full = False
         #: (due time in milliseconds, path without suffix) of renamed segments and directories that are to be removed.
         self._doomed: list[tuple[int, str]] = []
 
@@ -66,14 +67,14 @@ class LogDirectory:
         """``doing`` failed and was taken back completely; the error to answer with. Only a full disk may go on."""
         if error.errno not in _FULL:
             return self.failed(error, doing)
-        if not self._full:
-            self._full = True
+        if not self.full:
+            self.full = True
             log.error("Log directory %s takes no more data: %s failed: %s. Reads go on.", self.path, doing, error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
 
     def succeeded(self) -> None:
         """A write got through: the next full disk is worth a line in the log again."""
-        self._full = False
+        self.full = False
 
     def remove_later(self, path: str, delay_ms: int) -> None:
         """Have ``path`` removed by ``plan_removals`` when ``delay_ms`` have passed: a directory, or the ``.deleted`` files

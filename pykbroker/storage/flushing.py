@@ -44,24 +44,27 @@ class FlushPlan:
             log.flushes = [*log.flushes, self]
 
     def run(self) -> None:
-        """Sync; waits for the disk. Raises KAFKA_STORAGE_ERROR; but for a full disk the directory is offline then: what
-        a failed sync left on the disk cannot be known.
+        """Sync; waits for the disk. Raises KAFKA_STORAGE_ERROR. The directory is offline then, since what a failed sync
+        left on the disk cannot be known, but for a full disk that does not take the epochs.
         """
         log = self._log
+        refusal = log.home.failed
         try:
-            self._sync()
+            self._sync_files()
+            refusal = log.home.refused
+            self._write_epochs()
         except OSError as error:
             if log.deleted:
                 return
             with _planning:
                 log.unsynced = self.paths + log.unsynced
                 log.epochs.changed = log.epochs.changed or self.epochs is not None
-            raise log.home.refused(error, f"flushing {log.name}") from error
+            raise refusal(error, f"flushing {log.name}") from error
         finally:
             with _planning:
                 log.flushes = [plan for plan in log.flushes if plan is not self]
 
-    def _sync(self) -> None:
+    def _sync_files(self) -> None:
         log, disk = self._log, self._log.home.disk
         self._file.sync()
         for path in self.paths:
@@ -71,11 +74,14 @@ class FlushPlan:
                     disk.sync_directory(log.home.path)
                 else:
                     disk.open(path).sync()
+        if self.paths and self.epochs is None:
+            disk.sync_directory(log.path)
+
+    def _write_epochs(self) -> None:
+        """Replace leader-epoch-checkpoint, which syncs the log's directory too."""
         if self.epochs is not None:
             with _writing_epochs:
-                replace_file(disk, f"{log.path}/{LEADER_EPOCHS}", encode_epochs(self.epochs))
-        elif self.paths:
-            disk.sync_directory(log.path)
+                replace_file(self._log.home.disk, f"{self._log.path}/{LEADER_EPOCHS}", encode_epochs(self.epochs))
 
     def finish(self) -> None:
         """Note that the data is on the disk."""

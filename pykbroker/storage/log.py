@@ -1,8 +1,8 @@
 """The log of one partition: segments in order, and what is known of their content.
 
-All methods run in the thread that owns the logs, but for ``ReadPlan.read``, ``flush``, ``FlushPlan`` and the look-ups (``lookup``),
-which may run in any. Errors are KafkaError:
-what a client did wrong, or KAFKA_STORAGE_ERROR after a disk error.
+All methods run in the thread that owns the logs, but for ``ReadPlan.read``, ``flush``, ``FlushPlan`` and the look-ups
+(``lookup``), which may run in any. Errors are KafkaError: what a client did wrong, or KAFKA_STORAGE_ERROR after a disk
+error.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ class Log:
         """Append one batch: check it, give it its offsets, write it.
 
         ``records`` is patched in place where it is writable, and not kept. ``transaction_version`` is that of the
-        client, or of the coordinator which writes an end-of-transaction marker. Raises KafkaError (see ``validate_batch`` and
-        ``Producers``), RECORD_LIST_TOO_LARGE for a batch larger than a segment, KAFKA_STORAGE_ERROR.
+        client, or of the coordinator which writes an end-of-transaction marker. Raises KafkaError (see ``validate_batch``
+        and ``Producers``), RECORD_LIST_TOO_LARGE for a batch larger than a segment, KAFKA_STORAGE_ERROR.
         """
         if self.home.offline:
             raise self.home.refusal()
@@ -219,6 +219,8 @@ class Log:
             segment.append(data, header.base_offset, last, header.max_timestamp, config)
         except OSError as error:
             raise self._taken_back(segment, size, header.base_offset, error) from error
+        if self.home.full:
+            self.home.succeeded()
         if leader_epoch != self.epochs.latest:
             self.epochs.assign(leader_epoch, header.base_offset)
         self.log_end_offset = last + 1

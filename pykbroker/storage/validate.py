@@ -65,7 +65,8 @@ def validate_batch(
 ) -> tuple[BatchHeader, Buffer]:
     """Check ``records``, which must be exactly one batch; its header and the bytes to append, which may be patched in place.
 
-    ``log_name`` is for messages. The bytes are new ones where they had to change and ``records`` is read-only, or where they were compressed anew.
+    ``log_name`` is for messages. The bytes are new ones where they had to change and ``records`` is read-only, or where
+    they were compressed anew.
     Raises KafkaError (INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE) or
     RecordsRejected (INVALID_RECORD, INVALID_TIMESTAMP).
     """

@@ -56,6 +56,8 @@ def test_a_full_disk_refuses_appends_and_lets_reads_and_later_appends_go_on(stor
     store.disk.fail = None
     append(log, batch([b"again"]))
     assert contents(log) == [*expected, (log.log_end_offset - 1, b"again")]
+    store.manager.home.refused(OSError(errno.ENOSPC, "full"), "the next append")
+    assert len([record for record in caplog.records if "takes no more data" in record.message]) == 2, "full once more"
     store.start()
     assert contents(store.log(SMALL)) == [*expected, (log.log_end_offset - 1, b"again")]
 
@@ -83,8 +85,10 @@ def test_a_failed_append_that_cannot_be_taken_back_takes_the_directory_offline(s
     assert store.manager.home.offline
 
 
-def test_a_failed_sync_is_never_tried_again(store, log):
-    store.disk.fail = failing(errno.EIO, "sync")
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EDQUOT])
+def test_a_failed_sync_is_never_tried_again(store, log, code):
+    """Not for lack of space either: the kernel takes what it could not write for written, and says so next time."""
+    store.disk.fail = failing(code, "sync")
     storage_error(log.flush)
     store.disk.fail = None
     assert store.manager.home.offline
