@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.storage import checkpoints
-from pykbroker.storage.disk import DirectoryLock
+from pykbroker.storage.disk import DirectoryLock, RealDisk
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +46,13 @@ def named_by(config: BrokerConfig) -> DataFolders:
 
 
 def with_node_id(folders: DataFolders, config: BrokerConfig) -> BrokerConfig:
-    """The settings, with the node id that the data was written for where none is set."""
-    properties = folders.metadata / checkpoints.META_PROPERTIES
-    if config.is_explicit("node.id") or not properties.is_file():
+    """The settings, with the node id that the data was written for where none is set. Raises StartFailed."""
+    if config.is_explicit("node.id"):
         return config
-    node_id = checkpoints.decode_properties(properties.read_bytes()).get("node.id")
+    try:
+        node_id = checkpoints.read_meta_properties(RealDisk(), str(folders.metadata)).get("node.id")
+    except OSError as error:
+        raise unusable(folders.metadata, error) from error
     return config if node_id is None else BrokerConfig({**config.explicit, "node.id": node_id})
 
 

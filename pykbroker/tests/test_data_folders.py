@@ -35,6 +35,12 @@ def test_the_node_id_of_the_data_unless_one_is_set(tmp_path: Path) -> None:
     assert data_folders.with_node_id(folders, BrokerConfig({"node.id": "3"})).node_id == 3
 
 
+def test_a_folder_whose_owner_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").mkdir()
+    with pytest.raises(StartFailed, match="cannot be used"):
+        data_folders.with_node_id(DataFolders(tmp_path, (), False), BrokerConfig())
+
+
 def test_folders_are_locked_but_for_those_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     locks = data_folders.lock(DataFolders(tmp_path / "a", (tmp_path / "file", tmp_path / "b"), False))
