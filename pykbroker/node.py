@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pykbroker import data_folders
+from pykbroker import data_folders, descriptors
 from pykbroker.broker import WrongBroker
 from pykbroker.clock import SystemClock
 from pykbroker.cluster import Cluster
@@ -25,7 +25,7 @@ from pykbroker.housekeeping import Housekeeping
 from pykbroker.metadata.image import Endpoint
 from pykbroker.server import Server
 from pykbroker.sockets import Bind
-from pykbroker.storage.disk import RealDisk
+from pykbroker.storage.disk import Disk, RealDisk
 from wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class Node:
         self._housekeeping: Housekeeping | None = None
         self._control = Control(self, self._folders.metadata)
         self._changing = asyncio.Lock()
-        self.server = Server(asyncio.get_running_loop())
+        self._descriptors = descriptors.allowed()
+        self.server = Server(asyncio.get_running_loop(), self._descriptors.connections)
 
     @property
     def cluster(self) -> Cluster:
@@ -111,7 +112,9 @@ class Node:
             )
         self._ports = await _open_sockets(self.server, config, self._ids)
         self._locks = data_folders.lock(self._folders)
-        cluster = self._cluster = _open_cluster(config, self._folders, durable=self._durable)
+        cluster = self._cluster = _open_cluster(
+            config, self._folders, RealDisk(max_open=self._descriptors.files, durable=self._durable)
+        )
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
             cluster.start_brokers(
@@ -253,12 +256,12 @@ def _reachable(listener: Listener) -> str:
     return listener.host
 
 
-def _open_cluster(config: BrokerConfig, folders: DataFolders, *, durable: bool) -> Cluster:
+def _open_cluster(config: BrokerConfig, folders: DataFolders, disk: Disk) -> Cluster:
     try:
         return Cluster.open(
             config,
             folders.metadata,
-            RealDisk(durable=durable),
+            disk,
             SystemClock(),
             random.SystemRandom(),
             others=folders.others,

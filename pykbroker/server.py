@@ -44,10 +44,15 @@ class Threads:
 
 
 class Server:
-    """Runs a cluster's brokers on one loop. Open the sockets first: only they tell which ports the brokers have."""
+    """Runs a cluster's brokers on one loop. Open the sockets first: only they tell which ports the brokers have.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    More than ``most_connections`` at once are not accepted.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, most_connections: int) -> None:
         self._loop = loop
+        self._most_connections = most_connections
+        self._said_full = False
         self._cluster: Cluster | None = None
         self._sockets: dict[int, BrokerSockets] = {}
         self._threads = Threads("pykbroker")
@@ -66,12 +71,23 @@ class Server:
         """
         sockets = self._sockets.get(node_id)
         if sockets is None:
-            sockets = self._sockets[node_id] = BrokerSockets(self._loop, partial(self._broker, node_id))
+            sockets = self._sockets[node_id] = BrokerSockets(self._loop, partial(self._broker, node_id), self._has_room)
         return await sockets.open(bind, max_frame)
 
     def _broker(self, node_id: int) -> Broker:
         assert self._cluster is not None, "nobody is accepted before start_serving"
         return self._cluster.brokers[node_id]
+
+    def _has_room(self) -> bool:
+        """For one connection more; the first that finds none is worth a line in the log."""
+        room = sum(len(sockets.connections) for sockets in self._sockets.values()) < self._most_connections
+        if not room and not self._said_full:
+            log.warning(
+                "There are %d connections, and no more are accepted: the limit on open files (ulimit -n) allows no more",
+                self._most_connections,
+            )
+        self._said_full = not room
+        return room
 
     def sockets(self, node_id: int) -> BrokerSockets:
         """Those of one broker."""

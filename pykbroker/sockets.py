@@ -30,13 +30,25 @@ class Bind(NamedTuple):
     port: int
 
 
-class BrokerSockets:
-    """See the module. ``broker`` is asked for each connection: a broker that is started again is another object."""
+class _Refused(asyncio.Protocol):
+    """A connection that is one too many."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, broker: Callable[[], Broker]) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+class BrokerSockets:
+    """See the module. ``broker`` is asked for each connection: a broker that is started again is another object.
+    ``has_room`` is asked whether there may be one more.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, broker: Callable[[], Broker], has_room: Callable[[], bool]
+    ) -> None:
         self.connections: set[Connection] = set()
         self._loop = loop
         self._broker = broker
+        self._has_room = has_room
         self._opened: list[tuple[Bind, int]] = []
         self._servers: list[asyncio.Server] = []
         self._none_left = asyncio.Event()
@@ -91,7 +103,9 @@ class BrokerSockets:
             connection.close()
 
     async def _listen(self, bind: Bind, max_frame: int) -> asyncio.Server:
-        def connection() -> Connection:
+        def connection() -> asyncio.BaseProtocol:
+            if not self._has_room():
+                return _Refused()
             made = Connection(self._broker(), bind.listener, max_frame, self._shared_block, self._ended)
             self.connections.add(made)
             return made

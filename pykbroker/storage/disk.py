@@ -21,7 +21,7 @@ from typing import Protocol
 from wire.primitives import Buffer
 
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
-#: Descriptors held open at once.
+#: Descriptors held open at once, unless the maker of a disk says otherwise.
 MAX_OPEN = 1024
 
 

@@ -83,10 +83,13 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def running_broker(
-    directory: Path, settings: dict[str, str] | None = None, disk: RealDisk | None = None
+    directory: Path,
+    settings: dict[str, str] | None = None,
+    disk: RealDisk | None = None,
+    most_connections: int = 1000,
 ) -> AsyncIterator[RunningBroker]:
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})})
-    server = Server(asyncio.get_running_loop())
+    server = Server(asyncio.get_running_loop(), most_connections)
     port = await server.listen(1, Bind("PLAINTEXT", "127.0.0.1", 0), config["socket.request.max.bytes"])
     disk = disk or RealDisk(durable=False)
     cluster = Cluster.open(config, directory, disk, SystemClock(), random.Random(1))

@@ -369,6 +369,33 @@ def test_an_idle_connection_keeps_no_block_of_its_own(tmp_path: Path, monkeypatc
     run(scenario())
 
 
+def test_a_connection_too_many_is_closed_and_said_once(tmp_path: Path, caplog) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path, most_connections=2) as broker:
+            first, second = await broker.connect(), await broker.connect()
+            for client in (first, second):
+                await client.ask(ASK, 3, ApiVersionsResponse)
+            for _ in range(2):
+                assert await (await broker.connect()).closed_by_broker()
+            second.close()
+            while True:
+                third = await broker.connect()
+                third.send(ASK, 3)
+                try:
+                    await third.receive(ApiVersionsResponse, 3)
+                except asyncio.IncompleteReadError:  # the broker has not heard yet that the second is gone
+                    third.close()
+                else:
+                    break
+            await first.ask(ASK, 3, ApiVersionsResponse)
+            first.close()
+            third.close()
+
+    with caplog.at_level(logging.WARNING):
+        run(scenario())
+    assert [record.name for record in caplog.records].count("pykbroker.server") == 1
+
+
 def test_idle_connections_are_closed(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("pykbroker.server._IDLE_CHECK_MS", 20)
 
