@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from pykbroker.groups.consumer.checking import check_request
+from pykbroker.groups.consumer.describing import described
 from pykbroker.groups.consumer.group import ConsumerGroup
 from pykbroker.groups.consumer.settings import ConsumerSettings
 from pykbroker.metadata.image import GROUP_RESOURCE, PartitionImage, TopicImage
@@ -15,10 +16,18 @@ from wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignmen
 from wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
 from wire.internal.consumer_protocol_subscription import TopicPartition as OwnedPartition
 from wire.internal.coordinator import encode_versioned
+from wire.messages.consumer_group_describe import DescribedGroup
 from wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
+)
+from wire.messages.offset_fetch import OffsetFetchRequestGroup
+from wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
 )
 
 SESSION_MS = 45_000
@@ -72,6 +81,17 @@ class ConsumerHarness(Harness):
         named = ((self.around.topic_name(topic.topic_id), topic.partitions) for topic in topics)
         return {(name, index) for name, indexes in named if name is not None for index in indexes}
 
+    # What is seen from outside
+
+    def described(self) -> DescribedGroup:
+        """As ConsumerGroupDescribe shows the group; "Dead" where there is none, or it is a classic one."""
+        group = self.shard.groups.get(GROUP)
+        return described(group) if isinstance(group, ConsumerGroup) else DescribedGroup(group_state="Dead")
+
+    def epoch(self) -> int:
+        """The group epoch, as it is shown; the first one where there is no group."""
+        return max(self.described().group_epoch, 1)
+
     # Requests
 
     @property
@@ -103,6 +123,18 @@ class ConsumerHarness(Harness):
         reply: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
         self.run(self.shard.consumer_heartbeat(context(version), request, reply))
         return reply.value
+
+    def commit_in_transaction(self, member_id: str, epoch: int) -> ErrorCode:
+        """An offset of t-1, committed in a transaction."""
+        topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(1, 7)])]
+        request = TxnOffsetCommitRequest("tx", GROUP, 7, 0, epoch, member_id, None, topics)
+        reply: Deferred[TxnOffsetCommitResponse] = Deferred()
+        self.run(self.shard.commit_in_transaction(request, reply))
+        return ErrorCode(reply.value.topics[0].partitions[0].error_code)
+
+    def fetch_as(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """All offsets of the group, asked for by a member."""
+        return ErrorCode(self.shard.fetch(OffsetFetchRequestGroup(GROUP, member_id, epoch, None)).error_code)
 
     def enter(self, member_id: str, *topics: str, **stated: object) -> ConsumerGroupHeartbeatResponse:
         """The first heartbeat of a member."""
