@@ -135,7 +135,7 @@ def sync(group: ConsumerGroup, request: SyncGroupRequest, reply: Deferred[SyncGr
     _check_generation(member, request.generation_id)
     protocols = migration.offered(member)
     _check_protocol(member, protocols[0][0], request)
-    if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+    if _is_behind(group, member) and member.state is not MemberState.UNREVOKED_PARTITIONS:
         group.deadlines.expect_join(member.member_id, member.rebalance_timeout_ms)
         raise KafkaError(
             ErrorCode.REBALANCE_IN_PROGRESS,
@@ -170,10 +170,19 @@ def heartbeat(group: ConsumerGroup, request: HeartbeatRequest) -> HeartbeatRespo
     member = _classic_member(group, request.member_id, request.group_instance_id)
     _check_generation(member, request.generation_id)
     _heard_of(group, member)
-    if member.epoch < group.epoch or _can_get_on(group, member):
+    if _is_behind(group, member) or _can_get_on(group, member):
         group.deadlines.expect_join(member.member_id, member.rebalance_timeout_ms)
         return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
     return HeartbeatResponse()
+
+
+def _is_behind(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether there is a newer target. One that is still to be computed is left to the next heartbeat of a member of the
+    consumer protocol; where there are none any more (the policy knows no way back), to a classic member that joins again.
+    """
+    if member.epoch < group.target_epoch:
+        return True
+    return member.epoch < group.epoch and group.classic_members == len(group.members)
 
 
 def _can_get_on(group: ConsumerGroup, member: ConsumerMember) -> bool:

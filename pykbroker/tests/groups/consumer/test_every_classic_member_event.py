@@ -259,7 +259,7 @@ TABLE: Table = {
     "goes_on_in_the_consumer_protocol": ((OK, UPGRADED), (OK, UPGRADED), (OK, UPGRADED), (OK, UPGRADED)),
     "leaves_in_the_consumer_protocol": ((RAISES, GONE), (RAISES, GONE), (RAISES, GONE), (RAISES, GONE)),
     "other_gives_back": (OK, REBALANCE, REBALANCE, REBALANCE),
-    "other_leaves": (REBALANCE, REBALANCE, REBALANCE, REBALANCE),
+    "other_leaves": (RAISES, REBALANCE, REBALANCE, REBALANCE),
     "others_leave": ((ILLEGAL, REVERTED), (ILLEGAL, REVERTED), (ILLEGAL, REVERTED), (ILLEGAL, REVERTED)),
     "topic_grows": (OK, REBALANCE, OK, REBALANCE),
     "topic_grows_and_another_hears_of_it": ((REBALANCE, BEHIND), REBALANCE, (REBALANCE, BEHIND), REBALANCE),
