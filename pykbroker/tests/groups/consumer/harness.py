@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 from pykbroker.groups.consumer.checking import check_request
 from pykbroker.groups.consumer.describing import described
 from pykbroker.groups.consumer.group import ConsumerGroup
+from pykbroker.groups.consumer.member import MemberState
 from pykbroker.groups.consumer.settings import ConsumerSettings
 from pykbroker.metadata.image import GROUP_RESOURCE, PartitionImage, TopicImage
 from pykbroker.tests.groups.harness import GROUP, Harness, context
@@ -160,22 +162,27 @@ class Client:
         self.topics = list(topics)
         self.epoch = 0
         self.owned: Partitions = set()
+        #: What it owned when it left.
+        self.left_with: Partitions = set()
+        #: When the group last heard of it, in monotonic seconds, and whether it was then asked to give something back.
+        self.heard = 0.0
+        self.must_give_back = False
 
-    def beat(self, *, loses_answer: bool = False) -> ErrorCode:
-        """One heartbeat with all that the member knows, as clients send them. A member that is fenced begins anew."""
+    def beat(self, *, loses_answer: bool = False, says_nothing: bool = False) -> ErrorCode:
+        """One heartbeat with all that the member knows, as clients send them, or with its name alone. A member that is
+        fenced begins anew.
+        """
+        known: dict[str, Any] = {"topics": self.topics, "owned": self.owned, "rebalance_timeout_ms": REBALANCE_MS}
         try:
             answer = self.h.beat(
-                self.member_id,
-                self.epoch,
-                self.topics,
-                owned=self.owned,
-                rebalance_timeout_ms=REBALANCE_MS,
-                instance_id=self.instance_id,
+                self.member_id, self.epoch, instance_id=self.instance_id, **({} if says_nothing else known)
             )
         except KafkaError as error:
             if error.code in (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID):
                 self.forget()
             return error.code
+        self.heard = self.h.clock.monotonic()
+        self.must_give_back = self.h.consumers.members[self.member_id].state is MemberState.UNREVOKED_PARTITIONS
         if not loses_answer:
             self.epoch = answer.member_epoch
             if answer.assignment is not None:
@@ -191,6 +198,7 @@ class Client:
         """Go. That the group does not know the member any more is as good."""
         with suppress(KafkaError):
             self.h.beat(self.member_id, epoch, instance_id=self.instance_id)
+        self.left_with = self.owned
         self.forget()
 
 

@@ -248,6 +248,15 @@ def test_an_append_that_fails_changes_nothing(h):
     assert len(two.owned) == 2
 
 
+def test_most_members_choose_the_assignor(h):
+    for member_id, assignor in (("one", None), ("two", "range"), ("three", "range"), ("four", "uniform")):
+        h.enter(member_id, "t", server_assignor=assignor)
+    assert h.described().assignor_name == "range"
+    h.beat("two", -1)
+    h.beat("three", -1)
+    assert h.described().assignor_name == "uniform"
+
+
 class TestStaticMembers:
     def test_one_that_leaves_for_a_while_keeps_its_partitions(self, h):
         one, two = Client(h, "one", "t", instance_id="i"), Client(h, "two", "t")
@@ -257,6 +266,7 @@ class TestStaticMembers:
         epoch = h.consumers.epoch
         two.beat()
         assert len(two.owned) == 2
+        assert not any(h.consumers.is_free(h.around.topic_id(name), index) for name, index in owned)
         same_after_restart(h)
         again = Client(h, "again", "t", instance_id="i")
         again.beat()
@@ -264,6 +274,14 @@ class TestStaticMembers:
         assert h.consumers.state is State.STABLE
         assert "one" not in h.consumers.members
         same_after_restart(h)
+
+    def test_one_that_comes_back_with_another_subscription_is_counted_once(self, h):
+        one = Client(h, "one", "t", instance_id="i")
+        settle(one)
+        one.leave(-2)
+        h.topic("u", 1)
+        Client(h, "again", "t", "u", instance_id="i").beat()
+        assert list(h.consumers.targets) == ["again"]
 
     def test_one_that_does_not_come_back_is_gone_after_its_session(self, h):
         one = Client(h, "one", "t", instance_id="i")

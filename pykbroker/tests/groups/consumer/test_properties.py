@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pykbroker.groups.consumer.group import ConsumerGroup, State
 from pykbroker.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, MemberState
 from pykbroker.groups.shard import GroupShard
-from pykbroker.tests.groups.consumer.harness import Client, ConsumerHarness, persisted, settle
+from pykbroker.tests.groups.consumer.harness import SESSION_MS, Client, ConsumerHarness, persisted, settle
 from pykbroker.tests.groups.harness import GROUP
 from wire.errors import ErrorCode
 
@@ -60,6 +60,13 @@ class ConsumerGroups(RuleBasedStateMachine):
             self.clients[number].beat(loses_answer=loses_answer)
             self.no_partition_is_used_by_two()
 
+    @rule(number=MEMBERS)
+    def beat_and_say_nothing(self, number):
+        """Between changes clients say who they are, and no more."""
+        client = self.clients[number]
+        if client.epoch:
+            client.beat(says_nothing=True)
+
     @rule(number=MEMBERS, topics=st.lists(st.sampled_from(TOPICS), unique=True))
     def subscribe(self, number, topics):
         self.clients[number].topics = topics
@@ -68,6 +75,22 @@ class ConsumerGroups(RuleBasedStateMachine):
     def leave(self, number, for_now):
         client = self.clients[number]
         client.leave(LEAVING_FOR_NOW if for_now and client.instance_id else LEAVING)
+
+    @rule(number=st.integers(2, 3), topics=st.none() | st.lists(st.sampled_from(TOPICS), unique=True))
+    def leave_for_now_and_come_back(self, number, topics):
+        """A static member is restarted, perhaps with another configuration. What it had is kept for it meanwhile."""
+        client, group = self.clients[number], self.group
+        settled = group is not None and group.state is State.STABLE and client.member_id in group.members
+        epoch = 0 if group is None else group.epoch
+        client.leave(LEAVING_FOR_NOW)
+        had = self.h.by_id(client.left_with)
+        for other in self.clients:
+            if other is not client:
+                other.beat()
+        again = self.clients[number] = self.fresh(number)
+        again.topics = client.topics if topics is None else topics
+        if again.beat() is ErrorCode.NONE and settled and self.group.epoch == epoch:
+            assert self.h.by_id(again.owned) == had
 
     @rule(number=MEMBERS)
     def crash_and_come_back(self, number):
@@ -104,7 +127,19 @@ class ConsumerGroups(RuleBasedStateMachine):
     @rule(ms=st.sampled_from([1, 100, 5_000, 20_000, 45_000]))
     def time_passes(self, ms):
         self.h.advance(ms)
+        self.nobody_is_fenced_who_was_heard_of()
         self.stop_those_that_were_fenced()
+
+    def nobody_is_fenced_who_was_heard_of(self) -> None:
+        """But one that has something to give back, and perhaps did not in time."""
+        for client in self.clients:
+            if (
+                client.epoch
+                and self.h.clock.monotonic() < client.heard + SESSION_MS / 1000
+                and not client.must_give_back
+            ):
+                assert self.group is not None
+                assert client.member_id in self.group.members
 
     def stop_those_that_were_fenced(self) -> None:
         """A member that the group has given up has stopped by its own clock."""
@@ -163,6 +198,7 @@ class ConsumerGroups(RuleBasedStateMachine):
             if member.state is not MemberState.UNREVOKED_PARTITIONS:
                 assert not member.revoking
         assert (group.state is State.EMPTY) == (not group.members)
+        assert group.targets.keys() <= group.members.keys()
 
     @invariant()
     @precondition(lambda self: self.group is not None)
@@ -181,23 +217,19 @@ class ConsumerGroups(RuleBasedStateMachine):
             assert persisted(stored) == persisted(self.group)
 
     def teardown(self):
-        """Left alone, the members that go on share everything there is."""
+        """Left alone, the members share everything that one of them reads, and nobody has what he does not read."""
         self.h.append_error = None
-        for number, client in enumerate(self.clients):
-            client.topics = ["t", "u"]
-            if client.instance_id is not None:
-                client.leave()
-                self.clients[number] = self.fresh(number)
-        for _ in range(2):
+        for _ in range(3):
             self.h.advance(40_000)
+            self.stop_those_that_were_fenced()
             for client in self.clients:
                 client.beat()
-            self.stop_those_that_were_fenced()
         settle(*self.clients, rounds=20)
         topics = self.h.around.image.topics
-        everything = {(name, index) for name in ("t", "u") if name in topics for index in topics[name].partitions}
+        read = {name for client in self.clients for name in client.topics if name in topics}
         owned = [where for client in self.clients for where in client.owned]
-        assert sorted(owned) == sorted(everything)
+        assert sorted(owned) == sorted((name, index) for name in read for index in topics[name].partitions)
+        assert all(name in client.topics for client in self.clients for name, _ in client.owned)
         assert self.group is not None
         assert self.group.state is State.STABLE
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pykbroker.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.tests.groups.consumer.harness import REBALANCE_MS, ConsumerHarness, persisted
 from wire.errors import ErrorCode
 
@@ -109,3 +110,16 @@ def test_names_and_a_pattern_add_up(h):
     assert assigned(h) == {"a1", "b1"}
     h.beat("one", epoch_of(h), subscribed_topic_regex="", owned={("b1", 0)})
     assert assigned(h) == {"b1"}
+
+
+def test_a_pattern_that_others_still_have_stays(h):
+    enters(h, "one", "a.*")
+    enters(h, "two", "a.*")
+    h.beat("one", epoch_of(h), subscribed_topic_regex="b.*")
+    assert h.consumers.regexes["a.*"].topics == {"a1"}
+
+
+def test_the_topics_of_a_former_pattern_no_longer_matter(h):
+    h.beat("one", 0, ["b1"], owned=set(), subscribed_topic_regex="a.*", rebalance_timeout_ms=REBALANCE_MS)
+    h.beat("one", epoch_of(h), subscribed_topic_regex="", owned=set())
+    assert h.consumers.metadata_hash == metadata_hash(["b1"], h.around.image)
