@@ -60,12 +60,12 @@ class ConsumerGroups(RuleBasedStateMachine):
             self.clients[number].beat(loses_answer=loses_answer)
             self.no_partition_is_used_by_two()
 
-    @rule(number=MEMBERS)
-    def beat_and_say_nothing(self, number):
+    @rule(number=MEMBERS, loses_answer=st.booleans())
+    def beat_and_say_nothing(self, number, loses_answer):
         """Between changes clients say who they are, and no more."""
         client = self.clients[number]
         if client.epoch:
-            client.beat(says_nothing=True)
+            client.beat(loses_answer=loses_answer, says_nothing=True)
 
     @rule(number=MEMBERS, topics=st.lists(st.sampled_from(TOPICS), unique=True))
     def subscribe(self, number, topics):
