@@ -1,5 +1,6 @@
 import java.time.Duration;
 import java.util.Properties;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
@@ -12,10 +13,11 @@ import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.TimeWindows;
 
 /**
- * Joins and windows, exactly once: main(bootstrap, application id, state folder, prefix of the topics). All topics have
- * customers as keys. Orders meet the customer's city of their time (stream and table); orders meet payments within ten
- * seconds of them (two streams), or nothing, when that time is over; visits are counted by the minute, each minute told
- * once, when it is over.
+ * Joins and windows, exactly once: main(bootstrap, application id, state folder, prefix of the topics, order to stop at).
+ * All topics have customers as keys. Orders meet the customer's city of their time (stream and table); orders meet
+ * payments within ten seconds of them (two streams), or nothing, when that time is over; visits are counted by the minute,
+ * each minute told once, when it is over. At the order to stop at, if there is one, the task says so and stands still with
+ * its transaction open, until somebody kills the process.
  */
 public final class JoiningApp {
     private JoiningApp() {}
@@ -35,14 +37,19 @@ public final class JoiningApp {
         properties.put(StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest");
         properties.put(StreamsConfig.consumerPrefix("session.timeout.ms"), "6000");
         properties.put(StreamsConfig.consumerPrefix("max.poll.records"), "50");
-        var streams = new KafkaStreams(topology(args[3]).build(), properties);
+        var streams = new KafkaStreams(topology(args[3], args.length > 4 ? args[4] : null).build(), properties);
         Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
         streams.start();
     }
 
-    private static StreamsBuilder topology(String prefix) {
+    private static StreamsBuilder topology(String prefix, String last) {
         var builder = new StreamsBuilder();
-        KStream<String, String> orders = builder.stream(prefix + "orders");
+        KStream<String, String> orders =
+            builder.<String, String>stream(prefix + "orders").peek((customer, order) -> {
+                if (order.equals(last)) {
+                    standStill(order);
+                }
+            });
         KStream<String, String> payments = builder.stream(prefix + "payments");
         orders.join(builder.<String, String>table(prefix + "cities"), (order, city) -> order + " " + city)
             .to(prefix + "located");
@@ -60,5 +67,12 @@ public final class JoiningApp {
             .mapValues(count -> Long.toString(count))
             .to(prefix + "minutes", Produced.with(Serdes.String(), Serdes.String()));
         return builder;
+    }
+
+    private static void standStill(String order) {
+        System.out.println("stands still at " + order);
+        while (true) {
+            LockSupport.park();
+        }
     }
 }

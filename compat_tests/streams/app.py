@@ -11,7 +11,7 @@ from compat_tests.harness.process import ServerProcess
 class StreamsApp(ServerProcess):
     """The Java class ``main`` of this folder, called with (bootstrap, application id, state folder, ``arguments``...).
 
-    Each start goes on where the one before ended.
+    Each start goes on where the one before ended; ``arguments`` may have changed until then.
     """
 
     name = "streams"
@@ -21,8 +21,8 @@ class StreamsApp(ServerProcess):
         super().__init__(folder)
         self.application_id = application_id
         self.state = folder / "state"
+        self.arguments = [bootstrap, application_id, str(self.state), *arguments]
         self._main = main
-        self._arguments = [bootstrap, application_id, str(self.state), *arguments]
 
     def command(self) -> list[str]:
         classes = compile_java([Path(__file__).parent / f"{self._main}.java"], "streams")
@@ -33,7 +33,7 @@ class StreamsApp(ServerProcess):
                 classes=classes,
                 flags=[*QUICK, "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"],
             ),
-            *self._arguments,
+            *self.arguments,
         ]
 
     def is_ready(self) -> bool:

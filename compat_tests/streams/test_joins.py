@@ -20,6 +20,7 @@ from compat_tests.streams.app import StreamsApp
 from compat_tests.streams.customers import PARTITIONS, Event, Results
 
 HALF, WHOLE = 1500, 1900  # seconds of event time
+STOPS_AT = "order 700"  # in the first half; with it, its transaction's output, changelogs and offsets are lost
 INPUT = {
     "cities": customers.cities,
     "orders": customers.orders,
@@ -86,10 +87,12 @@ def run(bootstrap: str, name: Callable[..., str], tmp_path) -> Iterator[Run]:
 
 def test_joins_and_windows_are_exact_though_the_application_is_killed_and_reset(run, kafka_tools, bootstrap):
     run.feed(range(HALF))
+    run.app.arguments.append(STOPS_AT)
     run.app.start()
-    eventually(lambda: run.results("located").total(), lambda count: count > HALF // 20)
+    eventually(run.app.log_file.read_text, lambda log: f"stands still at {STOPS_AT}" in log)
     run.app.kill()
-    assert run.results("located").total() < HALF, "it was killed too late to show anything"
+    run.app.arguments.remove(STOPS_AT)
+    assert run.results("located").total() < HALF, "it did not stand still, and was killed when all was done"
     run.feed(range(HALF, WHOLE), end=True)
     run.app.start()
     run.await_results()
