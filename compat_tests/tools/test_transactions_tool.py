@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
+from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.kafka_tools import ToolResult
 
 LIMIT_S = 30
@@ -80,6 +81,8 @@ def test_the_log_of_transactions_as_dump_log_reads_it(start_target, kafka_tools,
     producer.begin_transaction()
     producer.produce(name(), b"value")
     producer.commit_transaction(LIMIT_S)
+    listing = ("--bootstrap-server", broker.bootstrap, "list")
+    eventually(lambda: kafka_tools("transactions", *listing).out, lambda listed: "CompleteCommit" in listed)
     broker.stop()
     log = broker.data_dir / "__transaction_state-0" / f"{0:020}.log"
     out = kafka_tools("dump-log", "--transaction-log-decoder", "--files", str(log)).out
