@@ -68,10 +68,6 @@ _MIN_ISR = (
 )
 _NO_ELR = "Replicas that share one store need no eligible leaders beside the ISR, so that feature is not on here, and neither are its rules."
 _JAVAS_WORDS = "Apache Kafka says how its code failed; here it is a sentence."
-_CREATED_AT_ONCE = (
-    "Apache Kafka answers an automatic creation with UNKNOWN_TOPIC_OR_PARTITION, and clients ask again until it is done. Here it is "
-    "done before the answer."
-)
 
 _OPAQUE = (
     "Apache Kafka decompresses every batch it is given; here a batch with a right checksum is not opened unless a setting of the "
@@ -135,7 +131,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "The first rebalance waits less here: one machine's members come at once.",
     ),
     # ---- topics
-    Difference("Metadata/creates_where_it_may", "[0].topics.*", _CREATED_AT_ONCE),
     Difference(
         "Metadata/neither_name_nor_id",
         "*error_code",

@@ -7,8 +7,8 @@
 - v8 to v10: operations allowed on the cluster (KIP-430); for topics from v8 on.
 - v10 carries topic ids (KIP-516), v12 lets a topic be asked for by id alone. v13 adds a top-level error code.
 
-A topic that is created by asking is in the answer, ready to use; Kafka says UNKNOWN_TOPIC_OR_PARTITION the first time
-and lets the client ask again. The controller named is a living broker.
+A topic that is created by asking is ready to use at once; the answer that did it says UNKNOWN_TOPIC_OR_PARTITION all the
+same, as Kafka's does, and the client asks again. The controller named is a living broker.
 """
 
 from __future__ import annotations
@@ -100,11 +100,12 @@ def _asked_for(broker: Broker, ctx: RequestContext, request: MetadataRequest) ->
     if any(asked.name is None for asked in request.topics):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
     names = dict.fromkeys(asked.name or "" for asked in request.topics)
-    missing = [name for name in names if name not in image.topics and name != CLUSTER_METADATA]
-    errors: dict[str, KafkaError | None] = {}
+    known = {name: topic for name in names if (topic := image.topic(name)) is not None}
+    missing = [name for name in names if name not in known and name != CLUSTER_METADATA]
+    created: dict[str, KafkaError | None] = {}
     if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
-        errors = broker.cluster.metadata.auto_create(missing)
-    return [_by_name(image, name, errors.get(name), ctx) for name in names]
+        created = broker.cluster.metadata.auto_create(missing)
+    return [_topic(image, known[name], ctx) if name in known else _unknown(name, created.get(name)) for name in names]
 
 
 def _by_id(image: MetadataImage, topic_id: bytes, ctx: RequestContext) -> MetadataResponseTopic:
@@ -114,10 +115,8 @@ def _by_id(image: MetadataImage, topic_id: bytes, ctx: RequestContext) -> Metada
     return _topic(image, topic, ctx)
 
 
-def _by_name(image: MetadataImage, name: str, error: KafkaError | None, ctx: RequestContext) -> MetadataResponseTopic:
-    topic = image.topic(name)
-    if topic is not None:
-        return _topic(image, topic, ctx)
+def _unknown(name: str, error: KafkaError | None) -> MetadataResponseTopic:
+    """A topic that was not there when it was asked for; ``error`` is why it was not created."""
     if error is not None:
         code = error.code
     else:
