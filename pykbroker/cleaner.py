@@ -31,6 +31,13 @@ class CleanerFailed(RuntimeError):
     """The cleaner's process died or could not do its work; the text says how."""
 
 
+class CleanerStopped(CleanerFailed):
+    """The cleaner was stopped: what it was doing is left to the next start."""
+
+    def __init__(self) -> None:
+        super().__init__("the broker is stopping")
+
+
 class CleanerProcess:
     """Runs orders one at a time. ``run`` is for a worker thread, ``stop`` for the one that owns the loop."""
 
@@ -39,9 +46,9 @@ class CleanerProcess:
         self._stopped = False
 
     def run(self, order: Order) -> CleaningResult:
-        """Do the order in a new process and wait for it. Raises CleanerFailed."""
+        """Do the order in a new process and wait for it. Raises CleanerFailed, or CleanerStopped after ``stop``."""
         if self._stopped:
-            raise CleanerFailed("the broker is stopping")
+            raise CleanerStopped
         command = [sys.executable, "-m", "pykbroker.cleaner"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603 - ourselves
             self._child = child
@@ -49,6 +56,8 @@ class CleanerProcess:
                 child.kill()
             answer = _ask(child, order)
             self._child = None
+        if self._stopped:
+            raise CleanerStopped
         if child.returncode != 0:
             raise CleanerFailed(f"the cleaner's process ended with status {child.returncode}")
         outcome = pickle.loads(answer)  # noqa: S301 - written by our own child

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pykbroker.cleaner import CleanerProcess, Order
+from pykbroker.cleaner import CleanerProcess, CleanerStopped, Order
 from pykbroker.storage import compaction, retention
 from pykbroker.waits import Deferred
 from wire.errors import KafkaError
@@ -135,6 +135,9 @@ class Housekeeping:
             outcome: CleaningResult | BaseException
             try:
                 outcome = run.value
+            except CleanerStopped:
+                over.complete(None)
+                return
             except Exception as error:  # noqa: BLE001 - the store logs it and leaves this log alone
                 outcome = error
             try:

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from pykbroker.cleaner import CleanerFailed, CleanerProcess, Order
+from pykbroker.cleaner import CleanerFailed, CleanerProcess, CleanerStopped, Order
 from pykbroker.housekeeping import Housekeeping
 from pykbroker.storage.cleaning import CleaningJob
 from pykbroker.storage.config import LogConfig
@@ -64,6 +65,17 @@ def test_a_stopped_cleaner_does_no_more() -> None:
         cleaner.run(Order(None, 0.0, durable=False))
 
 
+def test_a_compaction_that_is_stopped_is_no_failure(tmp_path: Path) -> None:
+    cleaner = CleanerProcess()
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(cleaner.run, endless_order(tmp_path))
+        while cleaner._child is None:
+            time.sleep(0.001)
+        cleaner.stop()
+        with pytest.raises(CleanerStopped):
+            run.result()
+
+
 def test_what_the_cleaner_cannot_do_is_told() -> None:
     with pytest.raises(CleanerFailed, match="AttributeError"):
         CleanerProcess().run(Order(None, float("inf"), durable=False))
@@ -72,7 +84,7 @@ def test_what_the_cleaner_cannot_do_is_told() -> None:
 def endless_order(directory: Path) -> Order:
     """A compaction that reads a batch and may go on in a few weeks."""
     (directory / f"{0:020}.log").write_bytes(
-        encode_batch([Record(offset=0, timestamp=0, key=b"key", value=b"x" * 1000, headers=[])])
+        encode_batch([Record(offset=0, timestamp=0, key=b"key", value=bytes(2 << 20), headers=[])])
     )
     size = (directory / f"{0:020}.log").stat().st_size
     job = CleaningJob(str(directory), [(0, size, False)], 0, 1, 0, [], {}, LogConfig(), bytes(16), 1 << 20)
