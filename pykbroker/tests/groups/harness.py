@@ -54,6 +54,8 @@ class Harness:
         self.shard = GroupShard(self.around)
         #: Set to make the next append fail.
         self.append_error: ErrorCode | None = None
+        #: Set to make all appends fail until it is None again.
+        self.refusing: ErrorCode | None = None
         #: True from a failed append to the next record of the group: until then the log may be behind.
         self.behind = False
 
@@ -64,7 +66,8 @@ class Harness:
         replies: list[tuple[Deferred, object]] = []
         step: Outcome | None = outcome
         while step is not None:
-            failure, self.append_error = (self.append_error, None) if step.records else (None, self.append_error)
+            failure = (self.append_error or self.refusing) if step.records else None
+            self.append_error = None if step.records else self.append_error
             if failure is not None:
                 self.behind = True
             elif any(isinstance(record.key, GroupMetadataKey) for record in step.records):
