@@ -1,0 +1,114 @@
+"""Too few replicas in sync, of the transaction log or of what a transaction writes to: clients are told Kafka's codes,
+nothing has changed, and everything ends when the replicas are back. (What a disk refuses is in ``test_crash``.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pykbroker.metadata.names import TRANSACTION_STATE
+from pykbroker.metadata.topics import NewTopic
+from pykbroker.tests.transactions.world import Producer, World
+from wire.errors import ErrorCode
+
+REFUSED = ErrorCode.COORDINATOR_NOT_AVAILABLE
+TIMEOUT_MS = 10_000
+#: Which logs need both brokers.
+THE_COORDINATORS = {"transaction_state_log_replication_factor": "2", "transaction_state_log_min_isr": "2"}
+THE_DATAS = {"min_insync_replicas": "2"}
+
+
+class FaultyWorld(World):
+    """Two brokers, the first of which leads everything."""
+
+    def __init__(self, **settings: str) -> None:
+        super().__init__(
+            brokers=2,
+            transaction_state_log_num_partitions="1",
+            transaction_abort_timed_out_transaction_cleanup_interval_ms="1000",
+            **settings,
+        )
+        self.cluster.metadata.create_topics([NewTopic("t", -1, -1, [(0, [1, 2])])])
+        self.coordinator("tx")
+
+    @contextmanager
+    def too_few_replicas(self) -> Iterator[None]:
+        """The broker stops that does not coordinate; what it led moves, and comes back with it."""
+        other = 3 - self.cluster.partition(TRANSACTION_STATE, 0).leader
+        self.cluster.begin_stop(other)
+        self.cluster.stop_broker(other)
+        self.advance(0)
+        yield
+        if other not in self.cluster.brokers:
+            self.cluster.start_broker(other)
+        self.advance(0)
+
+
+@pytest.fixture(params=[1, 2], ids=["version 1", "version 2"])
+def protocol(request) -> int:
+    return request.param
+
+
+def test_a_new_incarnation_is_refused_and_changes_nothing(protocol):
+    world = FaultyWorld(**THE_COORDINATORS)
+    producer = Producer(world, "tx", protocol).started()
+    with world.too_few_replicas():
+        assert Producer(world, "tx", protocol).init() is REFUSED
+    assert producer.send(b"x") is ErrorCode.NONE
+    assert producer.commit() is ErrorCode.NONE
+    assert world.read() == [b"x"]
+
+
+def test_a_first_batch_is_refused_and_changes_nothing(protocol):
+    world = FaultyWorld(**THE_COORDINATORS)
+    producer = Producer(world, "tx", protocol).started()
+    with world.too_few_replicas():
+        # As producers of version 2 do not know the coordinator's errors, they are told one that they know.
+        assert producer.send(b"x") is (REFUSED if protocol == 1 else ErrorCode.NOT_ENOUGH_REPLICAS)
+        assert world.state("tx") == "Empty"
+    assert producer.send(b"x") is ErrorCode.NONE
+    assert producer.commit() is ErrorCode.NONE
+    assert world.read() == [b"x"]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_end_is_refused_and_changes_nothing(protocol, commit):
+    world = FaultyWorld(**THE_COORDINATORS)
+    producer = Producer(world, "tx", protocol).started()
+    assert producer.send(b"x") is ErrorCode.NONE
+    with world.too_few_replicas():
+        assert producer.end(commit=commit) is REFUSED
+        assert world.state("tx") == "Ongoing"
+    assert producer.end(commit=commit) is ErrorCode.NONE
+    assert world.read() == [b"x"][: int(commit)]
+
+
+def test_a_late_transaction_is_aborted_when_that_can_be_written(protocol):
+    world = FaultyWorld(**THE_COORDINATORS)
+    producer = Producer(world, "tx", protocol, TIMEOUT_MS).started()
+    assert producer.send(b"x") is ErrorCode.NONE
+    with world.too_few_replicas():
+        world.advance(2 * TIMEOUT_MS)
+        assert world.state("tx") == "Ongoing"
+    world.advance(1000)
+    assert world.state("tx") == "CompleteAbort"
+    assert world.read() == []
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_markers_are_written_when_they_can_be(protocol, restarts):
+    world = FaultyWorld(**THE_DATAS)
+    producer = Producer(world, "tx", protocol).started()
+    assert producer.send(b"x") is ErrorCode.NONE
+    with world.too_few_replicas():
+        assert producer.commit() is ErrorCode.NONE
+        assert world.state("tx") == "PrepareCommit"
+        assert world.read() == []
+        if restarts:
+            world.restart()
+    world.advance(20_000)
+    assert world.state("tx") == "CompleteCommit"
+    assert world.read() == [b"x"]
