@@ -1,9 +1,7 @@
 """What a broker says that does not lead: the same raw requests to two brokers of Apache Kafka 4.3.1 and to two of ours.
 
 Of the topics, "t" is led by broker 1 and has a replica on broker 2, "alone" is on broker 1 only. All is asked of broker 2.
-At the end broker 2 is stopped, which leads "moves" and has "away" for itself, and broker 1 is asked.
-
-Eligible leader replicas are off on both sides: ours share a store, and have no use for them.
+At the end broker 2 is stopped, which leads "moves" and "needs-both" and has "away" for itself, and broker 1 is asked.
 """
 
 from __future__ import annotations
@@ -18,7 +16,12 @@ from compat_tests.harness.ours import Pykbroker
 from compat_tests.oracle.asking import Ask, records
 from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.normalise import Normaliser
-from wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from wire.messages.describe_cluster import DescribeClusterRequest
 from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -36,7 +39,8 @@ from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicPro
 from wire.records import encode_batch
 
 TOPICS = {"t": [1, 2], "alone": [1]}
-OTHERS = {"moves": [2, 1], "away": [2]}
+OTHERS = {"moves": [2, 1], "away": [2], "needs-both": [2, 1]}
+SETTINGS = {"needs-both": [CreatableTopicConfig("min.insync.replicas", "2")]}
 RACKS = ["a", "b"]
 SELECTOR = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
 
@@ -60,7 +64,7 @@ def prepared(leader: str, follower: str) -> Pair:
     """The topics made and written to, and all replicas caught up."""
     ask = Ask(leader, 0, "brokers")
     topics = [
-        CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, replicas)], [])
+        CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, replicas)], SETTINGS.get(name, []))
         for name, replicas in (TOPICS | OTHERS).items()
     ]
     created = ask.quietly(CreateTopicsRequest(topics, 10_000), 7)
@@ -83,7 +87,7 @@ def prepared(leader: str, follower: str) -> Pair:
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ApacheKafka, ApacheBroker, Pykbroker]]:
     """Two brokers of Apache Kafka, and a process with two of ours."""
     settings = {"broker.rack": RACKS[0], **SELECTOR}
-    first = ApacheKafka(tmp_path_factory.mktemp("first"), settings, features=["eligible.leader.replicas.version=0"])
+    first = ApacheKafka(tmp_path_factory.mktemp("first"), settings)
     second = ApacheBroker(tmp_path_factory.mktemp("second"), first, 2, {"broker.rack": RACKS[1], **SELECTOR})
     ours = Pykbroker(tmp_path_factory.mktemp("ours"), SELECTOR, brokers=2, racks=RACKS)
     try:

@@ -62,11 +62,6 @@ _STARTED_OTHERWISE = (
     "transaction.state.log.replication.factor",
 )
 
-_MIN_ISR = (
-    "Where eligible leader replicas are on, formatting Apache Kafka's storage stores min.insync.replicas=1 as a setting of the "
-    "cluster. The value is the same; here it is the default, as nobody set it."
-)
-_NO_ELR = "Replicas that share one store need no eligible leaders beside the ISR, so that feature is not on here, and neither are its rules."
 _JAVAS_WORDS = "Apache Kafka says how its code failed; here it is a sentence."
 
 _OPAQUE = (
@@ -81,10 +76,6 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("Produce/headers_that_lie", "[7].responses.*", _OPAQUE),
     Difference("Produce/headers_that_lie", "[12].responses.*", _OPAQUE),
     # ---- settings
-    Difference("CreateTopics/*", "*.configs.[min.insync.replicas].config_source", _MIN_ISR, kafka=3, ours=5),
-    Difference("DescribeConfigs/*", "*.configs.[min.insync.replicas].config_source", _MIN_ISR, kafka=3, ours=5),
-    Difference("DescribeConfigs/*", "*.configs.[min.insync.replicas].synonyms.*", _MIN_ISR),
-    Difference("DescribeConfigs/what_is_not_there", "[5].results.[0].configs.[min.insync.replicas]", _MIN_ISR),
     *(
         Difference(
             "DescribeConfigs/every_setting_of_a_broker",
@@ -104,8 +95,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "[6].responses.*",
         "An operation nobody defined is an INVALID_REQUEST with a sentence; Apache Kafka fails with UNKNOWN_SERVER_ERROR.",
     ),
-    Difference("IncrementalAlterConfigs/in_sync_replicas_of_a_broker", "[0].responses.[1].*", _NO_ELR),
-    Difference("IncrementalAlterConfigs/in_sync_replicas_of_a_broker", "[2].responses.[0].*", _NO_ELR),
     Difference(
         "IncrementalAlterConfigs/values_that_a_running_broker_refuses",
         "*.error_message",

@@ -13,6 +13,7 @@ from pykbroker.config.alteration import Change, check_form, settings_after
 from pykbroker.config.dynamic import check_broker_configs
 from pykbroker.config.loggers import alter_levels
 from pykbroker.config.validation import check_client_metrics_configs, check_group_configs, check_topic_configs
+from pykbroker.metadata.eligible_leaders import check_min_isr
 from pykbroker.metadata.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -79,6 +80,7 @@ def _planned(broker: Broker, alteration: Alteration, plan: Plan) -> Mapping[str,
     now = broker.cluster.metadata.image.config(resource_type, name)
     changed = plan(resource_type, changes, now)
     check(broker, name, settings_after(now, changed))
+    check_min_isr(broker.cluster.metadata.image, resource_type, name, changed)
     return changed
 
 

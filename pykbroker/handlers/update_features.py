@@ -2,6 +2,7 @@
 
 - All updates are made or none: the first that is refused speaks for all.
 - v0 can only raise levels (Kafka no longer looks at ``allow_downgrade``). v1: kinds of downgrades, ``validate_only``.
+- Eligible leader replicas come with one min.insync.replicas for all brokers, which is then kept (KIP-966).
 - Results for each feature up to v1, with the text NONE; from v2 (KIP-1022) there are none.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.metadata.eligible_leaders import MIN_ISR
 from pykbroker.metadata.feature_updates import FeatureUpdate, plan_updates
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.update_features import UpdatableFeatureResult, UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -25,7 +27,9 @@ def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) 
         FeatureUpdate(asked.feature, asked.max_version_level, asked.upgrade_type) for asked in request.feature_updates
     ]
     try:
-        records = plan_updates(controller.image, quorum.node_id, quorum.kraft_version, updates)
+        records = plan_updates(
+            controller.image, quorum.node_id, quorum.kraft_version, updates, static_min_isr=_static_min_isr(broker)
+        )
     except KafkaError as error:
         reason = f"The update failed for all features since the following feature had an error: {error.message}"
         raise KafkaError(error.code, reason) from error
@@ -37,6 +41,12 @@ def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) 
         features = dict.fromkeys(update.feature for update in updates)
         results = [UpdatableFeatureResult(name, none, none.default_message) for name in features]
     return UpdateFeaturesResponse(error_message=None, results=results)
+
+
+def _static_min_isr(broker: Broker) -> int:
+    """min.insync.replicas as the file has it, whatever was altered since."""
+    value: int = broker.cluster.config.values_with({}, {})[MIN_ISR]
+    return value
 
 
 def failed(request: UpdateFeaturesRequest, version: int, error: KafkaError) -> UpdateFeaturesResponse:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.eligible_leaders import clearing_records
 from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.internal_topics import Settings, topic_to_create
 from pykbroker.metadata.leaders import leader_changes, preferred_leader_changes
@@ -234,7 +235,7 @@ class Controller:
 
         What would change nothing is left out.
         """
-        records: list[MetadataRecord] = []
+        records: list[ConfigRecord] = []
         for (resource_type, resource), settings in changes.items():
             now = self.image.config(resource_type, resource)
             records += (
@@ -242,7 +243,7 @@ class Controller:
                 for name, value in settings.items()
                 if now.get(name) != value
             )
-        self.commit(records)
+        self.commit([*records, *clearing_records(self.image, records)])
 
     def allocate_producer_ids(self, broker_id: int) -> range:
         """A block of producer ids that nobody had before, for one broker.

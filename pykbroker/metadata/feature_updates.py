@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from pykbroker.metadata.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED_RANGES
+from pykbroker.metadata.eligible_leaders import safety_records
+from pykbroker.metadata.features import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION, SUPPORTED_RANGES
 from pykbroker.metadata.image import MetadataImage
 from wire.errors import ErrorCode, KafkaError
+from wire.internal.config_record import ConfigRecord
 from wire.internal.feature_level_record import FeatureLevelRecord
 
 #: Levels of metadata.version that brought no change of records: from them one may go back (MetadataVersion).
 _SAME_RECORDS = frozenset({9, 10, 12, 16, 18, 19, 20, 21, 22, 24, 25, 26, 27, 28, 29})
 #: What the level 1 of a feature needs, beside 3.3-IV3 (7) of metadata.version that all need.
-_NEEDED_METADATA_VERSION = {"eligible.leader.replicas.version": 23}
+_NEEDED_METADATA_VERSION = {ELR_VERSION: 23}
 _OLDEST_NEEDED = (7, "3.3-IV3")
 
 
@@ -36,17 +38,25 @@ class FeatureUpdate:
 
 
 def plan_updates(
-    image: MetadataImage, controller_id: int, kraft_version: int, updates: Sequence[FeatureUpdate]
-) -> list[FeatureLevelRecord]:
+    image: MetadataImage,
+    controller_id: int,
+    kraft_version: int,
+    updates: Sequence[FeatureUpdate],
+    *,
+    static_min_isr: int,
+) -> list[ConfigRecord | FeatureLevelRecord]:
     """The records for levels that change. Of two updates of one feature the later counts.
 
-    ``kraft_version`` is the level of the quorum itself, which the image does not know. Raises KafkaError
-    INVALID_UPDATE_VERSION for the first update that is refused: none is made then.
+    ``kraft_version`` is the level of the quorum itself, which the image does not know; ``static_min_isr`` is
+    min.insync.replicas as the file has it. Raises KafkaError INVALID_UPDATE_VERSION for the first update that is refused:
+    none is made then.
     """
     once = {update.feature: update for update in updates}
     now = {**image.features, KRAFT_VERSION: kraft_version}
     proposed = {**now, **{update.feature: update.level for update in once.values()}}
-    records = []
+    records: list[ConfigRecord | FeatureLevelRecord] = []
+    if ELR_VERSION in once and once[ELR_VERSION].level > 0:
+        records += safety_records(image, static_min_isr)
     for update in once.values():
         current = now.get(update.feature, 0)
         _check_update(image, controller_id, update, current)

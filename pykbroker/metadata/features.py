@@ -9,11 +9,12 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 GROUP_VERSION = "group.version"
 TRANSACTION_VERSION = "transaction.version"
+ELR_VERSION = "eligible.leader.replicas.version"
 
-#: Finalized when a data directory is new. A level of 0 is said by absence.
-#: eligible.leader.replicas.version stays 0: replicas that share one store need no eligible leaders beside the ISR.
+#: Finalized when a data directory is new, in the order of Kafka's records. A level of 0 is said by absence.
 BOOTSTRAP_LEVELS: dict[str, int] = {
     METADATA_VERSION: 30,  # 4.3-IV0
+    ELR_VERSION: 1,
     GROUP_VERSION: 1,
     TRANSACTION_VERSION: 2,  # clients use KIP-890's protocol
 }
@@ -26,5 +27,5 @@ SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
     TRANSACTION_VERSION: (0, 2),
     "share.version": (0, 1),
     "streams.version": (0, 1),
-    "eligible.leader.replicas.version": (0, 1),
+    ELR_VERSION: (0, 1),
 }

@@ -1,16 +1,17 @@
 """Who leads each partition when brokers come and go.
 
 The brokers of one process share one store, so a replica on a living broker is always in sync: the ISR is the living
-replicas, and when none lives the last ISR is kept, as Kafka keeps the last member (KIP-631). A living leader stays;
-otherwise the first living replica takes over. A change that names a leader starts a new leader epoch.
+replicas, and when none lives, ``living_isr`` says what is left. A living leader stays; otherwise the first living replica
+takes over. A change that names a leader starts a new leader epoch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
-from pykbroker.metadata.reassignments import completion
+from pykbroker.metadata.eligible_leaders import living_isr, note_eligible
+from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
+from pykbroker.metadata.reassignments import completion, leader_of
 from wire.internal.partition_change_record import PartitionChangeRecord
 
 
@@ -29,13 +30,15 @@ def leader_changes(
             if completed is not None:
                 yield completed
                 continue
-            isr, leader = _in_line(partition, alive)
+            isr = living_isr(image, partition, alive)
+            leader = leader_of(partition, isr, alive)
             new_isr = isr if set(isr) != set(partition.isr) else None
             new_leader = leader != partition.leader or leader in bump
             if new_isr is not None or new_leader:
                 record = PartitionChangeRecord(topic_id=topic.id, partition_id=partition.index, isr=new_isr)
                 if new_leader:
                     record.leader = leader
+                note_eligible(image, topic, partition, record)
                 yield record
 
 
@@ -47,11 +50,6 @@ def preferred_leader_changes(
         preferred = partition.replicas[0]
         broker = image.brokers.get(preferred)
         if partition.leader != preferred and preferred in partition.isr and broker is not None and broker.active:
-            yield PartitionChangeRecord(topic_id=topic.id, partition_id=partition.index, leader=preferred)
-
-
-def _in_line(partition: PartitionImage, alive: set[int]) -> tuple[list[int], int]:
-    isr = [replica for replica in partition.replicas if replica in alive]
-    if not isr:
-        return partition.isr, NO_LEADER
-    return isr, partition.leader if partition.leader in isr else isr[0]
+            record = PartitionChangeRecord(topic_id=topic.id, partition_id=partition.index, leader=preferred)
+            note_eligible(image, topic, partition, record)
+            yield record

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from pykbroker.metadata.assignments import check_assignment, directory_for_new
+from pykbroker.metadata.eligible_leaders import living_isr, note_eligible
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from wire.errors import ErrorCode, KafkaError
@@ -117,7 +118,7 @@ def _change(
 
     It names a leader, and so starts a new leader epoch, where the leader changes or a replica has left.
     """
-    isr = [replica for replica in after.replicas if replica in alive] or after.isr
+    isr = living_isr(image, after, alive)
     adding, removing, replicas = after.adding_replicas, after.removing_replicas, after.replicas
     done = _completed(after, isr) if is_under_way(after) else None
     if done is not None:
@@ -132,13 +133,16 @@ def _change(
         record.adding_replicas = adding
     if removing != before.removing_replicas:
         record.removing_replicas = removing
-    leader = _leader(before, isr, alive)
+    leader = leader_of(before, isr, alive)
     if leader != before.leader or not set(before.replicas) <= set(replicas):
         record.leader = leader
-    return None if record == PartitionChangeRecord(topic_id=topic.id, partition_id=before.index) else record
+    if record == PartitionChangeRecord(topic_id=topic.id, partition_id=before.index):
+        return None
+    note_eligible(image, topic, before, record)
+    return record
 
 
-def _leader(before: PartitionImage, isr: list[int], alive: set[int]) -> int:
+def leader_of(before: PartitionImage, isr: list[int], alive: set[int]) -> int:
     """A living leader in sync stays; otherwise the first living replica in sync leads."""
     if before.leader in isr and before.leader in alive:
         return before.leader

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from pykbroker.clock import Clock
 from pykbroker.metadata.controller import Controller
-from pykbroker.metadata.features import BOOTSTRAP_LEVELS, METADATA_VERSION, SUPPORTED_RANGES
+from pykbroker.metadata.eligible_leaders import MIN_ISR, safety_records
+from pykbroker.metadata.features import BOOTSTRAP_LEVELS, ELR_VERSION, METADATA_VERSION, SUPPORTED_RANGES
 from pykbroker.metadata.ids import CLUSTER_METADATA_ID
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.internal_topics import Settings
@@ -21,6 +22,7 @@ from pykbroker.metadata.topics import ConfigCheck
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.disk import Disk, replace_file
 from pykbroker.storage.log import Log
+from wire.internal.config_record import ConfigRecord
 from wire.internal.feature_level_record import FeatureLevelRecord
 
 #: What the metadata log is kept with: nothing is ever removed but behind a snapshot.
@@ -60,7 +62,8 @@ def open_metadata(
     source.open_epoch(image)
     controller = Controller(source, image, rng=rng, config=config, check_topic_configs=check_topic_configs)
     if METADATA_VERSION not in image.features:  # formatted perhaps, but never used
-        controller.commit(_bootstrap_records(disk, data_directory, clock))
+        records = _bootstrap_records(disk, data_directory, clock)
+        controller.commit([*records, *_settings_to_begin_with(records, image, config)])
     _check_features(image)
     controller.subscribe(lambda image, _: source.snapshot_if_due(image))
     return controller
@@ -76,6 +79,14 @@ def _bootstrap_records(disk: Disk, data_directory: str, clock: Clock) -> list[Me
     ]
     replace_file(disk, path, encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=clock.now_ms()))
     return records
+
+
+def _settings_to_begin_with(
+    records: list[MetadataRecord], image: MetadataImage, config: Settings
+) -> list[ConfigRecord]:
+    """Kafka's controller adds them to the records that an empty log begins with: formatting cannot know the settings."""
+    levels = {record.name: record.feature_level for record in records if isinstance(record, FeatureLevelRecord)}
+    return safety_records(image, config[MIN_ISR]) if levels.get(ELR_VERSION, 0) > 0 else []
 
 
 def _check_features(image: MetadataImage) -> None:

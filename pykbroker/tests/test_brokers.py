@@ -125,7 +125,7 @@ def test_a_stop_answers_what_waits_and_moves_what_it_led(tmp_path: Path) -> None
             with pytest.raises(OSError):
                 await brokers.connect(1)
             gone = ErrorCode.LEADER_NOT_AVAILABLE
-            assert await brokers.partitions(2) == [(0, 2, [2, 3]), (gone, -1, [1])]
+            assert await brokers.partitions(2) == [(0, 2, [2, 3]), (gone, -1, [])]
             assert await brokers.alive(3) == [2, 3]
 
     run(scenario())

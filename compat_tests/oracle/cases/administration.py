@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
+from compat_tests.oracle.cases.configs import BROKER, DELETE, SET, change
+from compat_tests.oracle.cases.dynamic_configs import until_value
 from wire.apis import ApiKey
 from wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -211,6 +213,20 @@ def a_good_update_beside_a_bad_one(ask: Ask) -> None:
 def the_same_feature_twice(ask: Ask) -> None:
     updates = [FeatureUpdateKey("group.version", 1), FeatureUpdateKey("group.version", 0)]
     ask(UpdateFeaturesRequest(feature_updates=updates))
+
+
+@case(ApiKey.UPDATE_FEATURES, since=1)
+def eligible_leaders_down_and_up_again(ask: Ask) -> None:
+    feature, setting = "eligible.leader.replicas.version", "min.insync.replicas"
+    ask(UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature, 0)]))
+    ask(UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature, 0, upgrade_type=2)], validate_only=True))
+    ask(UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature, 0, upgrade_type=2)]))
+    until_value(ask, BROKER, "1", setting, "1")
+    ask(change(BROKER, "", (setting, DELETE, None)), 1)
+    ask(change(BROKER, "1", (setting, SET, "2")), 1)
+    until_value(ask, BROKER, "1", setting, "2")
+    ask(UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature, 1, upgrade_type=1)]))
+    until_value(ask, BROKER, "1", setting, "1")
 
 
 @case(ApiKey.UPDATE_FEATURES, since=1)

@@ -190,6 +190,27 @@ def in_sync_replicas_of_a_broker(ask: Ask) -> None:
 
 
 @case(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+def in_sync_replicas_while_eligible_leaders_are_kept(ask: Ask) -> None:
+    setting = "min.insync.replicas"
+    ask(change(BROKER, "1", (setting, DELETE, None)))
+    ask(change(BROKER, "1", (setting, SET, "x")))
+    ask(change(BROKER, "", (setting, SET, "x")))
+    ask(change(BROKER, "1", ("num.io.threads", DELETE, None), (setting, SET, "1")))
+    ask(change(BROKER, "", (setting, SET, "2")))
+    until_value(ask, BROKER, "1", setting, "2")
+    ask(change(BROKER, "", (setting, SET, "1")))
+    until_value(ask, BROKER, "1", setting, "1")
+
+
+@case(ApiKey.ALTER_CONFIGS)
+def settings_of_all_brokers_without_their_in_sync_replicas(ask: Ask) -> None:
+    ask(replace(BROKER, "", ("log.cleaner.backoff.ms", "15000")))
+    ask(replace(BROKER, ""))
+    ask(replace(BROKER, "", ("min.insync.replicas", "1"), validate_only=True))
+    ask(replace(BROKER, "1", ("min.insync.replicas", "1"), validate_only=True))
+
+
+@case(ApiKey.INCREMENTAL_ALTER_CONFIGS)
 def values_that_a_running_broker_refuses(ask: Ask) -> None:
     for setting, value in (
         ("num.io.threads", "1000"),

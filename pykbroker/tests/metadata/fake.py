@@ -16,6 +16,7 @@ from pykbroker.metadata.replay import replay
 SETTINGS: dict[str, Any] = {
     "num.partitions": 2,
     "default.replication.factor": 1,
+    "min.insync.replicas": 1,
     "offsets.topic.num.partitions": 50,
     "offsets.topic.replication.factor": 1,
     "offsets.topic.segment.bytes": 104857600,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.metadata.feature_updates import FeatureUpdate, UpgradeType, plan_updates
+from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.tests.metadata.fake import make_controller
 from wire.errors import ErrorCode, KafkaError
 from wire.internal.feature_level_record import FeatureLevelRecord
@@ -21,7 +22,7 @@ def controller():
 
 
 def plan(controller, *updates):
-    return plan_updates(controller.image, 1, 0, [FeatureUpdate(*update) for update in updates])
+    return plan_updates(controller.image, 1, 0, [FeatureUpdate(*update) for update in updates], static_min_isr=2)
 
 
 def update(controller, *updates):
@@ -85,6 +86,14 @@ def test_a_metadata_version_with_the_same_records_can_be_taken_back(controller):
     controller.commit([FeatureLevelRecord("metadata.version", 29)])
     assert update(controller, ("metadata.version", 24, SAFE))["metadata.version"] == 24
     assert "Refusing" in refusal(controller, ("metadata.version", 22, SAFE))
+
+
+def test_eligible_leaders_come_with_one_min_isr_for_all_brokers(controller):
+    update(controller, (ELR, 1))
+    assert controller.image.config(BROKER_RESOURCE, "") == {"min.insync.replicas": "2"}
+    assert plan(controller, (ELR, 1)) == []
+    assert ELR not in update(controller, (ELR, 0, SAFE))
+    assert controller.image.config(BROKER_RESOURCE, "") == {"min.insync.replicas": "2"}
 
 
 def test_one_refusal_stops_all_and_the_later_of_two_counts(controller):

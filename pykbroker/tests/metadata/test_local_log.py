@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pykbroker.clock import ManualClock
 from pykbroker.metadata.batches import encode_controls, encode_records
 from pykbroker.metadata.controller import Controller
+from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
@@ -87,7 +88,13 @@ def start(node):
 
 
 def test_a_new_directory_is_a_new_cluster(node):
-    assert node.image.features == {"metadata.version": 30, "group.version": 1, "transaction.version": 2}
+    assert node.image.features == {
+        "metadata.version": 30,
+        "eligible.leader.replicas.version": 1,
+        "group.version": 1,
+        "transaction.version": 2,
+    }
+    assert node.image.config(BROKER_RESOURCE, "") == {"min.insync.replicas": "1"}
     assert node.image.epoch == 1
     state = json.loads((node.directory / "quorum-state").read_text())
     assert state == {
