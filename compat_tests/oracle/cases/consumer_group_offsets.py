@@ -98,6 +98,8 @@ def of_a_member(ask: Ask) -> None:
         for member, epoch in (("one", 3), ("one", 2), ("one", 4), ("nobody", 3), ("", 3), ("one", -1)):
             ask(fetches(ask, name, topic, member, epoch))
         ask(fetches(ask, ask.name("missing"), topic, "one", 3))
+        for epoch in (-1, 0, 3):
+            ask(fetches(ask, name, topic, None, epoch))
 
 
 @case(ApiKey.TXN_OFFSET_COMMIT, since=3, until=4)
