@@ -7,7 +7,22 @@ import struct
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.connection import Closed
-from wire.apis import ApiKey
+from wire.apis import APIS, ApiKey, request_class
+
+_OF_CONTROLLERS = (
+    ApiKey.VOTE,
+    ApiKey.BEGIN_QUORUM_EPOCH,
+    ApiKey.END_QUORUM_EPOCH,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.ENVELOPE,
+    ApiKey.FETCH_SNAPSHOT,
+    ApiKey.BROKER_REGISTRATION,
+    ApiKey.BROKER_HEARTBEAT,
+    ApiKey.ALLOCATE_PRODUCER_IDS,
+    ApiKey.CONTROLLER_REGISTRATION,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+    ApiKey.UPDATE_RAFT_VOTER,
+)
 
 
 def outcome(ask: Ask, frame: bytes, *, size: int | None = None) -> None:
@@ -37,6 +52,15 @@ def unknown_apis_and_versions(ask: Ask) -> None:
     outcome(ask, header(-1, 0))
     outcome(ask, header(4, 0))
     outcome(ask, header(7, 0))
+
+
+@case(ApiKey.API_VERSIONS, until=0)
+def apis_that_no_broker_lists(ask: Ask) -> None:
+    """Those of controllers and between brokers, in every version, and versions that are not stable yet."""
+    for key in _OF_CONTROLLERS:
+        for version in range(APIS[key].min_version, APIS[key].max_version + 1):
+            ask(request_class(key)(), version)
+    ask(request_class(ApiKey.INIT_PRODUCER_ID)(), APIS[ApiKey.INIT_PRODUCER_ID].max_version)
 
 
 @case(ApiKey.API_VERSIONS, until=0)
