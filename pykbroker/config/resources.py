@@ -6,8 +6,8 @@ The rules of both alter APIs in one place: what may be altered, by whom, and wha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from pykbroker.config.alteration import Change, check_form, settings_after
 from pykbroker.config.dynamic import check_broker_configs
@@ -38,6 +38,31 @@ class Alteration(NamedTuple):
 
 Plan = Callable[[int, list[Change], Mapping[str, str]], Mapping[str, str | None]]
 """From resource type, changes and the settings there are: the texts they lead to, None for one taken away."""
+
+
+class Asked(Protocol):
+    """A resource as either request names it."""
+
+    resource_type: int
+    resource_name: str
+
+
+Response = TypeVar("Response")
+
+
+def responses(
+    make: Callable[..., Response], asked: Iterable[Asked], errors: Iterable[KafkaError | None]
+) -> list[Response]:
+    """What is answered for each resource of either request: ``make`` is the class of its answers."""
+    return [
+        make(
+            error_code=ErrorCode.NONE if error is None else error.code,
+            error_message=None if error is None else error.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource, error in zip(asked, errors, strict=True)
+    ]
 
 
 def alter_resources(

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.config.alteration import Change, Operation, replaced
-from pykbroker.config.resources import Alteration, alter_resources
+from pykbroker.config.resources import Alteration, alter_resources, responses
 from wire.messages.alter_configs import (
     AlterConfigsRequest,
-    AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
@@ -34,19 +33,12 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterConfigsRequest) ->
         for resource in request.resources
     ]
     answers = alter_resources(broker, alterations, replaced, loggers=False, validate_only=request.validate_only)
-    return AlterConfigsResponse(responses=list(map(_response, request.resources, answers)))
+    return AlterConfigsResponse(responses=responses(AlterConfigsResourceResponse, request.resources, answers))
 
 
 def failed(request: AlterConfigsRequest, version: int, error: KafkaError) -> AlterConfigsResponse:
     """The request as a whole is refused: every resource carries the error."""
     del version
-    return AlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
-
-
-def _response(resource: AlterConfigsResource, error: KafkaError | None) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=0 if error is None else error.code,
-        error_message=None if error is None else error.message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+    return AlterConfigsResponse(
+        responses=responses(AlterConfigsResourceResponse, request.resources, [error] * len(request.resources))
     )

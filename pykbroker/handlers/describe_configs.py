@@ -56,7 +56,10 @@ def _result(
         return _refusal(resource, error)
     wanted = set(resource.configuration_keys or ())
     configs = [_config(entry, request.include_synonyms) for entry in entries if not wanted or entry.name in wanted]
-    if request.include_documentation and resource.resource_type != BROKER_LOGGER_RESOURCE:
+    if resource.resource_type == BROKER_LOGGER_RESOURCE:
+        for config in configs:
+            config.documentation = ""  # Kafka leaves the schema's default, whether it is asked for or not
+    elif request.include_documentation:
         _document(resource.resource_type, configs)
     return DescribeConfigsResult(
         resource_type=resource.resource_type, resource_name=resource.resource_name, configs=configs

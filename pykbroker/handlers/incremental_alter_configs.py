@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.config.alteration import Change, altered
-from pykbroker.config.resources import Alteration, alter_resources
+from pykbroker.config.resources import Alteration, alter_resources, responses
 from wire.messages.incremental_alter_configs import (
-    AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -36,19 +35,14 @@ def handle(
         for resource in request.resources
     ]
     answers = alter_resources(broker, alterations, altered, loggers=True, validate_only=request.validate_only)
-    return IncrementalAlterConfigsResponse(responses=list(map(_response, request.resources, answers)))
+    return IncrementalAlterConfigsResponse(
+        responses=responses(AlterConfigsResourceResponse, request.resources, answers)
+    )
 
 
 def failed(request: IncrementalAlterConfigsRequest, version: int, error: KafkaError) -> IncrementalAlterConfigsResponse:
     """The request as a whole is refused: every resource carries the error."""
     del version
-    return IncrementalAlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
-
-
-def _response(resource: AlterConfigsResource, error: KafkaError | None) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=0 if error is None else error.code,
-        error_message=None if error is None else error.message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+    return IncrementalAlterConfigsResponse(
+        responses=responses(AlterConfigsResourceResponse, request.resources, [error] * len(request.resources))
     )

@@ -34,6 +34,16 @@ def with_documentation(ask: Ask) -> None:
 
 
 @case(ApiKey.DESCRIBE_CONFIGS)
+def the_root_logger(ask: Ask) -> None:
+    ask.quietly(change(BROKER_LOGGER, "1", ("root", SET, "ERROR")), 1)
+    ask(describe(BROKER_LOGGER, "1", "root"))
+    ask(describe(BROKER_LOGGER, "1", "root", include_synonyms=True, include_documentation=ask.version >= 3))
+    ask(describe(BROKER_LOGGER, "1", "no.such.logger"))
+    ask(describe(BROKER_LOGGER, ""))
+    ask(describe(BROKER_LOGGER, "7"))
+
+
+@case(ApiKey.DESCRIBE_CONFIGS)
 def some_settings(ask: Ask) -> None:
     topic = ask.topic()
     ask(describe(TOPIC, topic, "retention.ms", "no.such.setting", "segment.bytes"))

@@ -137,7 +137,7 @@ def test_a_subscription_nobody_made_has_its_defaults():
 
 def test_loggers_have_levels():
     configs = {config.name: config for config in ConfigBroker().describe(BROKER_LOGGER_RESOURCE, "1").configs}
-    assert configs["root"].config_source == LOGGER
+    assert (configs["root"].config_source, configs["root"].documentation) == (LOGGER, "")
     assert configs["root"].value in {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
 
 
