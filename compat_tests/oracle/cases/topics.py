@@ -54,6 +54,18 @@ def creates_where_it_may(ask: Ask) -> None:
     ask(describe(name))
 
 
+@case(ApiKey.METADATA)
+def a_deleted_topic_comes_back_after_the_answer(ask: Ask) -> None:
+    topic = ask.topic()
+    ask.quietly(DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000), 5)
+    ask.until(
+        lambda answer: answer.topics[0].error_code == 3, MetadataRequest([MetadataRequestTopic(name=topic)], False), 9
+    )
+    ask(describe(topic))
+    ask.learn(topic)
+    ask(describe(topic))
+
+
 @case(ApiKey.METADATA, since=4)
 def the_same_topic_twice_and_two_at_once(ask: Ask) -> None:
     topic, other = ask.topic(), ask.topic("other", partitions=2)
