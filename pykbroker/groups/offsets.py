@@ -74,6 +74,12 @@ class Offsets:
         """Topic to partition to offset; to be read, not written."""
         return self._groups.get(group_id, {})
 
+    def of_topic(self, topic: str) -> Iterator[tuple[str, int, CommittedOffset]]:
+        """Group, partition and offset of everything that was committed for a topic."""
+        for group_id, topics in self._groups.items():
+            for partition, committed in topics.get(topic, {}).items():
+                yield group_id, partition, committed
+
     def __iter__(self) -> Iterator[tuple[str, str, int, CommittedOffset]]:
         """Group, topic, partition and offset, all of them."""
         for group_id, topics in self._groups.items():

@@ -14,33 +14,47 @@ GroupPartition = tuple[str, str, int]
 
 
 class PendingOffsets:
-    """By producer id: (group, topic, partition) to what was committed last."""
+    """By producer id: (group, topic, partition) to what was committed last; and by group, so that what concerns one group
+    costs nothing for the others.
+    """
 
-    __slots__ = ("_producers",)
+    __slots__ = ("_groups", "_producers")
 
     def __init__(self) -> None:
         self._producers: dict[int, dict[GroupPartition, CommittedOffset]] = {}
+        #: Group to topic and partition to the producers that committed there.
+        self._groups: dict[str, dict[tuple[str, int], set[int]]] = {}
 
     def put(self, producer_id: int, where: GroupPartition, committed: CommittedOffset) -> None:
         self._producers.setdefault(producer_id, {})[where] = committed
+        self._groups.setdefault(where[0], {}).setdefault(where[1:], set()).add(producer_id)
 
     def end(self, producer_id: int) -> dict[GroupPartition, CommittedOffset]:
         """Forget the producer's open transaction; what was committed in it."""
-        return self._producers.pop(producer_id, {})
+        ended = self._producers.pop(producer_id, {})
+        for where in ended:
+            producers = self._groups[where[0]][where[1:]]
+            producers.discard(producer_id)
+            if not producers:
+                self._forget(where)
+        return ended
 
     def remove(self, where: GroupPartition) -> None:
         """Forget what any transaction committed for a partition."""
-        for producer_id, offsets in list(self._producers.items()):
-            if offsets.pop(where, None) is not None and not offsets:
+        for producer_id in self._groups.get(where[0], {}).get(where[1:], ()):
+            offsets = self._producers[producer_id]
+            del offsets[where]
+            if not offsets:
                 del self._producers[producer_id]
+        self._forget(where)
 
-    def has(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether a transaction that is still open committed an offset for the partition."""
-        where = (group_id, topic, partition)
-        return any(where in offsets for offsets in self._producers.values())
+    def _forget(self, where: GroupPartition) -> None:
+        partitions = self._groups.get(where[0])
+        if partitions is not None:
+            partitions.pop(where[1:], None)
+            if not partitions:
+                del self._groups[where[0]]
 
     def of_group(self, group_id: str) -> Iterator[tuple[str, int]]:
-        """Topic and partition of everything that is pending for a group; one that is twice comes once."""
-        return iter(
-            {where[1:]: None for offsets in self._producers.values() for where in offsets if where[0] == group_id}
-        )
+        """Topic and partition of everything that is pending for a group."""
+        return iter(self._groups.get(group_id, {}))

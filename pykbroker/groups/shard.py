@@ -250,9 +250,9 @@ class GroupShard:
         """Remove what was committed for a topic that is deleted, unless it was committed for another of that name."""
         return Outcome(
             [
-                offset_tombstone(group_id, name, partition)
-                for group_id, name, partition, committed in self._offsets
-                if name == topic and committed.is_for(topic_id)
+                offset_tombstone(group_id, topic, partition)
+                for group_id, partition, committed in self._offsets.of_topic(topic)
+                if committed.is_for(topic_id)
             ]
         )
 
@@ -270,9 +270,9 @@ class GroupShard:
 
     def topics_changed(self, names: Iterable[str]) -> None:
         """Topics came, went, or have more partitions: groups that read them look at their metadata again."""
-        changed = list(names)
+        changed = frozenset(names)
         for group in self.groups.values():
-            if isinstance(group, ConsumerGroup) and any(group.subscribes(name) for name in changed):
+            if isinstance(group, ConsumerGroup) and group.subscribes_to_any(changed):
                 group.metadata_is_stale = True
 
     def _existing(self, group_id: str) -> Group:

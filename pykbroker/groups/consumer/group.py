@@ -165,6 +165,12 @@ class ConsumerGroup:
         """Whether any member is subscribed to a topic, by its name or by a pattern."""
         return topic in self._named or any(topic in regex.topics for regex in self.regexes.values())
 
+    def subscribes_to_any(self, topics: frozenset[str]) -> bool:
+        """Whether any member is subscribed to one of these."""
+        if not self._named.keys().isdisjoint(topics):
+            return True
+        return any(not regex.topics.isdisjoint(topics) for regex in self.regexes.values())
+
     def subscribed_to(self, pattern: str | None) -> int:
         """How many members have a pattern."""
         return self._patterns[pattern] if pattern else 0

@@ -86,6 +86,8 @@ def test_every_sequence(first):
         unstable = ErrorCode.UNSTABLE_OFFSET_COMMIT if model.pending and model.committed else model.committed
         assert fetched(shard, stable=True) == unstable, (first, *rest)
         assert dict(pending(shard)) == model.pending, (first, *rest)
+        assert list(shard._pending.of_group(GROUP)) == [("t", 0)] * bool(model.pending), (first, *rest)
+        assert list(shard._pending.of_group("another")) == []
 
 
 def pending(shard: GroupShard):
