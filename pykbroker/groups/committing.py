@@ -21,6 +21,7 @@ from pykbroker.groups.settings import GroupSettings
 from wire.errors import ErrorCode, KafkaError
 from wire.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -39,10 +40,12 @@ from wire.messages.offset_fetch import (
 )
 from wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from wire.primitives import ZERO_UUID
 
 _GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: older clients are told ILLEGAL_GENERATION of a group that does not exist
 
@@ -79,19 +82,11 @@ def commit(
     for topic in request.topics:
         answers: list[OffsetCommitResponsePartition] = []
         for partition in topic.partitions:
-            metadata = partition.committed_metadata or ""
             code = ErrorCode.NONE
-            if _too_large(metadata, settings):
+            committed = _committed(partition, settings, now_ms, expires_ms, topic.topic_id)
+            if committed is None:
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                committed = CommittedOffset(
-                    partition.committed_offset,
-                    partition.committed_leader_epoch,
-                    metadata,
-                    now_ms,
-                    expires_ms,
-                    topic.topic_id,
-                )
                 records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
             answers.append(OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
         response.topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers))
@@ -124,23 +119,32 @@ def commit_in_transaction(
     for topic in request.topics:
         answers: list[TxnOffsetCommitResponsePartition] = []
         for partition in topic.partitions:
-            metadata = partition.committed_metadata or ""
             code = ErrorCode.NONE
-            if _too_large(metadata, settings):
+            committed = _committed(partition, settings, now_ms)
+            if committed is None:
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                committed = CommittedOffset(
-                    partition.committed_offset, partition.committed_leader_epoch, metadata, now_ms
-                )
                 records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
             answers.append(TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
         response.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
     return records, response
 
 
-def _too_large(metadata: str, settings: GroupSettings) -> bool:
-    """Counted as Kafka's Java does: characters beyond the basic plane are two."""
-    return len(metadata.encode("utf-16-le")) > 2 * settings.offset_metadata_max_bytes
+def _committed(
+    asked: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
+    settings: GroupSettings,
+    now_ms: int,
+    expires_ms: int = -1,
+    topic_id: bytes = ZERO_UUID,
+) -> CommittedOffset | None:
+    """What a client commits for one partition; None where its metadata are too large.
+
+    They are counted as Kafka's Java does: characters beyond the basic plane are two.
+    """
+    metadata = asked.committed_metadata or ""
+    if len(metadata.encode("utf-16-le")) > 2 * settings.offset_metadata_max_bytes:
+        return None
+    return CommittedOffset(asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms, expires_ms, topic_id)
 
 
 def fetch(

@@ -1,8 +1,6 @@
 """The group coordinator's shell: it finds the shard of a group, appends, replays, answers, and keeps the time.
 
-There is one for all brokers of the process, with one shard per partition of ``__consumer_offsets``. A shard is loaded
-from its partition when it is first needed. Only the broker that leads the partition may use it; the others answer
-NOT_COORDINATOR, so that clients behave as they would with brokers on several machines.
+There is one for all brokers of the process, with one shard per partition of ``__consumer_offsets`` (``shards.py``).
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,8 +22,9 @@ from pykbroker.groups.records import encode
 from pykbroker.groups.settings import GroupSettings
 from pykbroker.groups.shard import Group, GroupShard
 from pykbroker.metadata.features import GROUP_VERSION
-from pykbroker.metadata.image import BROKER_RESOURCE, NO_LEADER
+from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.shards import Loaded, Shards, shown
 from pykbroker.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.cluster import Cluster
     from pykbroker.metadata.delta import MetadataDelta
-    from pykbroker.metadata.image import MetadataImage, PartitionImage
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.partition import Partition
     from pykbroker.timers import Timer
 
@@ -52,27 +50,14 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: What a client is told when a record cannot be appended for this reason (CoordinatorOperationExceptionHelper).
-_SHOWN_AS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
 
-
-class _Loaded:
+class _Loaded(Loaded[GroupShard]):
     """A shard with its partition and the timers of its groups."""
 
-    __slots__ = ("alarms", "partition", "shard")
+    __slots__ = ("alarms",)
 
     def __init__(self, partition: Partition, shard: GroupShard) -> None:
-        self.partition = partition
-        self.shard = shard
+        super().__init__(partition, shard)
         #: Group id to the moment it is to be woken at, and the timer that will.
         self.alarms: dict[str, tuple[float, Timer]] = {}
 
@@ -83,8 +68,15 @@ class GroupCoordinator:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._settings = GroupSettings.from_config(cluster.config)
-        self._loaded: dict[int, _Loaded] = {}
-        self._loading: dict[int, Loading] = {}
+        self.shards: Shards[_Loaded] = Shards(
+            cluster,
+            CONSUMER_OFFSETS,
+            begin=self._begin_load,
+            complete=lambda loading: _Loaded(loading.partition, loading.shard),
+            opened=self._opened,
+            dropped=_unload,
+            eager=False,
+        )
         cluster.metadata.subscribe(self._follow)
         self._plan_expiry()
 
@@ -97,61 +89,20 @@ class GroupCoordinator:
         return partition_for(group_id, count)
 
     def _shard_of(self, broker: Broker, group_id: str) -> _Loaded:
-        return self._shard_at(broker, self.partition_of(group_id))
+        return self.shards.at(broker, self.partition_of(group_id))
 
-    def _shard_at(self, broker: Broker, index: int) -> _Loaded:
-        partition = self._cluster.partition(CONSUMER_OFFSETS, index)
-        if partition is None or partition.leader != broker.node_id:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        loaded = self._loaded.get(index)
-        return self._load(partition) if loaded is None else loaded
+    def _begin_load(self, partition: Partition) -> Loading:
+        cluster = self._cluster
+        image = cluster.metadata.image
+        around = Surroundings(cluster.clock, self._settings, image, cluster.random, image.offset)
+        return Loading(partition, GroupShard(around))
 
-    def _load(self, partition: Partition) -> _Loaded:
-        """The shard of a partition that is not loaded yet. While a large one loads, requests to it are refused with
-        COORDINATOR_LOAD_IN_PROGRESS, and all others are served.
-        """
-        if partition.index not in self._loading:
-            cluster = self._cluster
-            image = cluster.metadata.image
-            shard = GroupShard(Surroundings(cluster.clock, self._settings, image, cluster.random, image.offset))
-            loading = self._loading[partition.index] = Loading(partition, shard)
-            self._cluster.dormant.bring_into_memory(partition).then(lambda _: self._load_some(loading))
-        loaded = self._loaded.get(partition.index)
-        if loaded is None:
-            in_progress = partition.index in self._loading
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if in_progress else ErrorCode.NOT_COORDINATOR)
-        return loaded
-
-    def _load_some(self, loading: Loading) -> None:
-        partition = loading.partition
-        if self._loading.get(partition.index) is not loading:
-            return  # the topic was deleted, or the partition moved, meanwhile
-        try:
-            done = loading.advance()
-        except KafkaError as error:
-            log.warning("The groups of %r cannot be read: %s", partition, error)
-            del self._loading[partition.index]  # the next request tries again
-            return
-        if done:
-            del self._loading[partition.index]
-            self._finish_load(partition, loading.shard)
-        else:
-            self._cluster.timers.after(0, partial(self._load_some, loading))
-
-    def _finish_load(self, partition: Partition, shard: GroupShard) -> None:
-        loaded = self._loaded[partition.index] = _Loaded(partition, shard)
+    def _opened(self, loaded: _Loaded) -> None:
+        shard, partition = loaded.shard, loaded.partition
         for group in list(shard.groups.values()):
             self._run(loaded, group.group_id, group.loaded())
         self._run(loaded, None, shard.forget_topics_gone(self._topic_id))
         log.info("Loaded %d groups of %s-%d", len(shard.groups), partition.topic, partition.index)
-
-    def _led_by(self, broker: Broker) -> Iterable[_Loaded]:
-        """Every shard of the broker; those that never were needed are loaded if anything is in them."""
-        topic = self._cluster.metadata.image.topic(CONSUMER_OFFSETS)
-        for index in range(0 if topic is None else len(topic.partitions)):
-            partition = self._cluster.partition(CONSUMER_OFFSETS, index)
-            if partition is not None and partition.leader == broker.node_id:
-                yield self._shard_at(broker, index)
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """A deleted topic takes its committed offsets along; ``__consumer_offsets`` itself takes everything.
@@ -162,57 +113,21 @@ class GroupCoordinator:
             self._settings.refresh(self._cluster.config)
         changed = {topic.name for topic in (*delta.created_topics, *delta.deleted_topics)}
         changed.update(change.topic.name for change in delta.partitions)
-        for shard in [loaded.shard for loaded in self._loaded.values()] if changed else ():
+        for shard in [loaded.shard for loaded in self.shards.loaded.values()] if changed else ():
             if delta.created_topics:
                 shard.around.topics_created_at = image.offset
             shard.topics_changed(changed)
-        for change in delta.partitions:
-            if change.moves_state_of(CONSUMER_OFFSETS):
-                self._move(change.after)
+        self.shards.follow(delta)
         for topic in delta.deleted_topics:
-            if topic.name == CONSUMER_OFFSETS:
-                self._unload_all()
-            else:
+            if topic.name != CONSUMER_OFFSETS:
                 self._cluster.wake_queue.add(partial(self._forget_topic, topic.name, topic.id))
-
-    def _move(self, partition: PartitionImage) -> None:
-        """Another broker leads a partition, or none: who waits looks for the new coordinator, which reads the log itself,
-        so that members who do not come along are missed.
-        """
-        in_use = partition.index in self._loaded or partition.index in self._loading
-        self._unload(partition.index)
-        if in_use and partition.leader != NO_LEADER:
-            self._cluster.timers.after(0, partial(self._load_moved, partition.index))
-
-    def _load_moved(self, index: int) -> None:
-        partition = self._cluster.partition(CONSUMER_OFFSETS, index)
-        if partition is None or partition.leader == NO_LEADER or index in self._loaded:
-            return
-        with suppress(KafkaError):  # in progress, or logged already: the next request tries again
-            self._load(partition)
-
-    def _unload_all(self) -> None:
-        for index in (*self._loading, *self._loaded):
-            self._unload(index)
-
-    def _unload(self, index: int) -> None:
-        """Forget a shard; everybody who waits in it is told to look for the coordinator again."""
-        self._loading.pop(index, None)
-        loaded = self._loaded.pop(index, None)
-        if loaded is None:
-            return
-        for group in list(loaded.shard.groups.values()):
-            for waiting, response in group.unload().replies:
-                waiting.complete(response)
-        for _, timer in loaded.alarms.values():
-            timer.cancel()
 
     def _topic_id(self, name: str) -> bytes | None:
         topic = self._cluster.metadata.image.topic(name)
         return None if topic is None else topic.id
 
     def _forget_topic(self, topic: str, topic_id: bytes) -> None:
-        for loaded in list(self._loaded.values()):
+        for loaded in list(self.shards.loaded.values()):
             self._run(loaded, None, loaded.shard.forget_topic(topic, topic_id))
 
     # Requests
@@ -283,7 +198,7 @@ class GroupCoordinator:
         def commit(admitted: Deferred[Refusals]) -> None:
             try:
                 for refusal in admitted.value.values():
-                    raise KafkaError(_SHOWN_AS.get(refusal.code, refusal.code))
+                    raise KafkaError(shown(refusal.code))
                 outcome = loaded.shard.commit_in_transaction(request, reply)
             except KafkaError as error:
                 reply.fail(error)
@@ -296,7 +211,7 @@ class GroupCoordinator:
 
     def end_transaction(self, index: int, producer_id: int, *, commit: bool) -> None:
         """The marker of a transaction was appended to a partition of ``__consumer_offsets``."""
-        loaded = self._loaded.get(index)
+        loaded = self.shards.loaded.get(index)
         if loaded is not None:
             loaded.shard.end_transaction(producer_id, commit=commit)
 
@@ -321,7 +236,7 @@ class GroupCoordinator:
 
     def groups(self, broker: Broker) -> Iterable[Group]:
         """All groups that the broker coordinates."""
-        for loaded in self._led_by(broker):
+        for loaded in self.shards.led_by(broker):
             yield from loaded.shard.groups.values()
 
     def _ask(self, broker: Broker, group_id: str, step: Callable[[GroupShard, Deferred[T]], Outcome]) -> Deferred[T]:
@@ -359,14 +274,14 @@ class GroupCoordinator:
         """Append and replay. Returns the code that clients are to see when it fails."""
         if not outcome.records:
             return None
-        if self._loaded.get(loaded.partition.index) is not loaded:
+        if not self.shards.is_in_use(loaded):
             return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
         try:
             encoded = [encode(record) for record in outcome.records]
             loaded.partition.append_internal(encoded, self._cluster.clock.now_ms(), outcome.producer)
         except KafkaError as error:
             log.warning("Group records could not be appended to %r: %s", loaded.partition, error)
-            return _SHOWN_AS.get(error.code, error.code)
+            return shown(error.code)
         producer_id = -1 if outcome.producer is None else outcome.producer[0]
         for record in outcome.records:
             loaded.shard.replay(record._replace(producer_id=producer_id))
@@ -397,8 +312,17 @@ class GroupCoordinator:
 
     def _expire(self) -> None:
         self._plan_expiry()
-        for loaded in list(self._loaded.values()):
+        for loaded in list(self.shards.loaded.values()):
             self._run(loaded, None, loaded.shard.expire())
+
+
+def _unload(loaded: _Loaded) -> None:
+    """Everybody who waits in a shard that goes is told to look for the coordinator again."""
+    for group in list(loaded.shard.groups.values()):
+        for waiting, response in group.unload().replies:
+            waiting.complete(response)
+    for _, timer in loaded.alarms.values():
+        timer.cancel()
 
 
 def _check_group_id(group_id: str) -> None:

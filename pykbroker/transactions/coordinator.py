@@ -1,8 +1,7 @@
 """The transaction coordinator's shell: it finds the shard of a transactional id, appends, replays, writes markers.
 
-There is one for all brokers of the process, with one shard per partition of ``__transaction_state``. Only the broker
-that leads the partition answers clients; the others say NOT_COORDINATOR, so that clients behave as they would with
-brokers on several machines. What a step does is decided by pure functions (``initializing``, ``adding``, ``ending``);
+There is one for all brokers of the process, with one shard per partition of ``__transaction_state`` (``shards.py``).
+What a step does is decided by pure functions (``initializing``, ``adding``, ``ending``);
 here it is appended, and only then does it count.
 
 An end goes: the decision is appended (PREPARE_COMMIT or PREPARE_ABORT), a marker is appended to every partition of the
@@ -20,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.groups.placement import partition_for
 from pykbroker.metadata.features import TRANSACTION_VERSION
-from pykbroker.metadata.image import NO_LEADER
 from pykbroker.metadata.names import TRANSACTION_STATE
+from pykbroker.shards import Loaded, Shards, shown
 from pykbroker.transactions import adding, ending, initializing
 from pykbroker.transactions.completing import Completion
 from pykbroker.transactions.initializing import Expected
@@ -36,24 +35,11 @@ from wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.cluster import Cluster
-    from pykbroker.metadata.delta import MetadataDelta
-    from pykbroker.metadata.image import MetadataImage
-    from pykbroker.partition import Partition
 
 log = logging.getLogger(__name__)
 
 #: While partitions are read at the start, how long until the next look whether one has come.
 _READING_PAUSE_MS = 20
-#: What a client is told when a record cannot be appended or read for this reason (TransactionStateManager).
-_SHOWN_AS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
 
 
 class ProducerIdentity(NamedTuple):
@@ -63,14 +49,7 @@ class ProducerIdentity(NamedTuple):
     epoch: int
 
 
-class _Loaded:
-    """A shard with its partition."""
-
-    __slots__ = ("partition", "shard")
-
-    def __init__(self, partition: Partition, shard: TransactionShard) -> None:
-        self.partition = partition
-        self.shard = shard
+_Loaded = Loaded[TransactionShard]
 
 
 class TransactionCoordinator:
@@ -79,11 +58,16 @@ class TransactionCoordinator:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._settings = TransactionSettings.from_config(cluster.config)
-        self._loaded: dict[int, _Loaded] = {}
-        #: Partitions that a thread reads, so that the loop can replay them without waiting for the disk.
-        self._reading: dict[int, Deferred[None]] = {}
-        self._loading: dict[int, Loading] = {}
-        cluster.metadata.subscribe(self._follow)
+        self.shards: Shards[_Loaded] = Shards(
+            cluster,
+            TRANSACTION_STATE,
+            begin=lambda partition: Loading(partition, TransactionShard()),
+            complete=lambda loading: Loaded(loading.partition, loading.shard),
+            opened=self._opened,
+            dropped=lambda _: None,
+            eager=True,  # what is open needs somebody who ends it in time
+        )
+        cluster.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
         self._every(self._settings.abort_interval_ms, self._abort_timed_out)
         self._every(self._settings.expiration_interval_ms, self._expire)
 
@@ -100,88 +84,25 @@ class TransactionCoordinator:
         """
         if self._cluster.partition(TRANSACTION_STATE, index) is None:
             return
-        if self._is_loading(index):
-            self._cluster.timers.after(_READING_PAUSE_MS, partial(self.load, index))
-        else:
-            self._cluster.timers.after(0, partial(self.load, index + 1))
-
-    def _load_moved(self, index: int) -> None:
-        """The new leader of a partition reads it at once: what is open in it needs somebody who ends it in time."""
-        if self._is_loading(index):
-            self._cluster.timers.after(_READING_PAUSE_MS, partial(self._load_moved, index))
-
-    def _is_loading(self, index: int) -> bool:
-        """Load a shard, or find that a thread must read it first."""
+        following, pause_ms = index + 1, 0
         try:
-            self._shard_at(None, index)
+            self.shards.at(None, index)
         except KafkaError as error:  # logged already; the next request tries again
-            return error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return False
+            if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                following, pause_ms = index, _READING_PAUSE_MS
+        self._cluster.timers.after(pause_ms, partial(self.load, following))
 
     def _shard_of(self, broker: Broker | None, transactional_id: str) -> _Loaded:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        return self._shard_at(broker, self.partition_of(transactional_id))
+        return self.shards.at(broker, self.partition_of(transactional_id))
 
-    def _shard_at(self, broker: Broker | None, index: int) -> _Loaded:
-        partition = self._cluster.partition(TRANSACTION_STATE, index)
-        if partition is None or partition.leader == NO_LEADER:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        if broker is not None and partition.leader != broker.node_id:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return self._loaded.get(index) or self._load(partition)
-
-    def _load(self, partition: Partition) -> _Loaded:
-        """The shard of a partition that is not loaded yet. Raises KafkaError, COORDINATOR_LOAD_IN_PROGRESS while a thread
-        reads the partition from the disk, and while there are records to replay in later turns.
-        """
-        index = partition.index
-        reading = self._reading.get(index)
-        if reading is None:
-            reading = self._reading[index] = self._cluster.dormant.bring_into_memory(partition)
-        if reading.done and index not in self._loading:
-            loading = self._loading[index] = Loading(partition, TransactionShard())
-            self._load_some(loading)
-        loaded = self._loaded.get(index)
-        if loaded is None:
-            in_progress = index in self._reading
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if in_progress else ErrorCode.NOT_COORDINATOR)
-        return loaded
-
-    def _load_some(self, loading: Loading) -> None:
-        index = loading.partition.index
-        if self._loading.get(index) is not loading:
-            return  # the topic was deleted meanwhile
-        try:
-            done = loading.advance()
-        except KafkaError as error:
-            log.warning("The transactions of %r cannot be read: %s", loading.partition, error)
-            del self._loading[index], self._reading[index]  # the next request tries again
-            return
-        if done:
-            del self._loading[index], self._reading[index]
-            self._finish_load(loading)
-        else:
-            self._cluster.timers.after(0, partial(self._load_some, loading))
-
-    def _finish_load(self, loading: Loading) -> None:
-        partition, shard = loading.partition, loading.shard
-        loaded = self._loaded[partition.index] = _Loaded(partition, shard)
+    def _opened(self, loaded: _Loaded) -> None:
+        partition, shard = loaded.partition, loaded.shard
         for transaction in list(shard.prepared()):
             self._complete(loaded, transaction)
         if shard.transactions:
             log.info("Loaded %d transactional ids of %s-%d", len(shard.transactions), partition.topic, partition.index)
-
-    def _follow(self, _image: MetadataImage, delta: MetadataDelta) -> None:
-        for change in delta.partitions:
-            if change.moves_state_of(TRANSACTION_STATE):
-                self._loaded.pop(change.after.index, None)
-                if change.after.leader != NO_LEADER:
-                    self._cluster.timers.after(0, partial(self._load_moved, change.after.index))
-        if any(topic.name == TRANSACTION_STATE for topic in delta.deleted_topics):
-            self._loaded.clear()
-            self._loading.clear()
-            self._reading.clear()
 
     # Requests
 
@@ -284,11 +205,8 @@ class TransactionCoordinator:
 
     def transactions(self, broker: Broker) -> Iterator[Transaction]:
         """All transactional ids that the broker coordinates."""
-        topic = self._cluster.metadata.image.topic(TRANSACTION_STATE)
-        for index in range(0 if topic is None else len(topic.partitions)):
-            partition = self._cluster.partition(TRANSACTION_STATE, index)
-            if partition is not None and partition.leader == broker.node_id:
-                yield from self._shard_at(broker, index).shard.transactions.values()
+        for loaded in self.shards.led_by(broker):
+            yield from loaded.shard.transactions.values()
 
     # Steps
 
@@ -298,14 +216,14 @@ class TransactionCoordinator:
 
     def _change(self, loaded: _Loaded, changed: Transaction) -> Deferred[None]:
         """Append and replay; completes when it will not be lost. Raises KafkaError as clients are to see it."""
-        if self._loaded.get(loaded.partition.index) is not loaded:
+        if not self.shards.is_in_use(loaded):
             raise KafkaError(ErrorCode.NOT_COORDINATOR)  # the partition moved while this waited
         try:
             record = encode(changed, self._server_version)
             loaded.partition.append_internal([record], self._cluster.clock.now_ms())
         except KafkaError as error:
             log.warning("A transaction could not be appended to %r: %s", loaded.partition, error)
-            raise _shown(error) from error
+            raise KafkaError(shown(error.code)) from error
         loaded.shard.replay(changed.transactional_id, changed)
         return self._durable(loaded)
 
@@ -337,7 +255,7 @@ class TransactionCoordinator:
             prepared,
             coordinator=loaded.partition,
             retry_ms=self._settings.marker_retry_ms,
-            wanted=lambda: self._loaded.get(loaded.partition.index) is loaded,
+            wanted=lambda: self.shards.is_in_use(loaded),
             finished=lambda: self._completed(loaded, prepared),
         ).run()
 
@@ -355,7 +273,7 @@ class TransactionCoordinator:
 
     def _abort_timed_out(self) -> None:
         now_ms = self._cluster.clock.now_ms()
-        for loaded in list(self._loaded.values()):
+        for loaded in list(self.shards.loaded.values()):
             for transaction in list(loaded.shard.timed_out(now_ms)):
                 try:
                     self._end(
@@ -374,7 +292,7 @@ class TransactionCoordinator:
 
     def _expire(self) -> None:
         now_ms = self._cluster.clock.now_ms()
-        for loaded in list(self._loaded.values()):
+        for loaded in list(self.shards.loaded.values()):
             expired = [each.transactional_id for each in loaded.shard.expired(now_ms, self._settings.expiration_ms)]
             if not expired:
                 continue
@@ -385,10 +303,6 @@ class TransactionCoordinator:
                 continue
             for each in expired:
                 loaded.shard.replay(each, None)
-
-
-def _shown(error: KafkaError) -> KafkaError:
-    return KafkaError(_SHOWN_AS.get(error.code, error.code))
 
 
 def _identity(transaction: Transaction) -> ProducerIdentity:

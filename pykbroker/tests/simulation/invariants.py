@@ -84,13 +84,13 @@ class Watch:
 def group_shards(cluster: Cluster) -> dict[int, GroupShard]:
     if cluster._groups is None:
         return {}
-    return {index: loaded.shard for index, loaded in cluster._groups._loaded.items()}
+    return {index: loaded.shard for index, loaded in cluster._groups.shards.loaded.items()}
 
 
 def transaction_shards(cluster: Cluster) -> dict[int, TransactionShard]:
     if cluster._transactions is None:
         return {}
-    return {index: loaded.shard for index, loaded in cluster._transactions._loaded.items()}
+    return {index: loaded.shard for index, loaded in cluster._transactions.shards.loaded.items()}
 
 
 # The state that coordinators must find again

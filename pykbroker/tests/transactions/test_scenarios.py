@@ -206,7 +206,7 @@ def test_the_coordinator_moves_with_its_partition():
 def test_epochs_that_are_used_up_bring_a_new_producer_id(world, producer):
     first = producer.producer_id
     coordinator = world.cluster.transactions
-    loaded = coordinator._loaded[coordinator.partition_of("tx")]
+    loaded = coordinator.shards.loaded[coordinator.partition_of("tx")]
     loaded.shard.replay("tx", replace(loaded.shard.transactions["tx"], producer_epoch=32765))
     producer._follow(first, 32765)
     seen = []
