@@ -15,7 +15,7 @@ from hashlib import sha256
 from pykbroker.tests.simulation.story import Story
 
 FIRST = int(os.environ.get("SIM_FIRST", "1"))
-SEEDS = int(os.environ.get("SIM_SEEDS", "150"))
+SEEDS = int(os.environ.get("SIM_SEEDS", "100"))
 
 #: What must have happened, and how often at least for every hundred seeds, or the stories are too tame.
 EXPECTED = {
@@ -33,6 +33,7 @@ EXPECTED = {
     "transaction timed out": 3,
     "unstable offset": 1,
     "processor went back": 2,
+    "processor changed its mind": 30,
     "client crash": 50,
     "client stall": 30,
     "server: stop": 5,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pykbroker.testing.simulation.world import World
 
 _TIMEOUT_MS = 8_000
+#: The share of its transactions that it does not abort in the end.
+_COMMITTED = 0.85
 
 
 def output_of(where: TopicPartition, record: Found) -> bytes:
@@ -57,9 +59,12 @@ class Processor(ClassicConsumer):
             self.world.note(f"{self.name} goes back ({refusal})")
             self.history.count("processor went back")
             self._check(refusal.code)
-            self.positions.keep([])
-            if (yield from self.positions.load(self._owned)):
-                raise MembershipLost from None
+            yield from self._go_back()
+
+    def _go_back(self) -> Steps[None]:
+        self.positions.keep([])
+        if (yield from self.positions.load(self._owned)):
+            raise MembershipLost
 
     def _transact(self, found: dict[TopicPartition, list[Found]]) -> Steps[None]:
         if self._transactions is None:
@@ -80,11 +85,15 @@ class Processor(ClassicConsumer):
             self._transactions = None
             yield from transactions.end(commit=False)
             raise
+        commit = self.random.random() < _COMMITTED
         try:
-            yield from transactions.end(commit=True)
+            yield from transactions.end(commit=commit)
         except Refused:
             self._transactions = None
             raise
+        if not commit:
+            self.history.count("processor changed its mind")
+            yield from self._go_back()
 
     def _begin_anew(self, transactions: Transactions) -> Steps[None]:
         try:
