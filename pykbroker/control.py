@@ -77,9 +77,9 @@ class Control:
                     await self._node.start_broker(broker)
                 case _:
                     return {"error": f"{request} is not a command of this version"}
+            return {"brokers": self._node.describe()}
         except (WrongBroker, KafkaError, OSError) as error:
             return {"error": str(error)}
-        return {"brokers": self._node.describe()}
 
 
 @contextlib.contextmanager

@@ -131,16 +131,19 @@ class Node:
         await self._control.open()
 
     async def stop(self) -> None:
-        """End everything in its order, with the marker of a clean stop."""
+        """End everything in its order, with the marker of a clean stop. A broker that is just being stopped or started comes
+        first.
+        """
         self._control.close()
-        if self._housekeeping is not None:
-            self._housekeeping.stop()
-        await self.server.close()
-        if self._cluster is not None:
-            _shut_down(self._cluster)
-            self._cluster = None
-        while self._locks:
-            self._locks.pop().release()
+        async with self._changing:
+            if self._housekeeping is not None:
+                self._housekeeping.stop()
+            await self.server.close()
+            if self._cluster is not None:
+                _shut_down(self._cluster)
+                self._cluster = None
+            while self._locks:
+                self._locks.pop().release()
 
     # ---- one of them -------------------------------------------------------------------------------------------------
 
@@ -152,7 +155,7 @@ class Node:
         Raises WrongBroker, or KafkaError where the metadata log cannot be written.
         """
         async with self._changing:
-            if node_id not in self.cluster.brokers:
+            if node_id not in self._changeable().brokers:
                 raise WrongBroker(self._not_one_of(node_id, "running"))
             if abrupt:
                 self.server.sockets(node_id).cut()
@@ -167,7 +170,7 @@ class Node:
         back with an election. Raises WrongBroker, OSError where a port is taken, or KafkaError as ``stop_broker``.
         """
         async with self._changing:
-            if node_id in self.cluster.brokers or node_id not in self._ids:
+            if node_id in self._changeable().brokers or node_id not in self._ids:
                 raise WrongBroker(self._not_one_of(node_id, "stopped"))
             sockets = self.server.sockets(node_id)
             await sockets.open_again()
@@ -180,8 +183,8 @@ class Node:
         log.info("Broker %d was started again", node_id)
 
     def describe(self) -> list[dict[str, Any]]:
-        """The brokers for people: id, state, address, and how many partitions each leads."""
-        leads = Counter(partition.leader for partition in self.cluster.partitions())
+        """The brokers for people: id, state, address, and how many partitions each leads. Raises WrongBroker."""
+        leads = Counter(partition.leader for partition in self._changeable().partitions())
         return [
             {
                 "id": node_id,
@@ -191,6 +194,12 @@ class Node:
             }
             for node_id, address in self.addresses().items()
         ]
+
+    def _changeable(self) -> Cluster:
+        """The cluster. Raises WrongBroker when the process is about to end."""
+        if self._cluster is None:
+            raise WrongBroker("the process of these brokers is stopping")
+        return self._cluster
 
     def _not_one_of(self, node_id: int, state: str) -> str:
         found = [str(each) for each in self._ids if (each in self.cluster.brokers) == (state == "running")]
