@@ -94,3 +94,15 @@ def pending(shard: GroupShard):
     for producer, offsets in shard._pending._producers.items():
         for committed in offsets.values():
             yield producer, committed.offset
+
+
+def test_what_a_transaction_is_about_to_replace_does_not_expire():
+    h = Harness()
+    h.commit({("t", 0): 1})
+    apply(h.shard, ("commit in", 1), 2)
+    h.clock.advance(h.settings.offsets_retention_ms)
+    h.run(h.shard.expire())
+    assert h.committed() == {("t", 0): (1, "")}
+    apply(h.shard, ("aborts", 1), 3)
+    h.run(h.shard.expire())
+    assert h.committed() == {}
