@@ -4,6 +4,7 @@ nothing has changed, and everything ends when the replicas are back. (What a dis
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -112,3 +113,15 @@ def test_markers_are_written_when_they_can_be(protocol, restarts):
     world.advance(20_000)
     assert world.state("tx") == "CompleteCommit"
     assert world.read() == [b"x"]
+
+
+def test_an_end_that_the_disk_does_not_take_is_not_told(protocol):
+    """Where every append is synced before it is acknowledged, the decision counts once that is done."""
+    world = World(log_flush_interval_messages="1")
+    world.topic()
+    producer = Producer(world, "tx", protocol).started()
+    assert producer.send(b"x") is ErrorCode.NONE
+    world.disk.fail = lambda _, name: OSError(errno.EIO, "no more") if "sync" in name else None
+    assert producer.commit() is ErrorCode.NOT_COORDINATOR
+    assert world.state("tx") == "PrepareCommit"
+    world.disk.fail = None
