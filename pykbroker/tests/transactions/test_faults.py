@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -125,3 +126,23 @@ def test_an_end_that_the_disk_does_not_take_is_not_told(protocol):
     assert producer.commit() is ErrorCode.NOT_COORDINATOR
     assert world.state("tx") == "PrepareCommit"
     world.disk.fail = None
+
+
+def test_a_marker_that_the_disk_does_not_take_leaves_the_end_to_come(protocol):
+    """The data lies on another disk than the coordinator's log, and that one fails."""
+    world = World(others=[Path("/other")], log_flush_interval_messages="1")
+    world.topic(partitions=2)
+    producer = Producer(world, "tx", protocol).started()
+    home = folder_of(world, TRANSACTION_STATE, world.cluster.transactions.partition_of("tx"))
+    index = next(index for index in (0, 1) if folder_of(world, "t", index) != home)
+    failing = folder_of(world, "t", index)
+    assert producer.send(b"x", index=index) is ErrorCode.NONE
+    world.disk.fail = lambda _, name: OSError(errno.EIO, "no more") if name.startswith(f"sync {failing}/t-") else None
+    assert producer.commit() is ErrorCode.NONE
+    world.settle()
+    assert world.state("tx") == "PrepareCommit"
+
+
+def folder_of(world: World, topic: str, index: int) -> str:
+    """The log directory of a partition."""
+    return world.cluster.partition(topic, index).log.path.rsplit("/", 1)[0]
