@@ -143,6 +143,28 @@ def test_a_marker_that_the_disk_does_not_take_leaves_the_end_to_come(protocol):
     assert world.state("tx") == "PrepareCommit"
 
 
+def test_a_completion_that_the_disk_does_not_take_is_tried_again(protocol):
+    world = World()
+    world.topic()
+    producer = Producer(world, "tx", protocol).started()
+    assert producer.send(b"x") is ErrorCode.NONE
+    writes: list[str] = []
+
+    def fail(_: int, name: str) -> OSError | None:
+        if not (name.startswith("write") and TRANSACTION_STATE in name and name.endswith(".log")):
+            return None
+        writes.append(name)
+        return OSError(errno.ENOSPC, "full") if len(writes) == 2 else None  # the first one is the decision
+
+    world.disk.fail = fail
+    assert producer.commit() is ErrorCode.NONE
+    assert world.state("tx") == "PrepareCommit"
+    world.disk.fail = None
+    world.advance(1000)
+    assert world.state("tx") == "CompleteCommit"
+    assert world.read() == [b"x"]
+
+
 def folder_of(world: World, topic: str, index: int) -> str:
     """The log directory of a partition."""
     return world.cluster.partition(topic, index).log.path.rsplit("/", 1)[0]
