@@ -149,15 +149,18 @@ class Cluster:
         return cluster
 
     def _recover(self) -> None:
-        """After a kill: open every log there is, which recovers it, so that no client has to wait for that later."""
-        started = self.clock.monotonic()
+        """After a kill: open every log that does not lie as it was closed, which recovers it, so that no client has to wait
+        for that later.
+        """
+        started, found = self.clock.monotonic(), len(self.dormant.partitions)
         recovered = [
-            partition.log for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index))
+            partition.log
+            for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index))
+            if self.logs.needs_recovery((partition.topic, partition.index))
         ]
-        self.dormant.partitions.clear()
-        if recovered:
+        if found:
             took = self.clock.monotonic() - started
-            log.info("Recovered %d logs after an unclean stop in %.1f s", len(recovered), took)
+            log.info("Recovered %d of %d logs after an unclean stop in %.1f s", len(recovered), found, took)
 
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
         """Fence the brokers, close the logs, leave the marker of a clean stop.

@@ -28,12 +28,13 @@ class CorruptCheckpointError(ValueError):
     """A file that is not what its name promises, for instance after a power loss."""
 
 
-def _encode(lines: Iterable[str]) -> bytes:
+def encode_lines(lines: Iterable[str]) -> bytes:
+    """The content of a checkpoint file."""
     entries = list(lines)
     return "".join(f"{line}\n" for line in ("0", str(len(entries)), *entries)).encode()
 
 
-def _decode(data: bytes) -> list[list[str]]:
+def decode_lines(data: bytes) -> list[list[str]]:
     """The entries, split in words. Raises CorruptCheckpointError."""
     try:
         lines = data.decode().splitlines()
@@ -50,13 +51,13 @@ def _decode(data: bytes) -> list[list[str]]:
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
     """An offset checkpoint: ``topic partition offset`` per line."""
-    return _encode(f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
+    return encode_lines(f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
 
 
 def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
     """Read an offset checkpoint. Raises CorruptCheckpointError."""
     try:
-        return {(topic, int(partition)): int(offset) for topic, partition, offset in _decode(data)}
+        return {(topic, int(partition)): int(offset) for topic, partition, offset in decode_lines(data)}
     except ValueError as error:
         raise CorruptCheckpointError(str(error)) from None
 
@@ -73,13 +74,13 @@ def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) 
 
 def encode_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
     """A leader epoch checkpoint: ``epoch start_offset`` per line."""
-    return _encode(f"{epoch} {start}" for epoch, start in epochs)
+    return encode_lines(f"{epoch} {start}" for epoch, start in epochs)
 
 
 def decode_epochs(data: bytes) -> list[tuple[int, int]]:
     """Read a leader epoch checkpoint. Raises CorruptCheckpointError."""
     try:
-        return [(int(epoch), int(start)) for epoch, start in _decode(data)]
+        return [(int(epoch), int(start)) for epoch, start in decode_lines(data)]
     except ValueError as error:
         raise CorruptCheckpointError(str(error)) from None
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from random import Random
 
-from pykbroker.storage import checkpoints
+from pykbroker.storage import checkpoints, closed_logs
 from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import replace_file
@@ -40,7 +40,7 @@ class DataFolder:
         self.clean = False
         #: How many partitions lie here.
         self.partitions = 0
-        #: Logs that were closed well since the start.
+        #: Logs that are not open and lie as they were closed, although the last stop was not a clean one.
         self.closed: set[TopicPartition] = set()
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_starts: dict[TopicPartition, int] = {}
@@ -74,6 +74,8 @@ class DataFolder:
         if self.clean:
             disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
             disk.sync_directory(path)
+        elif names:
+            self._find_closed()
         for name in names:
             # A copy whose move was cut short (of Kafka's, too) is of no use: the log itself lies elsewhere.
             if name.endswith(("-delete", "-future")):
@@ -106,6 +108,17 @@ class DataFolder:
         }
         if properties != found:
             replace_file(disk, path, checkpoints.encode_properties(properties))
+
+    def _find_closed(self) -> None:
+        """See which logs need no recovery. The others are forgotten, on the disk too: what recovery makes of their files may
+        be lost with the power, and whatever that leaves must not look as if it had been closed.
+        """
+        disk, path = self.home.disk, self.path
+        looks = closed_logs.read_looks(disk, path)
+        still = {key: look for key, look in looks.items() if closed_logs.look_now(disk, path, key) == look}
+        if len(still) < len(looks):
+            closed_logs.write_looks(disk, path, still)
+        self.closed.update(still)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:
@@ -200,9 +213,21 @@ class DataFolder:
             except OSError as error:
                 raise self.home.refused(error, "writing checkpoints") from error
 
-    def mark_clean_stop(self, broker_epoch: int) -> None:
-        """Leave the marker that spares the next start a recovery. Raises KAFKA_STORAGE_ERROR."""
+    def mark_clean_stop(self, broker_epoch: int, logs: Iterable[Log]) -> None:
+        """Leave the marker that spares the next start a recovery, and what the one after that needs should it end with a kill:
+        how the ``logs`` of this directory lie, which were closed, and those that nobody opened. Raises KAFKA_STORAGE_ERROR.
+        """
+        disk, path = self.home.disk, self.path
         try:
+            closed = {(log.topic, log.partition) for log in logs if log.topic != METADATA_LOG}
+            looks = closed_logs.read_looks(disk, path)
+            unopened = {key for key in looks if self.clean or key in self.closed}
+            found = {key: closed_logs.look_now(disk, path, key) for key in sorted(closed | unopened)}
+            looks_now = {
+                key: look for key, look in found.items() if look is not None and (key in closed or look == looks[key])
+            }
+            if looks_now != looks:
+                closed_logs.write_looks(disk, path, looks_now)
             marker = checkpoints.encode_clean_shutdown(broker_epoch)
             self.home.disk.write(f"{self.path}/{checkpoints.CLEAN_SHUTDOWN}", marker)
             self.home.disk.sync_directory(self.path)

@@ -112,7 +112,7 @@ class LogManager:
             for log, error in closed:
                 if log.home is folder.home and error is not None:
                     raise error
-            folder.mark_clean_stop(self.broker_epoch)
+            folder.mark_clean_stop(self.broker_epoch, self._logs_in(folder))
 
         _all(partial(end, folder) for folder in self.folders.usable)
 
@@ -163,6 +163,11 @@ class LogManager:
         folder.closed.discard(key)
         log.flushed_ms = folder.home.clock.now_ms()
         return log
+
+    def needs_recovery(self, key: TopicPartition) -> bool:
+        """Whether opening the log, which has files, would recover it. Raises KAFKA_STORAGE_ERROR."""
+        folder = self.folders.of(key)
+        return not folder.clean and key not in folder.closed
 
     def is_open(self, log: Log) -> bool:
         """Whether the log is still in use: not deleted since."""
