@@ -61,3 +61,11 @@ def test_cancelled_timers_do_not_pile_up() -> None:
         timers.after(500, lambda: None).cancel()
     assert len(timers._heap) <= 200
     assert not any(timer.cancelled for timer in keep)
+
+
+def test_sweeps_cost_no_more_than_the_timers_set() -> None:
+    """After a sweep the heap must double before the next one: else every timer set would look at all others."""
+    timers = Timers(ManualClock())
+    for _ in range(1000):
+        timers.after(1000, lambda: None)
+    assert 1000 < timers._sweep_at <= 2000

@@ -173,3 +173,38 @@ def test_damaged_snapshots(damage):
     producers.apply_batch(header(PID, 0, 0, 0))
     with pytest.raises(CorruptSnapshotError):
         Producers().decode(damage(producers.encode()), 1)
+
+
+def test_a_transaction_may_begin_at_offset_0(log):
+    send(log, 0, transactional=True)
+    assert log.has_open_transaction(PID)
+    assert log.last_stable_offset == 0
+    assert refused(log, 1) is ErrorCode.INVALID_TXN_STATE
+    send(log, 1, transactional=True)
+    assert log.last_stable_offset == 0
+    append_marker(log, PID, 0, commit=True)
+    assert log.last_stable_offset == 3
+
+
+@pytest.mark.parametrize(("version", "transactional", "begins"), [(2, True, False), (1, True, True), (2, False, True)])
+def test_only_transactions_of_version_2_begin_with_sequence_0(version: int, transactional: bool, begins: bool) -> None:
+    producers, first = Producers(), header(1, 0, 5, 0, transactional=transactional)
+    if begins:
+        assert producers.check_batch(first, check_sequence=True, transaction_version=version) is None
+    else:
+        with pytest.raises(KafkaError) as error:
+            producers.check_batch(first, check_sequence=True, transaction_version=version)
+        assert error.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert (
+        producers.check_batch(header(1, 0, 0, 0, transactional=True), check_sequence=True, transaction_version=2)
+        is None
+    )
+
+
+def test_a_snapshot_remembers_a_batch_of_one_record_at_sequence_0():
+    producers, restored = Producers(), Producers()
+    producers.apply_batch(header(1, 0, 0, 0))
+    restored.decode(producers.encode(), 1)
+    repeated = restored.check_batch(header(1, 0, 0, 7), check_sequence=True)
+    assert repeated is not None
+    assert (repeated.first_sequence, repeated.last_sequence, repeated.first_offset) == (0, 0, 0)
