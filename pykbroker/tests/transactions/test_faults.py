@@ -11,10 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.metadata.names import TRANSACTION_STATE
+from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.metadata.topics import NewTopic
-from pykbroker.tests.transactions.world import Producer, World
+from pykbroker.tests.transactions.world import GROUP, Producer, World
 from wire.errors import ErrorCode
+from wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 REFUSED = ErrorCode.COORDINATOR_NOT_AVAILABLE
 TIMEOUT_MS = 10_000
@@ -168,3 +173,22 @@ def test_a_completion_that_the_disk_does_not_take_is_tried_again(protocol):
 def folder_of(world: World, topic: str, index: int) -> str:
     """The log directory of a partition."""
     return world.cluster.partition(topic, index).log.path.rsplit("/", 1)[0]
+
+
+def test_offsets_for_a_group_that_moves_meanwhile_are_refused():
+    """They wait until the transaction knows the group; then the group has another coordinator."""
+    world = World(brokers=2, log_flush_interval_messages="1", offsets_topic_replication_factor="2")
+    world.cluster.metadata.create_topics([NewTopic("t", -1, -1, [(0, [1, 2])])])
+    leader = world.coordinator(GROUP, kind=0)
+    name = next(name for name in map(str, range(100)) if world.coordinator(name) != leader)
+    producer = Producer(world, name).started()
+    topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 7)])]
+    request = TxnOffsetCommitRequest(name, GROUP, producer.producer_id, producer.epoch, topics=topics)
+    answer = world.post(request, 5, broker=leader)
+    assert not answer.done
+    world.cluster.begin_stop(leader)
+    world.cluster.stop_broker(leader)
+    world.settle()
+    assert answer.value.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
+    index = world.cluster.groups.partition_of(GROUP)
+    assert world.cluster.partition(CONSUMER_OFFSETS, index).log_end_offset == 0
