@@ -3,8 +3,10 @@
 import pytest
 
 from pykbroker.groups.classic.group import State
+from pykbroker.groups.committing import check_commit_in_transaction
 from pykbroker.tests.groups.harness import GROUP, SESSION_MS, Harness
-from wire.errors import ErrorCode
+from wire.errors import ErrorCode, KafkaError
+from wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -30,10 +32,11 @@ def test_what_was_never_committed_is_minus_one():
     assert h.committed() == {}
 
 
+@pytest.mark.parametrize("generation", [0, 3])
 @pytest.mark.parametrize(("version", "code"), [(8, "ILLEGAL_GENERATION"), (9, "GROUP_ID_NOT_FOUND")])
-def test_a_member_of_a_group_that_does_not_exist(version, code):
+def test_a_member_of_a_group_that_does_not_exist(version, code, generation):
     h = Harness()
-    assert h.commit({("t", 0): 5}, "someone", 3, version=version).name == code
+    assert h.commit({("t", 0): 5}, "someone", generation, version=version).name == code
     assert h.shard.groups == {}
 
 
@@ -47,6 +50,39 @@ def test_members_commit_under_their_generation():
     assert h.commit({("t", 0): 6}) == ErrorCode.UNKNOWN_MEMBER_ID
     assert h.commit({("t", 0): 6}, a) == ErrorCode.ILLEGAL_GENERATION
     assert h.fetch("t", 0) == 5
+
+
+@pytest.mark.parametrize(
+    ("member", "generation", "code"),
+    [
+        ("", -1, ErrorCode.NONE),
+        ("a", 1, ErrorCode.NONE),
+        ("", 0, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("a", -1, ErrorCode.ILLEGAL_GENERATION),
+        ("a", 0, ErrorCode.ILLEGAL_GENERATION),
+        ("a", 2, ErrorCode.ILLEGAL_GENERATION),
+        ("x", 1, ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_a_commit_in_a_transaction_of_a_group_with_a_member(member, generation, code):
+    """Versions before 3 name neither member nor generation, and are taken at their word."""
+    h = Harness()
+    (a,) = h.stable()
+    request = TxnOffsetCommitRequest(group_id=GROUP, generation_id=generation, member_id=a if member == "a" else member)
+    assert refusal(h.group, request) is code
+
+
+@pytest.mark.parametrize(("generation", "code"), [(-1, ErrorCode.NONE), (0, ErrorCode.ILLEGAL_GENERATION)])
+def test_a_commit_in_a_transaction_of_a_group_that_does_not_exist(generation, code):
+    assert refusal(None, TxnOffsetCommitRequest(group_id=GROUP, generation_id=generation)) is code
+
+
+def refusal(group, request) -> ErrorCode:
+    try:
+        check_commit_in_transaction(group, request)
+    except KafkaError as error:
+        return error.code
+    return ErrorCode.NONE
 
 
 def test_a_member_may_commit_while_the_others_join_but_not_while_the_leader_computes():
