@@ -32,7 +32,7 @@ def consume(folder: DataFolder, count: int) -> list[int]:
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     found: list[int] = []
     while len(found) < count:
-        messages = consumer.consume(1000, 30)
+        messages = consumer.consume(count - len(found), 30)
         assert messages, f"{len(found)} of {count} records came"
         found += [int(message.value().rstrip(b"\0")) for message in messages]
     consumer.close()

@@ -221,8 +221,7 @@ class DataFolder:
         try:
             closed = {(log.topic, log.partition) for log in logs if log.topic != METADATA_LOG}
             looks = closed_logs.read_looks(disk, path)
-            unopened = {key for key in looks if self.clean or key in self.closed}
-            found = {key: closed_logs.look_now(disk, path, key) for key in sorted(closed | unopened)}
+            found = {key: closed_logs.look_now(disk, path, key) for key in sorted(closed | looks.keys())}
             looks_now = {
                 key: look for key, look in found.items() if look is not None and (key in closed or look == looks[key])
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pykbroker.storage.checkpoints import encode_partition_metadata
 from pykbroker.storage.cleaning import clean
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.log import Log
@@ -106,10 +107,14 @@ def test_a_batch_that_loses_records_is_otherwise_as_it_was(codec, compacted):
 
 def test_with_append_time_the_largest_timestamp_is_the_append_time():
     compacted = Compacted(LogConfig(compact=True, delete=False, min_cleanable_dirty_ratio=0.0, log_append_time=True))
+    compacted.store.clock.advance(HOUR)
     compacted.send((b"a", b"1"), (b"b", b"1"))
     compacted.send((b"b", b"2"))
     compacted.clean()
-    assert [record.timestamp for record in compacted.records] == [START_MS, START_MS]
+    assert [(record.offset, record.timestamp) for record in compacted.records] == [
+        (0, START_MS + HOUR),
+        (2, START_MS + HOUR),
+    ]
 
 
 def test_records_without_a_key_go():
@@ -233,6 +238,30 @@ def test_a_marker_stays_while_its_data_does_and_delete_retention_longer(compacte
     assert not any(header.is_control for header, _ in compacted.batches)
 
 
+def test_each_marker_is_that_of_its_own_transaction(compacted):
+    for sequence, key in enumerate((b"stays", b"goes")):
+        compacted.send((key, b"1"), producer=(7, 0, sequence), transactional=True)
+        append_marker(compacted.log, 7, 0, commit=True)
+    compacted.send((b"goes", b"2"), producer=(7, 0, 2))
+    for number in range(2):
+        compacted.send((b"x", b"%d" % number))
+        compacted.clean()
+    markers = [(header.base_offset, header.has_delete_horizon) for header, _ in compacted.batches if header.is_control]
+    assert markers == [(1, False), (3, True)]
+
+
+def test_the_last_marker_of_a_producer_without_data_leaves_its_epoch(compacted):
+    """Version 2 of transactions ends each with a higher epoch, which the data before it does not have."""
+    compacted.send((b"a", b"1"), producer=(7, 0, 0), transactional=True)
+    append_marker(compacted.log, 7, 1, commit=True)
+    for number in range(3):
+        compacted.send((b"a", b"%d" % number))
+        compacted.clean()
+        compacted.store.clock.advance(DAY)
+    (marker,) = (header for header, _ in compacted.batches if header.is_control)
+    assert (marker.base_offset, marker.record_count, marker.producer_epoch) == (1, 0, 1)
+
+
 def test_the_records_of_an_open_transaction_and_all_behind_them_wait(compacted):
     compacted.send((b"a", b"1"))
     compacted.send((b"a", b"2"))
@@ -299,6 +328,27 @@ def test_no_more_are_joined_than_fit_into_one():
         compacted.roll()
     compacted.clean(roll=False)
     assert [segment.base_offset for segment in compacted.log.segments] == [0, 2, 4, 6]
+
+
+def test_offsets_too_far_apart_for_one_index_are_not_joined(compacted):
+    compacted.send((b"a", b"1"))
+    compacted.log.log_end_offset += 2**31
+    compacted.log.producers.end_offset = compacted.log.log_end_offset
+    for key in (b"b", b"c"):
+        compacted.roll()
+        compacted.send((key, b"1"))
+    compacted.clean()
+    assert [segment.base_offset for segment in compacted.log.segments] == [0, 2**31 + 1, 2**31 + 3]
+    assert compacted.offsets == [0, 2**31 + 1, 2**31 + 2]
+
+
+def test_a_directory_that_belongs_to_another_topic_by_now(compacted):
+    compacted.send((b"a", b"1"))
+    compacted.roll()
+    plan = compacted.store.manager.plan_compaction(START_MS)
+    compacted.store.disk.write(f"{compacted.log.path}/partition.metadata", encode_partition_metadata(bytes(16)))
+    with pytest.raises(FileNotFoundError, match="another topic"):
+        clean(plan.job, compacted.store.disk)
 
 
 # -- what is due -------------------------------------------------------------------------------------------------------
