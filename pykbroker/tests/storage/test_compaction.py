@@ -416,6 +416,51 @@ def test_the_cleaned_offset_survives_a_restart(compacted):
     assert compacted.clean(roll=False) is None
 
 
+def test_a_cleaned_offset_beyond_the_end_of_the_log_is_not_believed(compacted):
+    """The power took the end of the log, and what is appended since was never compacted."""
+    compacted.store.manager.folders.metadata.cleaner_offsets["t", 0] = 1000
+    compacted.send((b"a", b"1"))
+    compacted.send((b"a", b"2"))
+    assert compacted.clean().end_offset == 2
+    assert compacted.offsets == [1]
+
+
+# -- what happens meanwhile --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def begun(compacted):
+    """A compaction that a worker has done and the loop has not heard of: (compacted, plan, result)."""
+    for number in range(3):
+        compacted.send((b"a", b"%d" % number))
+        compacted.roll()
+    plan = compacted.store.manager.plan_compaction(START_MS)
+    return compacted, plan, clean(plan.job, compacted.store.disk)
+
+
+def test_a_log_that_was_truncated_meanwhile_stays_as_it_is(begun):
+    compacted, plan, result = begun
+    compacted.log.truncate_to(2)
+    compacted.store.manager.finish_compaction(plan, result)
+    assert compacted.offsets == [0, 1]
+    assert not [name for name in compacted.store.disk.list(compacted.log.path) if name.endswith((".swap", ".cleaned"))]
+    assert ("t", 0) not in compacted.store.manager.folders.metadata.cleaner_offsets
+
+
+def test_records_deleted_meanwhile_go_afterwards(begun):
+    compacted, plan, result = begun
+    before = [segment.base_offset for segment in compacted.log.segments]
+    compacted.log.delete_records_before(2)
+    compacted.store.manager.retention_round(START_MS)
+    assert [segment.base_offset for segment in compacted.log.segments] == before
+    assert compacted.offsets == [2]
+    compacted.store.manager.finish_compaction(plan, result)
+    assert compacted.offsets == [2]
+    compacted.log.delete_records_before(3)
+    compacted.store.manager.retention_round(START_MS)
+    assert [segment.base_offset for segment in compacted.log.segments] == [3]
+
+
 def test_delete_and_compact_together():
     compacted = Compacted(LogConfig(compact=True, delete=True, retention_ms=DAY, min_cleanable_dirty_ratio=0.0))
     compacted.send((b"a", b"1"), (b"b", b"1"))

@@ -24,6 +24,7 @@ def test_by_size_whole_segments_go():
     apply_retention(log, START_MS)
     assert 1200 <= log.size_bytes < 1200 + 500
     assert log.log_start_offset == log.segments[0].base_offset > 0
+    assert log.recovery_point == log.log_start_offset
 
 
 def test_by_size_nothing_goes_while_it_fits():
