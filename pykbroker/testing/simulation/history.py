@@ -171,7 +171,8 @@ class History:
         self.set_back.add((group, where))
 
     def deleting(self, group: str) -> None:
-        """An administrator is about to delete a group, with all that it has committed."""
+        """An administrator is about to delete a group, with all that it has committed; its generations begin anew."""
+        self.owners = {key: owner for key, owner in self.owners.items() if key[0] != group}
         self.set_back.add(group)
 
     def may_go_back(self, group: str, where: TopicPartition) -> bool:
