@@ -351,6 +351,20 @@ def test_a_directory_that_belongs_to_another_topic_by_now(compacted):
         clean(plan.job, compacted.store.disk)
 
 
+def test_gaps_that_compaction_left_are_none_for_recovery():
+    """Not even where the topic is no compacted one any more."""
+    config = LogConfig(compact=True, delete=False, min_cleanable_dirty_ratio=0.0, segment_bytes=400)
+    compacted = Compacted(config)
+    for key in (b"a", b"b", b"b", b"b", b"c"):
+        compacted.send((key, bytes(300)))
+    compacted.clean()
+    compacted.store.manager.checkpoint_round()
+    compacted.store.disk.remove("/data/recovery-point-offset-checkpoint")
+    compacted.store.start()
+    compacted.log = compacted.store.log(LogConfig(segment_bytes=400))
+    assert compacted.offsets == [0, 3, 4]
+
+
 # -- what is due -------------------------------------------------------------------------------------------------------
 
 

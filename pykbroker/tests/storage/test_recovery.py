@@ -90,6 +90,14 @@ def test_the_checkpoint_of_epochs_knows_more_than_the_batches(store):
     assert reopened(store).epochs.entries() == [(0, 0), (3, 50)]
 
 
+@pytest.mark.parametrize("stop", [True, False])
+def test_epochs_beyond_the_end_of_the_log_are_forgotten(store, stop):
+    if stop:
+        store.stop()
+    damage(store, "leader-epoch-checkpoint", b"0\n2\n0 0\n9 500\n")
+    check(reopened(store))
+
+
 @pytest.mark.parametrize(
     "name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint"]
 )
