@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from compat_tests.harness.client_suites import Outcome, SuiteCase
@@ -28,6 +29,18 @@ def module_folder(module: str, version: str, build: Path) -> Path:
     return Path(json.loads(done.stdout)["Dir"])
 
 
+def module_copy(module: str, version: str, build: Path) -> Path:
+    """A new copy of a module's sources in ``build``, to be changed where its tests leave nothing to choose."""
+    folder = build / f"{module.rpartition('/')[2]}-{version}"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(
+        module_folder(module, version, build), folder, copy_function=shutil.copyfile
+    )  # the cache is read-only
+    for made in (folder, *(found for found in folder.rglob("*") if found.is_dir())):
+        made.chmod(0o755)
+    return folder
+
+
 def broker_tests(package: Path, helpers: re.Pattern[str]) -> list[str]:
     """Names of the package's tests whose source matches ``helpers``: those that talk to a broker, say."""
     return sorted(
@@ -38,17 +51,31 @@ def broker_tests(package: Path, helpers: re.Pattern[str]) -> list[str]:
     )
 
 
-def run_tests(package: Path, wanted: list[str], environment: Mapping[str, str], limit_s: int) -> list[SuiteCase]:
-    """Builds the package's tests and runs the wanted ones, once."""
+def run_tests(
+    package: Path,
+    wanted: list[str],
+    environment: Mapping[str, str],
+    limit_s: int,
+    *,
+    left_out: Collection[str] = (),
+    packages: Sequence[str] = (".",),
+) -> list[SuiteCase]:
+    """Builds the tests of the package (or of ``packages`` beneath it) and runs the wanted ones, once.
+
+    ``left_out`` are whole names of tests and subtests that must not run; they count as skipped.
+    """
     assert GO is not None
-    command = [GO, "test", "-json", "-count=1", f"-timeout={limit_s}s", f"-run=^({'|'.join(wanted)})$", "."]
+    command = [GO, "test", "-json", "-count=1", f"-timeout={limit_s}s", f"-run=^({'|'.join(wanted)})$"]
+    if left_out:
+        command.append("-skip=" + "|".join("/".join(f"^{part}$" for part in name.split("/")) for name in left_out))
+    command += packages
     done = subprocess.run(
         command, cwd=package, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
     cases = read_events(done.stdout.splitlines())
     if not cases:
         raise RuntimeError(f"go test ran nothing in {package}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return cases
+    return [*cases, *(SuiteCase(name, "skipped", "left out") for name in left_out)]
 
 
 def read_events(lines: Iterable[str]) -> list[SuiteCase]:
