@@ -118,6 +118,17 @@ def test_a_torn_tail_is_cut(store, tail):
     assert append(log, batch([b"next"])).base_offset == 102
 
 
+def test_a_sound_batch_whose_offset_falls_back_ends_the_log(store):
+    """Blocks of a file that lay there before, after a power loss."""
+    path = store.log(CONFIG).active.log.path
+    data = bytes(store.disk.read(path))
+    store.disk.write(path, data + data)
+    log = reopened(store)
+    check(log)
+    assert store.disk.size(path) == len(data)
+    assert append(log, batch([b"next"])).base_offset == 102
+
+
 def test_a_batch_that_is_damaged_ends_the_log(store):
     log = store.log(CONFIG)
     middle = log.segments[2]
