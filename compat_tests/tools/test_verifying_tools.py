@@ -60,9 +60,15 @@ def test_the_transactional_copier_copies_exactly_once_though_it_aborts(kafka_too
 
 
 def test_the_client_compatibility_test_succeeds(kafka_tools, bootstrap, make_topic):
-    supported = dict.fromkeys(("offsets-for-times", "cluster-id", "create-topics", "describe-configs"), "True")
-    supported |= {"idempotent-producer": "True", "describe-acls": str(not OURS)}
-    options = [word for name, value in supported.items() for word in (f"--{name}-supported", value)]
+    features = (
+        "offsets-for-times",
+        "cluster-id",
+        "create-topics",
+        "describe-configs",
+        "idempotent-producer",
+        "describe-acls",
+    )
+    options = [word for feature in features for word in (f"--{feature}-supported", "True")]
     options += ["--expect-record-too-large-exception", "False", "--num-cluster-nodes", "1"]
     done = kafka_tools("client-compatibility", "--bootstrap-server", bootstrap, "--topic", make_topic(), *options)
     assert (done.status, "SUCCESS." in done.out) == (0, True), done.text
