@@ -19,9 +19,16 @@ def await_lines(ask: Callable[[], list[str]], expected: list[str]) -> None:
     assert found == expected
 
 
-def await_values(broker: BrokerProcess, topic: str, expected: list[str]) -> None:
-    """Waits until ``topic`` holds ``expected``, and no other committed value."""
-    await_lines(lambda: values(broker.bootstrap, topic), expected)
+def await_values(
+    broker: BrokerProcess, topic: str, expected: list[str], meanwhile: Callable[[], None] = lambda: None
+) -> None:
+    """Waits until ``topic`` holds ``expected``, and no other committed value; ``meanwhile`` is called before each look."""
+
+    def look() -> list[str]:
+        meanwhile()
+        return values(broker.bootstrap, topic)
+
+    await_lines(look, expected)
 
 
 def await_file(path: Path, expected: list[str]) -> None:

@@ -122,7 +122,7 @@ def test_another_worker_takes_over_exactly_once(broker, workers, connector, topi
     try:
         assert len(values(broker.bootstrap, topic)) < len(lines.written), "it was killed too late to show anything"
         lines.append(160)
-        await_values(broker, topic, lines.written)
+        await_values(broker, topic, lines.written, meanwhile=source.restart_early_end)
         assert source.task_worker() == source.worker.worker_id
     finally:
         dying.start()
@@ -132,7 +132,7 @@ def test_another_worker_takes_over_exactly_once(broker, workers, connector, topi
 def test_the_broker_goes_and_comes_exactly_once(broker, workers, connector, topic, lines, tmp_path, death):
     lines.append(24_000)
     connector("FileStreamSink", file=str(tmp_path / "sink.txt"), topics=topic)
-    slow_source(connector, lines, topic)
+    source = slow_source(connector, lines, topic)
     eventually(lambda: values(broker.bootstrap, topic), lambda seen: len(seen) > 200)
     if death == "restart":
         broker.restart()
@@ -141,7 +141,7 @@ def test_the_broker_goes_and_comes_exactly_once(broker, workers, connector, topi
         broker.start()
     assert len(values(broker.bootstrap, topic)) < len(lines.written), "it ended too late to show anything"
     lines.append(160)
-    await_values(broker, topic, lines.written)
+    await_values(broker, topic, lines.written, meanwhile=source.restart_early_end)
     # A sink flushes before it commits, so it may write lines again after the broker was away, but it loses none.
     sunk = eventually(
         (tmp_path / "sink.txt").read_text, lambda text: text.endswith(lines.written[-1] + "\n")
