@@ -190,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(result, list):
             self._fill(slot, result)
         else:
-            result.then(lambda deferred: self._arrived(slot, deferred))
+            result.when_done(lambda deferred: self._arrived(slot, deferred))
         if self._waits_for_too_much():
             self._pause_reading()
 
@@ -255,7 +255,7 @@ class Connection(asyncio.BufferedProtocol):
         """Take up no frame before ``until`` is done; the first is the one that was to be handled now."""
         self._held = True
         self._pause_reading()
-        until.then(lambda _: self._go_on())
+        until.when_done(lambda _: self._go_on())
 
     def _let_others(self) -> None:
         """Take up no frame before other connections had their turn."""

@@ -141,7 +141,11 @@ class Server:
             else:
                 deferred.fail(error)
 
-        self._loop.run_in_executor(threads.pool(), function, *args).add_done_callback(arrived)
+        try:
+            running = self._loop.run_in_executor(threads.pool(), function, *args)
+        except RuntimeError as error:  # no thread can be started: an error of this call, not of its caller
+            return Deferred.failed(error)
+        running.add_done_callback(arrived)
         return deferred
 
     def _look_after_idle(self, cluster: Cluster, limit_ms: int) -> None:

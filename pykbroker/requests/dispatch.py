@@ -212,25 +212,15 @@ def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> An
 
 def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
     """The encoded form of a response that is still to come."""
-    encoded: Deferred[Any] = Deferred()
 
-    def finish(deferred: Deferred[Any]) -> None:
-        try:
-            try:
-                answer = deferred.value
-            except KafkaError as error:
-                answer = _failure(route, request, ctx.api_version, error)
-            if answer is None:
-                encoded.complete(None)
-                return
-            out = begin_response(ctx.api_key, ctx.api_version, ctx.correlation_id)
-            answer.encode(out, ctx.api_version)
-            encoded.complete(out.finish())
-        except Exception as error:  # noqa: BLE001 - handed on to the connection, which logs it
-            encoded.fail(error)
+    def encoded(answer: Any) -> Any:
+        if answer is None:
+            return None
+        out = begin_response(ctx.api_key, ctx.api_version, ctx.correlation_id)
+        answer.encode(out, ctx.api_version)
+        return out.finish()
 
-    response.then(finish)
-    return encoded
+    return response.recover(KafkaError, lambda error: _failure(route, request, ctx.api_version, error)).map(encoded)
 
 
 def table() -> str:
