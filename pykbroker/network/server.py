@@ -110,6 +110,19 @@ class Server:
         for sockets in self._sockets.values():
             await sockets.start_serving()
 
+    def forget_cluster(self) -> None:
+        """Cut the connections, and drive the cluster's timers no more; listening goes on, and who connects meanwhile waits
+        for ``start_serving``.
+        """
+        if self._cluster is not None:
+            self._cluster.timers.wake = None
+            self._cluster.wake_queue.schedule = None
+        if self._wake_up is not None:
+            self._wake_up.cancel()
+            self._wake_up = None
+        for sockets in self._sockets.values():
+            sockets.cut_connections()
+
     # ---- time and threads ----------------------------------------------------------------------------------------------
 
     def _drive(self, cluster: Cluster) -> None:
