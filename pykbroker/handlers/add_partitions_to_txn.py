@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.add_partitions_to_txn import (
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
@@ -23,10 +23,10 @@ from wire.messages.add_partitions_to_txn import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.transactions.transaction import TopicPartition
-    from wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.transactions.transaction import TopicPartition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 
     Codes = dict[TopicPartition, ErrorCode]
 

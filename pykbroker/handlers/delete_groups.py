@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred, all_done
-from wire.errors import KafkaError
-from wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
+from pykbroker.runtime.waits import Deferred, all_done
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.errors import ErrorCode
-    from wire.messages.delete_groups import DeleteGroupsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.errors import ErrorCode
+    from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DeleteGroupsRequest) -> Deferred[DeleteGroupsResponse]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import KafkaError
-from wire.messages.join_group import JoinGroupResponse
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.join_group import JoinGroupResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.waits import Deferred
-    from wire.messages.join_group import JoinGroupRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.join_group import JoinGroupRequest
 
 
 _PROTOCOL_MAY_BE_NULL_SINCE = 7

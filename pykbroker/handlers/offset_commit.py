@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.offset_commit import (
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -19,9 +19,9 @@ from wire.messages.offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
 
 _TOPIC_IDS_SINCE = 10
 

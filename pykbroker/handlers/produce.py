@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.dispatch import CloseConnection
+from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.metadata.names import is_internal
-from pykbroker.storage.validate import NotOneBatch, RecordsRejected
-from pykbroker.transactions.admitting import Dialect, Refusals, admit
-from pykbroker.waits import Deferred, all_done
-from wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
-from wire.compression import Compression
-from wire.errors import ErrorCode, KafkaError, WireError
-from wire.messages.produce import (
+from pykbroker.requests.dispatch import CloseConnection
+from pykbroker.runtime.waits import Deferred, all_done
+from pykbroker.storage.log.validate import NotOneBatch, RecordsRejected
+from pykbroker.wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -29,15 +29,15 @@ from wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from wire.primitives import Buffer
+from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.partition import Partition
-    from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 _ALL = -1
 #: Versions from which partitions join a transaction by being written to, and TRANSACTION_ABORTABLE is known (KIP-890).

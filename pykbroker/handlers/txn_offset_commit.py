@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.transactions.admitting import Dialect
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.txn_offset_commit import (
+from pykbroker.coordination.transactions.admitting import Dialect
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -20,9 +20,9 @@ from wire.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition
 
 _LOADING_SINCE = 2
 _ABORTABLE_SINCE = 4

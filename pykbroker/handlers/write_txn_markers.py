@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.transactions.markers import write_marker
-from pykbroker.waits import all_done
-from wire.control_records import EndTxnMarker
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.write_txn_markers import (
+from pykbroker.coordination.transactions.markers import write_marker
+from pykbroker.runtime.waits import all_done
+from pykbroker.wire.control_records import EndTxnMarker
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
@@ -21,11 +21,11 @@ from wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.partition import Partition
-    from pykbroker.waits import Deferred
-    from wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
 
 
 def handle(
