@@ -8,7 +8,7 @@ WORKDIR /opt/pykbroker
 COPY pyproject.toml ./
 RUN python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; print(*project['dependencies'], *project['optional-dependencies']['cli'], sep='\n')" > needed.txt \
     && pip install --no-cache-dir --requirement needed.txt
-COPY README.md LICENSE ./
+COPY setup.py README.md LICENSE ./
 COPY wire wire
 COPY pykbroker pykbroker
 RUN pip install --no-cache-dir --no-deps .
