@@ -60,6 +60,7 @@ SUITES = [
     Suite(
         "image", "pykbroker's image", "the Dockerfile carried out step by step, containers as any user", _OWN_PROCESS
     ),
+    Suite("snippets", "README and docs", "every code block is run", _OWN_PROCESS),
     Suite("packages", "pip", "wheel and sdist built, installed and run", _OWN_PROCESS),
     Suite("bench", "pykbroker's bench", "the bench runs", _OWN_PROCESS),
 ]

@@ -86,6 +86,8 @@ def _follow(view: LiveView, *, kill: bool) -> None:
     while ends is None or not job.is_complete(ends):
         view.board.poll(0.2)
         job.tend()
+        if job.follows:
+            publisher.go_on()
         view.show()
         if publisher.failure is not None:
             raise publisher.failure
