@@ -88,6 +88,7 @@ def test_what_is_needed_is_a_layer_before_the_sources() -> None:
     ("name", "inside"),
     [
         ("pyproject.toml", True),
+        ("setup.py", True),
         ("README.md", True),
         ("LICENSE", True),
         ("pykbroker/__init__.py", True),
