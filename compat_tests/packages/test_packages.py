@@ -26,6 +26,8 @@ print(getattr(build_meta, "build_" + sys.argv[1])(sys.argv[2]))
 """
 #: What an earlier build of other sources may have left.
 LEFTOVERS = ("build/lib/wire/errors.py", "build/lib/pykbroker/gone.py", "build/lib/pykbroker/tests/test_gone.py")
+#: What an earlier build has noted as its sources: setuptools packs such files again.
+ONCE_PACKED = ("wire/errors.py", "compat_tests/conftest.py", "scripts/jars.py")
 
 
 def environment(folder: Path, *packages: str) -> Path:
@@ -45,6 +47,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name in LEFTOVERS:
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
         (sources / name).write_text("raise RuntimeError('a leftover')\n")
+    (sources / "pykbroker.egg-info").mkdir()
+    (sources / "pykbroker.egg-info" / "SOURCES.txt").write_text("\n".join(ONCE_PACKED))
     wanted = tomllib.loads((sources / "pyproject.toml").read_text())["build-system"]["requires"]
     python = environment(folder / "builder", *wanted) / "python"
     built = {}
@@ -97,7 +101,9 @@ def test_the_sdist_has_what_the_wheel_is_built_from(in_wheel: list[str], in_sdis
     assert modules <= set(in_sdist)
     assert {"pyproject.toml", "setup.py", "README.md", "LICENSE"} <= set(in_sdist)
     assert not [
-        name for name in in_sdist if name.startswith(("build/", "wire/")) or "gone" in name or "/tests/" in name
+        name
+        for name in in_sdist
+        if name.startswith(("build/", "wire/", "compat_tests/", "scripts/")) or "gone" in name or "/tests/" in name
     ]
 
 
