@@ -7,6 +7,8 @@ import sys
 
 def main() -> None:
     """Run the command named first on the command line; exits with its status."""
+    if sys.platform == "win32":  # before anything is imported that Windows lacks
+        sys.exit("pykbroker runs on Linux and macOS. On Windows, run it in WSL 2 or in a container.")
     arguments = sys.argv[1:]
     if arguments[:1] == ["serve"]:
         from pykbroker.cli.serve import main as serve  # noqa: PLC0415 - start-up counts

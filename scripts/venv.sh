@@ -1,5 +1,6 @@
 # Sourced by the scripts beside it. `use_venv EXTRA...` makes the project's virtual environment, installs the project
-# with these extras into it, and puts its python first on the path. Quick when nothing changed since.
+# with these extras into it, and puts its python first on the path. Quick when nothing changed since. `help_at_once
+# "MODULE WORD..." ARGUMENT...`: where an argument asks for help, the bare Python prints the module's, and nothing is installed.
 # shellcheck shell=bash
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,6 +15,16 @@ if [ "$PYTHON" = none ]; then
         "or name one: PYTHON=/path/to/python3.12 $0" >&2
     exit 1
 fi
+
+help_at_once() { # "MODULE WORD..." ARGUMENT...
+    local command argument
+    read -ra command <<< "$1"
+    for argument in "${@:2}"; do
+        case $argument in
+            -h | --help) cd "$project" && PYTHONDONTWRITEBYTECODE=1 exec "$PYTHON" -m "${command[@]}" --help ;;
+        esac
+    done
+}
 
 use_venv() { # EXTRA...
     local wanted extras stamp venv="$project/.venv"

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -136,6 +137,14 @@ def records(bootstrap: str, topic: str) -> Iterator[tuple[int, int, str | None, 
                     json.loads(value or b"{}"),
                 )
     consumer.close()
+
+
+def test_what_was_read_is_what_was_published(demo: tuple[Path, str]) -> None:
+    """The closing record is no flight. What is counted before Spark follows is the first day."""
+    counts = re.findall(r"([\d,]+) of 336,776 flights published, ([\d,]+) read by Spark", demo[1])
+    assert counts[-1] == ("336,776", "336,776")
+    before = {published for published, read in counts if read == "0"}
+    assert before <= {"0", "843"}  # none yet, or the first day
 
 
 def test_the_plot_is_a_picture_and_the_table_is_there(demo: tuple[Path, str]) -> None:

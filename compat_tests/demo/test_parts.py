@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from scripts.demo_job.data import DAY_MS, Flight, Hours, Totals, expected_hours, flights
+from compat_tests.harness.awaiting import eventually
+from compat_tests.harness.process import BrokerProcess
+from scripts.demo_job.data import DAY_MS, Flight, Hours, Totals, epoch_ms, expected_hours, flights
+from scripts.demo_job.progress import Progress
 from scripts.demo_job.report import differences, total
+from scripts.demo_job.topics import FlightPublisher, create_topics
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +62,41 @@ def test_sums_of_totals_keep_the_worst_delay_and_its_absence() -> None:
     assert (none + late + none).worst == 45
     assert (none + late).mean_delay == 25
     assert none.mean_delay == 0
+
+
+def report(batch: int, rows: int, newest: str | None = None) -> dict[str, Any]:
+    """A batch as Spark's progress report tells it."""
+    times = {"eventTime": {"max": newest, "watermark": "2013-01-01T00:00:00.000Z"}} if newest else {}
+    return {"batchId": batch, "numInputRows": rows, "stateOperators": [], **times}
+
+
+def test_the_closing_record_is_not_counted_as_a_flight_nor_a_batch_twice() -> None:
+    progress = Progress(closing_ms=epoch_ms("2014-01-30T05:00:00Z"))
+    assert progress.flights_read == 0
+    progress.add(report(0, 842, "2013-01-02T04:59:00.000Z"))
+    progress.add(report(0, 842, "2013-01-02T04:59:00.000Z"))  # again, after a restart from the checkpoint
+    assert progress.flights_read == 842
+    progress.add(report(1, 101, "2014-01-30T05:00:00.000Z"))
+    progress.add(report(2, 0))
+    assert progress.flights_read == 942
+
+
+def test_the_year_waits_for_a_reader_after_its_first_day(
+    start_target: Callable[..., BrokerProcess], january: list[Flight]
+) -> None:
+    bootstrap = start_target().bootstrap
+    create_topics(bootstrap)
+    publisher = FlightPublisher(bootstrap, january, seconds=0.5)
+    first_day = sum(flight.time_ms < january[0].time_ms + DAY_MS for flight in january)
+    publisher.start()
+    try:
+        eventually(lambda: publisher.published, lambda published: published > 0)
+        publisher.join(0.2)
+        assert (publisher.published, publisher.finished) == (first_day, False)
+        publisher.go_on()
+        eventually(lambda: publisher.finished, bool)
+        assert publisher.published == len(january)
+        assert publisher.failure is None
+    finally:
+        publisher.stop()
+        publisher.join()

@@ -12,7 +12,7 @@ import typer
 
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
-from pykbroker.cli.serve import DEFAULT_DATA_DIR
+from pykbroker.cli.serve import DATA_DIR_VARIABLE, DEFAULT_DATA_DIR
 from pykbroker.cli.trouble import CliError, Unreachable
 from pykbroker.process.control import SOCKET, reachable
 
@@ -26,7 +26,10 @@ _ANSWER_LIMIT_S = 30.0
 DataDir = Annotated[
     Path,
     typer.Option(
-        "--data-dir", metavar="DIR", help="The data folder of the process. With --ephemeral, its log says where."
+        "--data-dir",
+        metavar="DIR",
+        envvar=DATA_DIR_VARIABLE,
+        help="The data folder of the process. With --ephemeral, its log says where.",
     ),
 ]
 Number = Annotated[int, typer.Argument(metavar="N", help="The broker's id.")]

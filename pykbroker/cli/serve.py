@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import contextlib
 import logging
+import os
 import resource
 import sys
 from pathlib import Path
@@ -17,7 +18,9 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 
 DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
+#: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
 DEFAULT_DATA_DIR = "pykbroker-data"
+DATA_DIR_VARIABLE = "PYKBROKER_DATA_DIR"
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
@@ -82,7 +85,11 @@ def parser() -> argparse.ArgumentParser:
         help="the address clients are told to use, one per --listen (default: the address listened on)",
     )
     store = made.add_mutually_exclusive_group()
-    store.add_argument("--data-dir", metavar="DIR", help=f"where data is kept (default ./{DEFAULT_DATA_DIR})")
+    store.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help=f"where data is kept (default {DATA_DIR_VARIABLE} of the environment, or else ./{DEFAULT_DATA_DIR})",
+    )
     store.add_argument("--ephemeral", action="store_true", help="keep data in a temporary folder, removed at the end")
     made.add_argument(
         "--brokers", metavar="N", type=_count, default=1, help="brokers in this process, each on a port of its own"
@@ -141,7 +148,7 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
     if options.data_dir:
         given["log.dirs"] = options.data_dir
     elif not {"log.dirs", "log.dir"} & given.keys():
-        given["log.dirs"] = DEFAULT_DATA_DIR
+        given["log.dirs"] = os.environ.get(DATA_DIR_VARIABLE) or DEFAULT_DATA_DIR
     return BrokerConfig(given)
 
 

@@ -1,127 +1,13 @@
-"""Runs the rounds and prints the table."""
+"""Apache Kafka and pykbroker under the same loads."""
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
-import tempfile
-from pathlib import Path
 
-from compat_tests.harness.java import JavaMissing
-from compat_tests.harness.process import BrokerProcess, ServerFailed
-from scripts.bench_job import plans
-from scripts.bench_job.brokers import make_pair
-from scripts.bench_job.java_tools import ToolFailed
-from scripts.bench_job.plans import Load
-from scripts.bench_job.readings import Comparison, Reading, compare
-from scripts.bench_job.table import markdown
-from scripts.jars import JarsUnavailable
-
-_EXPLANATION = (
-    "Medians of {rounds} round(s), both brokers in turn on {cores} cores that they share with the client. "
-    "The ratio is pykbroker's cost (time, CPU or memory) over that of {other} in the same round: below 1, pykbroker needs less. "
-    "CPU seconds are those of the broker's process."
-)
-Pairs = dict[str, list[tuple[Reading, Reading]]]
-
-
-def main() -> int:
-    options = _options()
-    try:
-        with tempfile.TemporaryDirectory(prefix="pykbroker-bench-", dir=options.folder) as folder:
-            comparisons = run(options, Path(folder))
-    except (JavaMissing, JarsUnavailable, ServerFailed, ToolFailed, TimeoutError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    other = "Apache Kafka" if options.before is None else "before"
-    rounds = 1 if options.quick else options.rounds
-    print(markdown(comparisons, other))
-    print()
-    print(_EXPLANATION.format(rounds=rounds, cores=os.cpu_count(), other=other))
-    return 0
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="scripts/bench",
-        description="Apache Kafka 4.3.1 and pykbroker get the same loads from stock clients, in turn. Prints a Markdown table.",
-    )
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds to take medians of (default: 3)")
-    parser.add_argument("--quick", action="store_true", help="one small round without a warm-up: does the bench work?")
-    parser.add_argument(
-        "--only",
-        action="append",
-        choices=list(plans.full(Path())),
-        metavar="NAME",
-        help="run this load alone; may be given again. One of: %(choices)s",
-    )
-    parser.add_argument(
-        "--folder", type=Path, help="where the brokers' data goes for a while (default: a temporary one)"
-    )
-    parser.add_argument(
-        "--before",
-        type=Path,
-        metavar="CHECKOUT",
-        help="compare with pykbroker in another checkout (`git worktree add`) instead of Apache Kafka",
-    )
-    options = parser.parse_args()
-    if options.before and not (options.before / "pykbroker" / "__main__.py").exists():
-        parser.error(f"{options.before} is no checkout of pykbroker")
-    if options.rounds < 1:
-        parser.error("--rounds must be at least 1")
-    if options.quick and options.only and not set(options.only) & set(plans.quick(Path())):
-        parser.error(f"--quick runs only {', '.join(plans.quick(Path()))}")
-    return options
-
-
-def run(options: argparse.Namespace, folder: Path) -> list[Comparison]:
-    """All rounds. The folder is used up."""
-    pair = make_pair(folder, before=options.before)
-    try:
-        for broker in pair:
-            broker.start()
-        if options.quick:
-            return _measure(pair, _chosen(plans.quick(folder), options.only), 1)
-        _say("warming up")
-        _round(pair, _chosen(plans.warm_up(), options.only), "warm-up")
-        return _measure(pair, _chosen(plans.full(folder), options.only), options.rounds)
-    finally:
-        for broker in pair:
-            broker.stop()
-
-
-def _chosen(loads: dict[str, Load], only: list[str] | None) -> list[Load]:
-    return [load for name, load in loads.items() if not only or name in only]
-
-
-def _measure(pair: tuple[BrokerProcess, BrokerProcess], loads: list[Load], rounds: int) -> list[Comparison]:
-    rows: Pairs = {}
-    for number in range(1, rounds + 1):
-        for row, readings in _round(pair, loads, f"round {number}").items():
-            rows.setdefault(row, []).append(readings)
-    return [compare(pairs) for pairs in rows.values()]
-
-
-def _round(
-    pair: tuple[BrokerProcess, BrokerProcess], loads: list[Load], title: str
-) -> dict[str, tuple[Reading, Reading]]:
-    """Every load once on each broker, one broker right after the other."""
-    rows: dict[str, tuple[Reading, Reading]] = {}
-    for position, load in enumerate(loads):
-        topic = f"{title.replace(' ', '-')}-{position}"
-        kafka, ours = (load.run(broker, topic) for broker in pair)
-        for theirs, mine in zip(kafka, ours, strict=True):
-            rows[theirs.row] = theirs, mine
-            _say(f"{title}: {theirs.row}: {theirs.show(theirs.cost)} | {mine.show(mine.cost)}")
-    return rows
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
+from scripts.bench_job.options import options
 
 if __name__ == "__main__":
-    sys.exit(main())
+    given = options()
+    from scripts.bench_job.rounds import main  # now: --help answers where nothing is installed
+
+    sys.exit(main(given))

@@ -57,6 +57,11 @@ SUITES = [
     Suite("cli", "pykbroker's commands", "topics, produce, consume, groups, dump"),
     Suite("brokers", "Java, librdkafka, Kafka's tools", "brokers stopped and started, leaders moved", _OWN_PROCESS),
     Suite("torture", "confluent-kafka (librdkafka)", "SIGKILL twenty times under load", _OWN_PROCESS),
+    Suite(
+        "image", "pykbroker's image", "the Dockerfile carried out step by step, containers as any user", _OWN_PROCESS
+    ),
+    Suite("snippets", "README and docs", "every code block is run", _OWN_PROCESS),
+    Suite("packages", "pip", "wheel and sdist built, installed and run", _OWN_PROCESS),
     Suite("bench", "pykbroker's bench", "the bench runs", _OWN_PROCESS),
 ]
 

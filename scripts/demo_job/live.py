@@ -17,7 +17,8 @@ from rich.text import Text
 from scripts.demo_job.board import DelayBoard
 from scripts.demo_job.broker import DemoBroker
 from scripts.demo_job.data import AIRPORTS, day_of
-from scripts.demo_job.stream import DelayJob, watermark_ms
+from scripts.demo_job.progress import watermark_ms
+from scripts.demo_job.stream import DelayJob
 from scripts.demo_job.topics import FlightPublisher
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -45,6 +46,8 @@ class LiveView:
     ) -> None:
         if self._live:
             self._live.stop()
+        if error is None:
+            self.note(self._line())
 
     def note(self, text: str) -> None:
         """Something that happened, to stay on the screen."""
@@ -61,7 +64,7 @@ class LiveView:
         published, total = self.publisher.published, len(self.publisher.flights)
         return (
             f"{day_of(self.publisher.time_ms)}: {published:,} of {total:,} flights published, "
-            f"{self.job.rows_read('parquet'):,} read by Spark, {self.board.updates:,} updates on the board"
+            f"{self.job.flights_read('parquet'):,} read by Spark, {self.board.updates:,} updates on the board"
         )
 
     def _panel(self) -> Panel:
@@ -95,7 +98,7 @@ class LiveView:
         report = self.job.report(name)
         if report is None:
             return ("starting", "", "", "", "", "")
-        read = self.job.rows_read(name)
+        read = self.job.flights_read(name)
         watermark = watermark_ms(report)
         states = sum(operator["numRowsTotal"] for operator in report["stateOperators"])
         return (

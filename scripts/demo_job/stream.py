@@ -19,7 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
-from scripts.demo_job.data import DAY_MS, epoch_ms
+from scripts.demo_job.data import DAY_MS
+from scripts.demo_job.progress import Progress, watermark_ms
 from scripts.demo_job.topics import DELAYS, FLIGHTS, PLANES
 from scripts.jars import jars
 
@@ -91,7 +92,7 @@ class DelayJob:
         self._closing_ms = closing_ms
         self._delays = self._delays_by_hour()
         self._queries: dict[str, StreamingQuery] = {}
-        self._reports: dict[str, dict[int, dict[str, Any]]] = {"parquet": {}, "topic": {}}
+        self._progress = {name: Progress(closing_ms) for name in ("parquet", "topic")}
 
     def start(self) -> None:
         self._queries = {"parquet": self._to_parquet(), "topic": self._to_topic()}
@@ -99,7 +100,7 @@ class DelayJob:
     def tend(self) -> None:
         """Collects progress reports, and restarts a query that failed. Raises its error when it has failed too often."""
         for name, query in self._queries.items():
-            self._collect(query, self._reports[name])
+            self._collect(query, self._progress[name])
             failure = query.exception()
             if failure is not None:
                 self.restarts += 1
@@ -108,28 +109,28 @@ class DelayJob:
                 self._queries[name] = self._to_parquet() if name == "parquet" else self._to_topic()
 
     @staticmethod
-    def _collect(query: StreamingQuery, reports: dict[int, dict[str, Any]]) -> None:
+    def _collect(query: StreamingQuery, progress: Progress) -> None:
         """Takes the reports that are new; asking for all of them is dear, so only where there is a new one."""
         last = query.lastProgress
-        if last is not None and last.batchId not in reports:
-            reports.update((progress.batchId, json.loads(progress.json)) for progress in query.recentProgress)
+        if last is not None and not progress.knows(last.batchId):
+            for report in query.recentProgress:
+                progress.add(json.loads(report.json))
 
     def report(self, name: str) -> dict[str, Any] | None:
         """The newest progress report of the query ``parquet`` or ``topic``."""
-        reports = self._reports[name]
-        return reports[max(reports)] if reports else None
+        return self._progress[name].newest
 
-    def rows_read(self, name: str) -> int:
-        return sum(int(report["numInputRows"]) for report in self._reports[name].values())
+    def flights_read(self, name: str) -> int:
+        return self._progress[name].flights_read
+
+    @property
+    def follows(self) -> bool:
+        """True once both queries have read something: what is published from then on is seen as it comes."""
+        return all(progress.flights_read for progress in self._progress.values())
 
     def rows_too_late(self) -> int:
         """Rows that came after their window was closed, in all batches of both queries. Must be 0."""
-        return sum(
-            int(operator["numRowsDroppedByWatermark"])
-            for reports in self._reports.values()
-            for report in reports.values()
-            for operator in report["stateOperators"]
-        )
+        return sum(progress.rows_too_late for progress in self._progress.values())
 
     def is_complete(self, end_offsets: dict[str, int]) -> bool:
         """True when both queries have read to these offsets of ``flights`` and the last window is closed."""
@@ -195,8 +196,3 @@ class DelayJob:
 
     def _checkpoint(self, name: str) -> dict[str, str]:
         return {"checkpointLocation": str(self._checkpoints / name)}
-
-
-def watermark_ms(report: dict[str, Any]) -> int:
-    """The watermark a batch worked with, in epoch ms; 0 before there is one."""
-    return epoch_ms(report["eventTime"].get("watermark", "1970-01-01T00:00:00Z")) if "eventTime" in report else 0

@@ -54,6 +54,7 @@ class FlightPublisher(threading.Thread):
 
     A day is sent only when all flights of the day before are acknowledged. So wherever a reader looks, its
     partitions are at most a day apart, and a watermark of two days loses nothing, however long a broker is away.
+    The first day is all there is until ``go_on``: a reader that takes its time to start then sees the year as it comes.
     """
 
     def __init__(self, bootstrap: str, flights: list[Flight], seconds: float) -> None:
@@ -65,6 +66,7 @@ class FlightPublisher(threading.Thread):
         self.failure: Exception | None = None
         self._delivery = _Delivery(bootstrap)
         self._seconds = seconds
+        self._followed = threading.Event()
         self._stopped = threading.Event()
 
     @property
@@ -78,18 +80,26 @@ class FlightPublisher(threading.Thread):
         except Exception as error:  # noqa: BLE001 - shown by the main thread, which then ends the demo
             self.failure = error
 
+    def go_on(self) -> None:
+        """Somebody reads: the days after the first are published, too."""
+        self._followed.set()
+
     def stop(self) -> None:
         """Gives up; the thread ends soon after."""
         self._stopped.set()
+        self._followed.set()
 
     def _publish(self) -> None:
-        start, first_ms = time.monotonic(), self.flights[0].time_ms
-        day_ms = first_ms
+        first_ms = day_ms = self.flights[0].time_ms
+        start = 0.0
         per_ms = self._seconds / (self.flights[-1].time_ms - first_ms + 1)
         for position, flight in enumerate(self.flights):
             if flight.time_ms >= day_ms + DAY_MS:
                 self._delivery.settle()
                 self.published, self.time_ms = position, flight.time_ms
+                if day_ms == first_ms:
+                    self._followed.wait()
+                    start = time.monotonic()
                 day_ms += (flight.time_ms - day_ms) // DAY_MS * DAY_MS
                 if self._stopped.wait(max(0.0, start + (day_ms - first_ms) * per_ms - time.monotonic())):
                     return

@@ -78,3 +78,12 @@ def test_nobody_answers(run, door, tmp_path, there):
     result = run("brokers", "list", "--data-dir", str(tmp_path if there else tmp_path / "nowhere"))
     assert result.status == 3
     assert "ended before it answered" in result.err if there else "--data-dir names its folder" in result.err
+
+
+def test_the_folder_may_come_from_the_environment(run, door, tmp_path, monkeypatch):
+    """As in a container, where serve and this command are given the same environment."""
+    door(json.dumps({"brokers": BROKERS}).encode() + b"\n")
+    monkeypatch.setenv("PYKBROKER_DATA_DIR", str(tmp_path))
+    result = run("brokers", "list")
+    assert (result.status, result.err) == (0, "")
+    assert "127.0.0.1:9092" in result.out

@@ -31,6 +31,17 @@ def test_defaults() -> None:
     assert config.node_id == 1
 
 
+def test_the_data_folder_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYKBROKER_DATA_DIR", "/from/environment")
+    assert settings().log_dirs == ("/from/environment",)
+    assert settings("--data-dir", "/from/option").log_dirs == ("/from/option",)
+    file = tmp_path / "server.properties"
+    file.write_text("log.dirs=/from/file\n")
+    assert settings("--config", str(file)).log_dirs == ("/from/file",)
+    monkeypatch.setenv("PYKBROKER_DATA_DIR", "")
+    assert settings().log_dirs == ("pykbroker-data",)
+
+
 def test_set_wins_over_the_file_and_options_over_both(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("log.retention.hours=1\nnum.partitions=3\nlisteners=PLAINTEXT://localhost:1\nlog.dirs=/from/file\n")

@@ -1,0 +1,26 @@
+"""The repository as somebody else gets it: its own files, without what builds and tests have left beside them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from compat_tests.harness.process import ROOT
+
+
+def clone(folder: Path) -> Path:
+    """Copies the files of the working tree that git knows, or would add, to ``folder``; symbolic links stay links."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        source, target = ROOT / name, folder / name
+        if source.is_symlink() or source.exists():  # a file deleted, but not committed yet, is still listed
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+    return folder

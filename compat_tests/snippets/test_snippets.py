@@ -1,0 +1,150 @@
+"""Every code block of README, of the pages beside it and in docs/ is run as it is printed, or says here why it is not.
+
+Shell commands (``sh``) are run line by line in a folder with three brokers' ``pykbroker-data``, as on the reader's machine;
+``scripts/serve`` and ``pykbroker serve`` are started, must say that they are ready, and are stopped. Python (``python``) is run
+with the test's address in place of 127.0.0.1:9092. A block that is no command is ``text``. ``ELSEWHERE`` has the others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from compat_tests.harness.clone import clone
+from compat_tests.harness.ours import Pykbroker
+from compat_tests.harness.process import ROOT
+from compat_tests.snippets.blocks import Block, blocks, pages
+from compat_tests.snippets.isolation import all_free, own_network
+
+#: Commands that are not run here, as regular expressions of the whole line, and why.
+ELSEWHERE = {
+    r"scripts/test\b.*": "it is what runs this test",
+    r"scripts/demo\b.*": "compat_tests/demo runs it, with a kill",
+    r"pip install '\.\[cli\]'.*": "compat_tests/packages installs the packages into empty environments",
+    r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
+}
+#: What stands in a ``text`` block, by its first line.
+TEXTS = {
+    r"socket -> .*": "a picture of a request's way",
+}
+_SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")
+_ADDRESS = re.compile(r"(127\.0\.0\.1|localhost):9092")
+#: How long one block may take: the first Spark session downloads its connector.
+LIMIT_S = 600
+
+ALL = [block for page in pages() for block in blocks(page)]
+SHELL = [block for block in ALL if block.language == "sh"]
+PYTHON = [block for block in ALL if block.language == "python"]
+SERVES = [(block.place, line) for block in SHELL for line in block.commands() if _SERVE.match(line)]
+
+
+def elsewhere(line: str) -> list[str]:
+    """The expressions of ``ELSEWHERE`` that mean this line."""
+    return matching(ELSEWHERE, line)
+
+
+def matching(reasons: dict[str, str], line: str) -> list[str]:
+    return [expression for expression in reasons if re.fullmatch(expression, line)]
+
+
+def of(chosen: list[Block]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("block", chosen, ids=[block.place for block in chosen])
+
+
+def test_there_are_blocks_and_each_says_what_it_is() -> None:
+    assert {block.place.partition(":")[0] for block in ALL} >= {"README.md", "CONTRIBUTING.md"}
+    assert [block.place for block in ALL if block.language not in ("sh", "python", "text")] == []
+
+
+def test_every_excuse_is_needed() -> None:
+    lines = [line for block in SHELL for line in block.commands()]
+    assert {expression for line in lines for expression in elsewhere(line)} == ELSEWHERE.keys()
+    texts = [matching(TEXTS, block.text.partition("\n")[0]) for block in ALL if block.language == "text"]
+    assert [] not in texts
+    assert {expression for found in texts for expression in found} == TEXTS.keys()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder in which three brokers serve from ``pykbroker-data``, and the address of the first."""
+    brokers = Pykbroker(tmp_path, brokers=3)
+    brokers.data_dir = tmp_path / "pykbroker-data"
+    brokers.start()
+    yield tmp_path, brokers.bootstrap
+    brokers.stop()
+
+
+@of([block for block in SHELL if any(not _SERVE.match(line) and not elsewhere(line) for line in block.commands())])
+def test_commands_do_what_they_say(block: Block, home: tuple[Path, str]) -> None:
+    folder, bootstrap = home
+    programs = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYKBROKER_BOOTSTRAP": bootstrap}
+    for line in block.commands():
+        if not _SERVE.match(line) and not elsewhere(line):
+            done = subprocess.run(
+                ["bash", "-o", "pipefail", "-c", line], cwd=folder, env=environment, timeout=LIMIT_S,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, f"{line}\n{done.stdout}"
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone whose virtual environment is made as ``scripts/serve`` makes it."""
+    folder = clone(tmp_path_factory.mktemp("clone"))
+    environment = {**os.environ, "PYTHON": os.path.realpath(sys.executable)}
+    made = subprocess.run(
+        ["bash", "-euc", ". scripts/venv.sh; use_venv"],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    (folder / "server.properties").write_text(
+        "listeners=PLAINTEXT://127.0.0.1:9092\nnum.partitions=3\nlog.dirs=kafka-logs\n"
+    )
+    return folder
+
+
+@pytest.mark.parametrize(("place", "line"), SERVES, ids=[f"{place} {line}" for place, line in SERVES])
+def test_brokers_start_as_printed(place: str, line: str, fresh: Path, tmp_path: Path) -> None:
+    if not own_network() and not all_free([9092, 9093, 9094]):
+        pytest.skip("port 9092 is in use, and this user cannot have a network of its own")
+    environment = {**os.environ, "PATH": f"{fresh}/.venv/bin:{os.environ['PATH']}"}
+    environment["PYKBROKER_DATA_DIR"] = str(tmp_path / "data")
+    command = [*own_network(), "bash", "-c", f"exec {line}"]
+    with subprocess.Popen(
+        command, cwd=fresh, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            ready = process.stdout.readline()
+            assert ready.startswith("pykbroker ready: "), process.stderr.read()
+            wanted = re.search(r"--brokers (\d+)", line)
+            assert ready.count(" on ") == (int(wanted[1]) if wanted else 1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+
+
+@of(PYTHON)
+def test_programs_run(block: Block, home: tuple[Path, str]) -> None:
+    folder, bootstrap = home
+    flights = "".join(f'{carrier}:{{"delay": {delay}}}\n' for carrier, delay in (("UA", 7), ("DL", -2), ("B6", 31)))
+    send = [sys.executable, "-m", "pykbroker", "produce", "flights", "-b", bootstrap, "--key-separator", ":"]
+    subprocess.run(send, input=flights, text=True, check=True)
+    # Spark's resolver takes what lies in a Maven repository of the user for whole, and it may not be: it gets one of its own,
+    # kept in build/, so that the connector is downloaded once.
+    environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"-Duser.home={ROOT / 'build' / 'snippets-home'}"}
+    done = subprocess.run(
+        [sys.executable, "-c", _ADDRESS.sub(bootstrap, block.text)], cwd=folder, env=environment, timeout=LIMIT_S,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    if "spark" in block.text:
+        assert re.search(r"\| *B6\| *\{\"delay\": 31\}\|", done.stdout), done.stdout

@@ -1,0 +1,46 @@
+"""What the command line says."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+#: The names of the loads (plans.full), which are not imported for their names: they bring the clients along.
+LOADS = (
+    "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "batches", "partitions", "requests", "latency", "memory",
+)  # fmt: skip
+#: Those that --quick runs (plans.quick).
+QUICK_LOADS = ("start", "perf-100-1", "batches", "partitions", "requests", "latency", "memory")
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench",
+        description="Apache Kafka 4.3.1 and pykbroker get the same loads from stock clients, in turn. Prints a Markdown table.",
+    )
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds to take medians of (default: 3)")
+    parser.add_argument("--quick", action="store_true", help="one small round without a warm-up: does the bench work?")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=LOADS,
+        metavar="NAME",
+        help="run this load alone; may be given again. One of: %(choices)s",
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where the brokers' data goes for a while (default: a temporary one)"
+    )
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="CHECKOUT",
+        help="compare with pykbroker in another checkout (`git worktree add`) instead of Apache Kafka",
+    )
+    given = parser.parse_args()
+    if given.before and not (given.before / "pykbroker" / "__main__.py").exists():
+        parser.error(f"{given.before} is no checkout of pykbroker")
+    if given.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    if given.quick and given.only and not set(given.only) & set(QUICK_LOADS):
+        parser.error(f"--quick runs only {', '.join(QUICK_LOADS)}")
+    return given

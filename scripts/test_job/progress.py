@@ -1,0 +1,33 @@
+"""A pytest plugin: how far the run is, as a line of a file that another process reads. LANE_PROGRESS names the file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Progress(Path(os.environ["LANE_PROGRESS"])))
+
+
+class Progress:
+    """Writes ``finished wanted failed`` after each test."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._finished = self._wanted = self._failed = 0
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._wanted = len(session.items)
+        self._write()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._failed += report.failed
+        if report.when == "teardown":
+            self._finished += 1
+            self._write()
+
+    def _write(self) -> None:
+        self._file.write_text(f"{self._finished} {self._wanted} {self._failed}")
