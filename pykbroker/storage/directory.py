@@ -14,6 +14,7 @@ from random import Random
 
 from pykbroker.clock import Clock
 from pykbroker.storage.disk import Disk
+from pykbroker.storage.names import DELETE, put_aside_as, remove_partition
 from wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -92,8 +93,9 @@ class LogDirectory:
         """Raises KAFKA_STORAGE_ERROR."""
         try:
             for path in due:
-                if path.endswith("-delete"):
-                    self.disk.remove_tree(path)
+                if put_aside_as(path.rpartition("/")[2]) == DELETE:
+                    if remove_partition(self.disk, path):
+                        log.debug("Removed %s", path)
                 else:
                     for suffix in SEGMENT_SUFFIXES:
                         self.disk.remove(f"{path}{suffix}{DELETED}")

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
+from pykbroker.storage.names import FUTURE
 from pykbroker.storage.trimming import close, snapshot_path
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pykbroker.storage.log import Log
     from pykbroker.storage.segment import Segment
 
-FUTURE = "-future"
 _CHUNK_BYTES = 1024 * 1024
 #: So much is copied while the log waits.
 _REST_BYTES = 1024 * 1024

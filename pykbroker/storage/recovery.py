@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpointError, decode_epochs
 from pykbroker.storage.directory import CLEANED, DELETED, SEGMENT_SUFFIXES, SWAP
 from pykbroker.storage.epochs import LeaderEpochs
+from pykbroker.storage.names import strangers
 from pykbroker.storage.segment import Segment
 from pykbroker.storage.trimming import (
     count_before,
@@ -73,7 +74,8 @@ def _tidy(log: Log, names: list[str]) -> set[str]:
     kept = set(names)
     for name in names:
         unfinished = name.endswith(SWAP) and _offset(name) >= cleaned
-        if unfinished or name.endswith((DELETED, CLEANED, ".tmp")):
+        left_over = name.endswith((DELETED, CLEANED, ".tmp")) and not strangers((name,))
+        if unfinished or left_over:
             disk.remove(f"{log.path}/{name}")
             kept.discard(name)
     if any(name.endswith(SWAP) for name in kept):
@@ -82,7 +84,7 @@ def _tidy(log: Log, names: list[str]) -> set[str]:
         kept = set(disk.list(log.path))
     for name in list(kept):
         stem, _, kind = name.partition(".")
-        if f".{kind}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept:
+        if f".{kind}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept and _offset(name) >= 0:
             disk.remove(f"{log.path}/{name}")
             kept.discard(name)
     return kept
