@@ -9,7 +9,7 @@ import pytest
 
 from pykbroker.tests.cli.test_serve import refused, serving
 from pykbroker.tests.cli.test_serve_folders import LISTEN, ask, create, ended, produced
-from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
 ASIDE = "0123456789abcdef" * 2
 #: What a person may have in a folder, with names that look like a broker's, in part to the letter.

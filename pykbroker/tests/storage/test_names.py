@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.clock import ManualClock
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage import names
+from pykbroker.storage.directories.folder import DataFolder
 from pykbroker.storage.directory import LogDirectory
-from pykbroker.storage.folder import DataFolder
-from pykbroker.testing.simdisk import SimulatedDisk
 
 topics = st.text("abcXYZ019._-", min_size=1, max_size=249)
 

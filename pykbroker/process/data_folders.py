@@ -1,0 +1,105 @@
+"""The data folders before anything in them is read: which they are, that nobody else has them, and what to do otherwise."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.storage import checkpoints
+from pykbroker.storage.directories.folder import ForeignFolderError, check_ours
+from pykbroker.storage.disk import DirectoryLock, RealDisk
+
+log = logging.getLogger(__name__)
+
+_ADVICE = {
+    errno.ENOSPC: "the disk is full: make room on it",
+    errno.EDQUOT: "the quota of this user is used up: make room, or raise it",
+    errno.EFBIG: "files there must not grow: raise the limit of this user (ulimit -f)",
+    errno.EROFS: "it is on a read-only file system: mount it so that it can be written",
+    errno.EACCES: "this user may not write there: change its owner or its mode",
+    errno.EPERM: "this user may not write there: change its owner or its mode",
+    errno.ENOTDIR: "a file is in its place",
+    errno.EEXIST: "a file is in its place",
+    errno.EIO: "the disk fails: replace it, or take the data from a backup",
+}
+
+
+class StartFailed(Exception):
+    """The broker cannot start; the text says why and what to do."""
+
+
+class DataFolders(NamedTuple):
+    """``metadata`` holds the metadata log, and partitions as ``others`` do, unless ``metadata_apart``."""
+
+    metadata: Path
+    others: tuple[Path, ...]
+    metadata_apart: bool
+
+
+def named_by(config: BrokerConfig) -> DataFolders:
+    """The folders that log.dirs (or log.dir) and metadata.log.dir name."""
+    metadata = Path(config.metadata_log_dir)
+    folders = tuple(map(Path, config.log_dirs))
+    return DataFolders(metadata, tuple(path for path in folders if path != metadata), metadata not in folders)
+
+
+def with_node_id(folders: DataFolders, config: BrokerConfig) -> BrokerConfig:
+    """The settings, with the node id that the data was written for where none is set. Raises StartFailed."""
+    if config.is_explicit("node.id"):
+        return config
+    try:
+        node_id = checkpoints.read_meta_properties(RealDisk(), str(folders.metadata)).get("node.id")
+    except OSError as error:
+        raise unusable(folders.metadata, error) from error
+    return config if node_id is None else BrokerConfig({**config.explicit, "node.id": node_id})
+
+
+def lock(folders: DataFolders) -> list[DirectoryLock]:
+    """Take every folder for this process, until the locks are released.
+
+    One that cannot be used is passed over, to be found offline; not so the one with the metadata log. Raises StartFailed.
+    """
+    _check_whose(folders)
+    locks = []
+    for folder in (folders.metadata, *folders.others):
+        try:
+            locks.append(DirectoryLock(str(folder)))
+        except BlockingIOError as error:
+            raise StartFailed(
+                f"the data folder {folder} is in use by another broker; stop that one, or choose another folder with "
+                "--data-dir DIR"
+            ) from error
+        except OSError as error:
+            if folder == folders.metadata:
+                raise unusable(folder, error) from error
+            log.error("The data folder %s cannot be locked: %s", folder, error.strerror)
+    return locks
+
+
+def _check_whose(folders: DataFolders) -> None:
+    """See that each is a broker's or empty, before anything is written in any, a lock included. Raises StartFailed."""
+    seen: dict[str, Path] = {}
+    for folder in (folders.metadata, *folders.others):
+        same = seen.setdefault(os.path.realpath(folder), folder)
+        if same is not folder:  # each partition would seem to lie there twice
+            raise StartFailed(f"the data folders {same} and {folder} are one folder: name it once")
+        try:
+            check_ours(RealDisk(), str(folder))
+        except ForeignFolderError as error:
+            raise unusable(folder, error) from error
+        except OSError:  # it is told when it is locked
+            continue
+
+
+def unusable(folder: Path, error: Exception) -> StartFailed:
+    """That the broker cannot start with a folder, and what to do about it."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    advice = _ADVICE.get(cause.errno or 0) if isinstance(cause, OSError) else None
+    text = f"the data folder {folder} cannot be used: {error}"
+    return StartFailed(
+        text if advice is None else f"{text}. {advice[0].upper()}{advice[1:]}, or choose another with --data-dir DIR."
+    )
