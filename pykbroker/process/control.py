@@ -44,7 +44,7 @@ class Control:
             with reachable(self._path) as address:
                 listening = _bind(address)
             self._server = await asyncio.start_unix_server(self._answer, sock=listening, limit=_LONGEST_LINE)
-            log.info("Brokers are listed, stopped and started by way of %s", self._path)
+            log.debug("Brokers are listed, stopped and started by way of %s", self._path)
         except OSError as error:
             log.warning("There is no control socket %s (%s): brokers cannot be stopped one by one", self._path, error)
 

@@ -7,6 +7,8 @@ checked against it, and the table in the README is printed from it (``python -m 
 from __future__ import annotations
 
 import importlib
+import logging
+from logging import DEBUG
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.runtime.waits import Deferred
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.network.connection import Connection
     from pykbroker.partitions.partition import Partition
+
+log = logging.getLogger(__name__)
 
 
 class Api(NamedTuple):
@@ -170,6 +174,11 @@ def handle_frame(broker: Broker, peer: Connection, frame: memoryview) -> Any:
         raise CloseConnection(f"it sent a malformed request ({error})") from error
     key, version = header.api_key, header.api_version
     route = _route(key, version)
+    if log.isEnabledFor(DEBUG):
+        log.debug(
+            "Request %s v%d from %s:%d, client %s, correlation %d, %d bytes",
+            route.api.key.name, version, peer.host, peer.port, header.client_id, header.correlation_id, len(frame),
+        )  # fmt: skip
     ctx = RequestContext(
         key, version, header.correlation_id, header.client_id, peer.host, peer.listener, peer.principal, peer
     )
