@@ -33,6 +33,8 @@ from pykbroker.storage.disk import Disk, RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
+    from pykbroker.requests.dispatcher import Dispatcher
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import DirectoryLock
 
 log = logging.getLogger(__name__)
@@ -69,7 +71,14 @@ class Node:
     """
 
     def __init__(
-        self, config: BrokerConfig, brokers: int = 1, *, racks: Sequence[str] | None = None, durable: bool = True
+        self,
+        config: BrokerConfig,
+        brokers: int = 1,
+        *,
+        racks: Sequence[str] | None = None,
+        durable: bool = True,
+        clock: Clock | None = None,
+        dispatcher: Dispatcher | None = None,
     ) -> None:
         self._folders = data_folders.named_by(config)
         self._config = data_folders.with_node_id(self._folders, config)
@@ -85,12 +94,13 @@ class Node:
         self._ports: dict[int, dict[str, int]] = {}
         self._locks: list[DirectoryLock] = []
         self._cluster: Cluster | None = None
+        self._disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
         self._control = Control(self, self._folders.metadata)
         self._changing = asyncio.Lock()
-        self._clock = SystemClock()
         self._descriptors = descriptors.allowed()
-        self.server = Server(asyncio.get_running_loop(), self._descriptors.connections)
+        self._clock = clock or SystemClock()
+        self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
 
     @property
     def cluster(self) -> Cluster:
@@ -137,10 +147,16 @@ class Node:
         began = self._clock.monotonic()
         log.info("pykbroker %s starts, process %d", __version__, os.getpid())
         self._ports = await open_sockets(self.server, config, self._ids)
+        await self._open()
+        await self._control.open()
+        self._tell_started(self._clock.monotonic() - began)
+
+    async def _open(self) -> None:
+        """Everything behind the sockets: the store, the brokers, and then the clients."""
+        config = self._config
         self._locks = data_folders.lock(self._folders)
-        cluster = self._cluster = _open_cluster(
-            config, self._folders, RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        )
+        self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
+        cluster = self._cluster = _open_cluster(config, self._folders, self._disk, self._clock)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
             cluster.start_brokers(
@@ -155,8 +171,6 @@ class Node:
         cluster.metadata.subscribe(changes.tell)
         await self.server.start_serving(cluster)
         self._housekeeping.start()
-        await self._control.open()
-        self._tell_started(self._clock.monotonic() - began)
 
     def _tell_started(self, took_s: float) -> None:
         """A line for each thing that an operator asks first."""
@@ -188,6 +202,24 @@ class Node:
                 self._cluster = None
             while self._locks:
                 self._locks.pop().release()
+
+    async def begin_anew(self, config: BrokerConfig) -> None:
+        """Drop the connections, the brokers and all that they know, and go on over the log directories of ``config``, on
+        the same ports. Nothing is written to the old directories any more; the caller removes them. Raises StartFailed.
+        """
+        async with self._changing:
+            self._control.close()
+            if self._housekeeping is not None:
+                self._housekeeping.stop()
+            self.server.forget_cluster()
+            self._cluster = None
+            if self._disk is not None:
+                self._disk.give_up()
+            while self._locks:
+                self._locks.pop().release()
+            self._folders = data_folders.named_by(config)
+            self._config = config
+            await self._open()
 
     # ---- one of them -------------------------------------------------------------------------------------------------
 
@@ -250,7 +282,7 @@ class Node:
         return f"broker {node_id} is not {state} in this process; these are: {', '.join(found) or 'none'}"
 
 
-def _shut_down(cluster: Cluster, clock: SystemClock) -> None:
+def _shut_down(cluster: Cluster, clock: Clock) -> None:
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
 
     began = clock.monotonic()
@@ -264,13 +296,13 @@ def _shut_down(cluster: Cluster, clock: SystemClock) -> None:
             log.error("The stop was not a clean one (%s); the next start recovers", error)
 
 
-def _open_cluster(config: BrokerConfig, folders: DataFolders, disk: Disk) -> Cluster:
+def _open_cluster(config: BrokerConfig, folders: DataFolders, disk: Disk, clock: Clock) -> Cluster:
     try:
         return Cluster.open(
             config,
             folders.metadata,
             disk,
-            SystemClock(),
+            clock,
             random.SystemRandom(),
             others=folders.others,
             metadata_apart=folders.metadata_apart,

@@ -101,7 +101,7 @@ def test_quiet_and_verbose(tmp_path: Path) -> None:
     ) as (process, ready):
         assert produced(ready) == (0, 1)
         said = ended(process)
-    assert {line.split()[3].rstrip(":") for line in said.splitlines()} == {"pykbroker.requests.dispatch"}
+    assert {line.split()[3].rstrip(":") for line in said.splitlines()} == {"pykbroker.requests.dispatcher"}
 
 
 def test_levels_that_are_none() -> None:
