@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.listeners import DEFAULT_PROTOCOLS
-from pykbroker.config.loggers import LEVELS
 from pykbroker.config.setting import ConfigError
 from pykbroker.process import log_output
+from pykbroker.runtime.levels import LEVELS
 
 if TYPE_CHECKING:
     from pykbroker.process.node import Node

@@ -12,6 +12,8 @@ import threading
 from collections import deque
 from typing import Final
 
+from pykbroker.runtime.levels import LEVELS
+
 #: Lines that may wait. A busy --verbose broker makes some thousands a second.
 MOST_WAITING: Final = 10_000
 #: How long the end of the process waits for a reader of what is left.
@@ -99,7 +101,7 @@ class LineWriter(logging.Handler):
 
 def install(level: int, levels: dict[str, int], descriptor: int = 2) -> LineWriter:
     """Send the process's log to a descriptor: what is at ``level``, or for loggers named in ``levels`` at theirs, and above."""
-    logging.addLevelName(5, "TRACE")
+    logging.addLevelName(LEVELS["TRACE"], "TRACE")
     writer = LineWriter(descriptor)
     logging.root.handlers[:] = [writer]
     logging.root.setLevel(level)

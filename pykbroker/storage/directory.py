@@ -33,7 +33,7 @@ _FULL = {
     errno.EDQUOT: "the disk quota of the broker's user is used up",
     errno.EFBIG: "the file has the greatest size that the system allows",
 }
-#: Small writes may go on where large ones find no room: that is told once in so long.
+#: However many writes find no room, and though small ones may get through between them, it is told once in so long.
 _TOLD_AGAIN_MS = 60_000
 
 
@@ -78,7 +78,7 @@ class LogDirectory:
             return self.failed(error, doing)
         why = _FULL[error.errno]
         now_ms = self.clock.now_ms()
-        if not self.full and now_ms >= self._told_full_ms + _TOLD_AGAIN_MS:
+        if now_ms >= self._told_full_ms + _TOLD_AGAIN_MS:
             self._told_full_ms = now_ms
             log.error(
                 "Log directory %s takes no more data, because %s: %s failed (%s). Reads go on, and writes as soon as there "
@@ -88,7 +88,7 @@ class LogDirectory:
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {why} ({error.strerror or error})")
 
     def succeeded(self) -> None:
-        """A write got through: the next full disk is worth a line in the log again."""
+        """A write got through."""
         self.full = False
 
     def remove_later(self, path: str, delay_ms: int) -> None:

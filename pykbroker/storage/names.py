@@ -16,13 +16,11 @@ DELETE, FUTURE, STRAY = "-delete", "-future", "-stray"
 
 #: The name of a partition's directory.
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<index>\d+)")
-_ASIDE: Final = re.compile(r"[a-zA-Z0-9._-]+-\d+\.[0-9a-f]{32}(?P<why>-delete|-future|-stray)")
+_ASIDE: Final = r"[a-zA-Z0-9._-]+-\d+\.[0-9a-f]{32}(?P<why>-delete|-future|-stray)"
 #: Segments, their indexes, producer and metadata snapshots begin with an offset.
-_IN_A_PARTITION: Final = re.compile(
-    r"(\d{20}[.-][\w.-]+|partition\.metadata|leader-epoch-checkpoint|quorum-state)(\.tmp)?"
-)
+_IN_A_PARTITION: Final = r"(\d{20}[.-][\w.-]+|partition\.metadata|leader-epoch-checkpoint|quorum-state)(\.tmp)?"
 #: A partition has at least one of these, unless a power loss took all.
-_OF_A_PARTITION_ALONE: Final = re.compile(r"\d{20}\.log.*|partition\.metadata")
+_OF_A_PARTITION_ALONE: Final = r"\d{20}\.log.*|partition\.metadata"
 #: What a start that was cut short leaves before meta.properties is there.
 _BEFORE_META_PROPERTIES: Final = frozenset({"meta.properties", "meta.properties.tmp"})
 #: What file systems keep at the root of a mount.
@@ -31,13 +29,15 @@ _OF_FILE_SYSTEMS: Final = frozenset({"lost+found"})
 
 def put_aside_as(name: str) -> str | None:
     """DELETE, FUTURE or STRAY for a directory that a broker has put aside; None for any other name."""
-    match = _ASIDE.fullmatch(name)
+    if not name.endswith((DELETE, FUTURE, STRAY)):
+        return None
+    match = re.fullmatch(_ASIDE, name)  # compiled when the first such name is met: start-up counts
     return None if match is None else match["why"]
 
 
 def strangers(names: Iterable[str]) -> list[str]:
     """Those of the names in a partition's directory that no broker gives there."""
-    return sorted(name for name in names if _IN_A_PARTITION.fullmatch(name) is None)
+    return sorted(name for name in names if re.fullmatch(_IN_A_PARTITION, name) is None)
 
 
 def is_partition(disk: Disk, path: str) -> bool:
@@ -46,7 +46,7 @@ def is_partition(disk: Disk, path: str) -> bool:
         names = disk.list(path)
     except NotADirectoryError:
         return False
-    return not strangers(names) and any(_OF_A_PARTITION_ALONE.fullmatch(name) for name in names)
+    return not strangers(names) and any(re.fullmatch(_OF_A_PARTITION_ALONE, name) for name in names)
 
 
 def remove_partition(disk: Disk, path: str) -> bool:
