@@ -119,7 +119,7 @@ class Shards(Generic[L]):
         """Say how many things were read, in one line for the partitions that are read at about the same time."""
         log.debug("Loaded %d %s(s) of %s-%d", count, noun, partition.topic, partition.index)
         if not self._untold and count:
-            self._cluster.timers.after(_TOLD_AFTER_MS, partial(self._tell, noun))
+            self._cluster.runtime.timers.after(_TOLD_AFTER_MS, partial(self._tell, noun))
         if count:
             self._untold.append(count)
 

@@ -135,7 +135,7 @@ class Dispatcher:
         return proceed()
 
 
-def _tell(route: _Route, header: RequestHeader, peer: Connection, size: int) -> None:
+def _tell(route: _Route, header: RequestHeader, peer: Peer, size: int) -> None:
     log.debug(
         "Request %s v%d from %s:%d, client %s, correlation %d, %d bytes",
         *(route.api.key.name, header.api_version, peer.host, peer.port),
