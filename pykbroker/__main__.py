@@ -14,13 +14,19 @@ def main() -> None:
         from pykbroker.cli.serve import main as serve  # noqa: PLC0415 - start-up counts
 
         sys.exit(serve(arguments[1:]))
+    if arguments[:1] in (["--version"], ["-V"]):
+        from pykbroker import __version__  # noqa: PLC0415 - start-up counts
+
+        sys.stdout.write(f"pykbroker {__version__}\n")
+        return
     try:
         from pykbroker.cli.app import main as app  # noqa: PLC0415 - start-up counts
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(
-            f"The commands besides `serve` need the package {error.name}; install them with: pip install 'pykbroker[cli]'"
+            f"The commands besides `serve` need the package {error.name}: "
+            f"install it with  pip install '.[cli]'  from the folder of pykbroker's sources, or with  pip install typer rich"
         )
     sys.exit(app(arguments))
 

@@ -1,4 +1,4 @@
-"""`pykbroker serve`: start brokers and run them until SIGTERM or SIGINT.
+"""`pykbroker serve`: start brokers and run them until SIGTERM, SIGINT or SIGHUP.
 
 Kept on argparse, and apart from the other commands: what this module imports, every start pays for.
 """
@@ -12,10 +12,18 @@ import logging
 import os
 import resource
 import sys
+from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.listeners import DEFAULT_PROTOCOLS
 from pykbroker.config.setting import ConfigError
+from pykbroker.process import log_output
+from pykbroker.runtime.levels import LEVELS
+
+if TYPE_CHECKING:
+    from pykbroker.process.node import Node
 
 DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
 #: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
@@ -31,11 +39,19 @@ _LARGEST_KEPT = 8 * 1024 * 1024
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
     options = parser().parse_args(argv)
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if options.verbose else logging.INFO,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-    )
+    try:
+        level, levels = log_levels(options)
+    except ConfigError as error:
+        print(f"pykbroker: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    output = log_output.install(level, levels)
+    try:
+        return _serve(options)
+    finally:
+        output.close()
+
+
+def _serve(options: argparse.Namespace) -> int:
     try:
         config = configuration(options)
         _check_racks(options)
@@ -48,18 +64,21 @@ def main(argv: list[str]) -> int:
 
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options.brokers, options.racks, durable=not options.ephemeral)
+        return run(config, options)
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="pykbroker serve",
-        description="Run a Kafka-compatible broker. Stops cleanly on SIGTERM and on Ctrl-C.",
+        description="Run a Kafka-compatible broker. Stops cleanly on SIGTERM, on Ctrl-C and when its terminal is closed.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""examples:
   pykbroker serve                                  on 127.0.0.1:9092, data in ./pykbroker-data
   pykbroker serve --ephemeral --listen 127.0.0.1:0  a throw-away broker on a free port
   pykbroker serve --config server.properties --set log.retention.hours=1
+  pykbroker serve --listen 127.0.0.1:9092 --listen 192.168.1.5:9092   listeners PLAINTEXT and PLAINTEXT2
+  pykbroker serve --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
+                  --set listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT --set inter.broker.listener.name=IN
   pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094""",
     )
     made.add_argument("--config", metavar="FILE", type=Path, help="a Kafka server.properties file, taken as it is")
@@ -101,8 +120,41 @@ def parser() -> argparse.ArgumentParser:
         default=None,
         help="the rack of each broker of --brokers (default: broker.rack for all)",
     )
-    made.add_argument("--verbose", action="store_true", help="log more")
+    made.add_argument("--json", action="store_true", help="say that the broker is ready in a line of JSON")
+    made.add_argument(
+        "--exit-with-parent",
+        action="store_true",
+        help="stop cleanly when the process that started this one ends, however it does (a test run, say)",
+    )
+    logged = made.add_mutually_exclusive_group()
+    logged.add_argument("--quiet", action="store_true", help="log warnings and errors alone")
+    logged.add_argument("--verbose", action="store_true", help="log connections and requests, too")
+    made.add_argument(
+        "--log-level",
+        metavar="[LOGGER=]LEVEL",
+        action="append",
+        default=[],
+        help=f"of everything or of one logger, as in pykbroker.network=DEBUG: {', '.join(LEVELS)}; repeatable",
+    )
     return made
+
+
+def log_levels(options: argparse.Namespace) -> tuple[int, dict[str, int]]:
+    """The level of the whole log, and those of single loggers. Raises ConfigError."""
+    level = logging.WARNING if options.quiet else logging.DEBUG if options.verbose else logging.INFO
+    levels: dict[str, int] = {}
+    for text in options.log_level:
+        name, equals, wanted = text.rpartition("=")
+        number = {**LEVELS, "WARNING": logging.WARNING, "CRITICAL": logging.CRITICAL}.get(wanted.upper())
+        if number is None or (equals and not name):
+            raise ConfigError(
+                f"--log-level wants a level or LOGGER=LEVEL with one of {', '.join(LEVELS)}, not {text!r}"
+            )
+        if equals:
+            levels[name] = number
+        else:
+            level = number
+    return level, levels
 
 
 def _count(text: str) -> int:
@@ -141,7 +193,9 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
             raise ConfigError(f"--set wants NAME=VALUE, as in log.retention.hours=24, not {assignment!r}")
         given[name.strip()] = value.strip()
     if options.listen:
-        given["listeners"] = ",".join(map(_with_protocol, options.listen))
+        given["listeners"], protocols = _named(options.listen)
+        if protocols and "listener.security.protocol.map" not in given:
+            given["listener.security.protocol.map"] = protocols
     given.setdefault("listeners", DEFAULT_LISTEN)
     if options.advertise:
         given["advertised.listeners"] = _advertised(given["listeners"], options.advertise)
@@ -162,11 +216,20 @@ def _advertised(listeners: str, addresses: list[str]) -> str:
     return ",".join(f"{name}://{address}" for name, address in zip(names, addresses, strict=True))
 
 
-def _with_protocol(text: str) -> str:
-    return text if "://" in text else f"PLAINTEXT://{text}"
+def _named(addresses: list[str]) -> tuple[str, str]:
+    """``listeners`` of addresses, of which those without a name get one each: PLAINTEXT, PLAINTEXT2 and so on; and the
+    protocols of these, where PLAINTEXT alone is not enough.
+    """
+    taken = {address.partition("://")[0].upper() for address in addresses if "://" in address}
+    free = (name for number in count(1) if (name := f"PLAINTEXT{number if number > 1 else ''}") not in taken)
+    given = [address if "://" in address else f"{next(free)}://{address}" for address in addresses]
+    named = [listener.partition("://")[0].upper() for listener in given]
+    more = [name for name in named if name.removeprefix("PLAINTEXT").isdigit()]
+    protocols = {**DEFAULT_PROTOCOLS, **dict.fromkeys(more, "PLAINTEXT")}
+    return ",".join(given), ",".join(f"{name}:{protocols[name]}" for name in protocols) if more else ""
 
 
-def run(config: BrokerConfig, brokers: int, racks: list[str] | None, *, durable: bool) -> int:
+def run(config: BrokerConfig, options: argparse.Namespace) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
     _allow_descriptors()
@@ -181,11 +244,40 @@ def run(config: BrokerConfig, brokers: int, racks: list[str] | None, *, durable:
 
     with runner:
         try:
-            runner.run(serve(config, brokers, lambda text: print(text, flush=True), racks=racks, durable=durable))
+            runner.run(
+                serve(
+                    config,
+                    options.brokers,
+                    _say_ready_in_json if options.json else _say_ready,
+                    racks=options.racks,
+                    durable=not options.ephemeral,
+                    with_parent=options.exit_with_parent,
+                )
+            )
         except StartFailed as error:
+            logging.root.handlers[0].flush()
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_FAILED
     return EXIT_OK
+
+
+def _say_ready(node: Node) -> None:
+    where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
+    _say(f"pykbroker ready: {where}")
+
+
+def _say_ready_in_json(node: Node) -> None:
+    import json
+
+    _say(json.dumps(node.summary()))
+
+
+def _say(line: str) -> None:
+    try:
+        print(line, flush=True)
+    except OSError as error:  # nobody listens; clients may be there all the same
+        logging.getLogger(__name__).warning("Standard output is closed (%s); nobody is told there: %s", error, line)
+        sys.stdout = None
 
 
 def _keep_freed_memory() -> None:

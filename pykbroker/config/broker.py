@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from pykbroker.config.consistency import check_together
@@ -54,6 +54,10 @@ class BrokerConfig:
     def __contains__(self, name: str) -> bool:
         """Whether Kafka has a broker setting of this name."""
         return name in self._values
+
+    def names(self) -> Iterable[str]:
+        """Every broker setting that Kafka has."""
+        return self._values.keys()
 
     def is_explicit(self, name: str) -> bool:
         """Whether somebody set ``name``, in the file or at run time."""

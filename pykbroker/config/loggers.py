@@ -7,18 +7,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from pykbroker.config.alteration import Change, Operation
+from pykbroker.runtime.levels import LEVELS
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 ROOT: Final = "root"
-
-LEVELS: Final = {
-    "TRACE": 5,
-    "DEBUG": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARN": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "FATAL": logging.CRITICAL,
-}
 
 
 def levels() -> dict[str, str]:

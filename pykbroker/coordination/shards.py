@@ -39,6 +39,10 @@ _SHOWN_AS = {
 }
 
 
+#: So long the log waits for more partitions, before it says how much was read.
+_TOLD_AFTER_MS = 1000
+
+
 def shown(code: ErrorCode) -> ErrorCode:
     """An error of the log as a coordinator's client is to see it."""
     return _SHOWN_AS.get(code, code)
@@ -85,6 +89,8 @@ class Shards(Generic[L]):
         self._dropped = dropped
         self._eager = eager
         self._loading: dict[int, LogReplay] = {}
+        #: How many things each partition had that was loaded since the log last said so.
+        self._untold: list[int] = []
 
     def is_in_use(self, loaded: L) -> bool:
         """False once the partition has moved or is gone."""
@@ -108,6 +114,19 @@ class Shards(Generic[L]):
             found = self._cluster.partition(self._topic, index)
             if found is not None and found.leader == broker.node_id:
                 yield self.at(broker, index)
+
+    def tell_loaded(self, partition: Partition, noun: str, count: int) -> None:
+        """Say how many things were read, in one line for the partitions that are read at about the same time."""
+        log.debug("Loaded %d %s(s) of %s-%d", count, noun, partition.topic, partition.index)
+        if not self._untold and count:
+            self._cluster.runtime.timers.after(_TOLD_AFTER_MS, partial(self._tell, noun))
+        if count:
+            self._untold.append(count)
+
+    def _tell(self, noun: str) -> None:
+        total, partitions = sum(self._untold), len(self._untold)
+        self._untold.clear()
+        log.info("Loaded %d %s(s) from %d partition(s) of %s", total, noun, partitions, self._topic)
 
     def follow(self, delta: MetadataDelta) -> None:
         """Drop what another broker leads now, or nobody, and everything when the topic is deleted."""

@@ -98,8 +98,10 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self.host, self.port = peer[0], peer[1]
+        log.debug("Accepted a connection from %s:%d on listener %s", self.host, self.port, self.listener)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        log.debug("The connection from %s:%d on listener %s has ended", self.host, self.port, self.listener)
         self._transport = self._socket = None
         self._waiting.clear()
         self._out.clear()

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _IDLE_CHECK_MS = 10_000
+#: How soon the end of the parent is noticed. A second costs nothing, and no system has to offer more than getppid.
+_PARENT_CHECK_S = 0.5
 
 
 class Threads:
@@ -186,9 +188,27 @@ class Server:
     # ---- the end ---------------------------------------------------------------------------------------------------------
 
     def stop_on_signals(self) -> None:
-        """Let SIGTERM and SIGINT end ``wait_stopped``."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._stopped.set)
+        """Let SIGTERM, SIGINT and SIGHUP end ``wait_stopped``; the last one not under nohup."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._loop.add_signal_handler(number, self._stop_by, number)
+
+    def _stop_by(self, number: signal.Signals) -> None:
+        log.info("Stopping: %s arrived", number.name)
+        self._stopped.set()
+
+    def stop_with_parent(self) -> None:
+        """Let the end of the process that started this one end ``wait_stopped``."""
+        parent = os.getppid()
+
+        def look() -> None:
+            if os.getppid() == parent:
+                self._loop.call_later(_PARENT_CHECK_S, look)
+            elif not self._stopped.is_set():
+                log.info("Stopping: the process %d that started this one has ended", parent)
+                self._stopped.set()
+
+        look()
 
     def stop(self) -> None:
         """End ``wait_stopped``."""

@@ -44,7 +44,7 @@ class Control:
             with reachable(self._path) as address:
                 listening = _bind(address)
             self._server = await asyncio.start_unix_server(self._answer, sock=listening, limit=_LONGEST_LINE)
-            log.info("Brokers are listed, stopped and started by way of %s", self._path)
+            log.debug("Brokers are listed, stopped and started by way of %s", self._path)
         except OSError as error:
             log.warning("There is no control socket %s (%s): brokers cannot be stopped one by one", self._path, error)
 
@@ -52,7 +52,8 @@ class Control:
         if self._server is not None:
             self._server.close()
             self._server = None
-            self._path.unlink(missing_ok=True)
+            if self._path.is_socket():
+                self._path.unlink(missing_ok=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         import json  # noqa: PLC0415 - start-up counts
@@ -100,7 +101,7 @@ def _bind(address: str) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
-        with contextlib.suppress(FileNotFoundError):
+        if Path(address).is_socket():
             Path(address).unlink()
         listening.bind(address)
     except OSError:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.storage import checkpoints
+from pykbroker.storage.directories.folder import ForeignFolderError, check_ours
 from pykbroker.storage.disk import DirectoryLock, RealDisk
 
 log = logging.getLogger(__name__)
@@ -61,6 +63,7 @@ def lock(folders: DataFolders) -> list[DirectoryLock]:
 
     One that cannot be used is passed over, to be found offline; not so the one with the metadata log. Raises StartFailed.
     """
+    _check_whose(folders)
     locks = []
     for folder in (folders.metadata, *folders.others):
         try:
@@ -75,6 +78,21 @@ def lock(folders: DataFolders) -> list[DirectoryLock]:
                 raise unusable(folder, error) from error
             log.error("The data folder %s cannot be locked: %s", folder, error.strerror)
     return locks
+
+
+def _check_whose(folders: DataFolders) -> None:
+    """See that each is a broker's or empty, before anything is written in any, a lock included. Raises StartFailed."""
+    seen: dict[str, Path] = {}
+    for folder in (folders.metadata, *folders.others):
+        same = seen.setdefault(os.path.realpath(folder), folder)
+        if same is not folder:  # each partition would seem to lie there twice
+            raise StartFailed(f"the data folders {same} and {folder} are one folder: name it once")
+        try:
+            check_ours(RealDisk(), str(folder))
+        except ForeignFolderError as error:
+            raise unusable(folder, error) from error
+        except OSError:  # it is told when it is locked
+            continue
 
 
 def unusable(folder: Path, error: Exception) -> StartFailed:

@@ -9,52 +9,57 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pykbroker import __version__
+from pykbroker.brokers import changes
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.metadata.image import Endpoint
+from pykbroker.config.setting import ConfigError
 from pykbroker.network.server import Server
-from pykbroker.network.sockets import Bind
 from pykbroker.process import data_folders, descriptors
 from pykbroker.process.control import Control
 from pykbroker.process.data_folders import DataFolders, StartFailed
 from pykbroker.process.housekeeping import Housekeeping
+from pykbroker.process.listening import address, advertised, open_sockets, reachable
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.disk import Disk, RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
-    from pykbroker.config.listeners import Listener
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import DirectoryLock
 
 log = logging.getLogger(__name__)
 
-_SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-
 
 async def serve(
     config: BrokerConfig,
     brokers: int,
-    announce: Callable[[str], None],
+    announce: Callable[[Node], None],
     *,
     racks: Sequence[str] | None = None,
     durable: bool = True,
+    with_parent: bool = False,
 ) -> None:
-    """Run a Node until SIGTERM or SIGINT, which count from the beginning: the first process of a container has no other
-    way to be stopped. ``announce`` gets one line when clients are accepted. Raises StartFailed.
+    """Run a Node until SIGTERM, SIGINT or SIGHUP, which count from the beginning: the first process of a container has no
+    other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``announce`` is called when
+    clients are accepted. Raises StartFailed.
     """
     node = Node(config, brokers, racks=racks, durable=durable)
     node.server.stop_on_signals()
+    if with_parent:
+        node.server.stop_with_parent()
     await node.start()
     try:
-        announce("pykbroker ready: " + ", ".join(f"broker {i} on {where}" for i, where in node.addresses().items()))
+        announce(node)
         await node.server.wait_stopped()
     finally:
         await node.stop()
@@ -75,10 +80,14 @@ class Node:
         clock: Clock | None = None,
         dispatcher: Dispatcher | None = None,
     ) -> None:
-        for name in config.unknown:
-            log.warning("The setting %s is not known to Kafka 4.3 and is ignored", name)
         self._folders = data_folders.named_by(config)
         self._config = data_folders.with_node_id(self._folders, config)
+        try:
+            unserved.check(self._config)
+        except ConfigError as error:
+            raise StartFailed(str(error)) from error
+        for warning in unserved.warnings(self._config):
+            log.warning("%s", warning)
         self._durable = durable
         self._ids = [self._config.node_id + position for position in range(brokers)]
         self._racks = None if racks is None else dict(zip(self._ids, racks, strict=True))
@@ -102,7 +111,26 @@ class Node:
     def addresses(self) -> dict[int, str]:
         """Where the first listener of every broker is, by node id."""
         first = self._config.listeners[0]
-        return {node_id: f"{_reachable(first)}:{ports[first.name]}" for node_id, ports in self._ports.items()}
+        return {node_id: address(reachable(first), ports[first.name]) for node_id, ports in self._ports.items()}
+
+    def summary(self) -> dict[str, Any]:
+        """The process for programs: its id, cluster, data folders, and where every listener of each broker is."""
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "cluster_id": self.cluster.logs.cluster_id,
+            "data_folders": [folder.path for folder in self.cluster.logs.folders],
+            "brokers": [
+                {
+                    "id": node_id,
+                    "listeners": {
+                        listener.name: address(reachable(listener), ports[listener.name])
+                        for listener in self._config.listeners
+                    },
+                }
+                for node_id, ports in self._ports.items()
+            ],
+        }
 
     # ---- all of them -------------------------------------------------------------------------------------------------
 
@@ -116,14 +144,12 @@ class Node:
 
     async def _start(self) -> None:
         config = self._config
-        if config["authorizer.class.name"]:
-            raise StartFailed(
-                f"authorizer.class.name asks for {config['authorizer.class.name']}, and no access list is enforced yet: "
-                "everybody may do everything here. Take the setting out if that is what you want."
-            )
-        self._ports = await _open_sockets(self.server, config, self._ids)
+        began = self._clock.monotonic()
+        log.info("pykbroker %s starts, process %d", __version__, os.getpid())
+        self._ports = await open_sockets(self.server, config, self._ids)
         await self._open()
         await self._control.open()
+        self._tell_started(self._clock.monotonic() - began)
 
     async def _open(self) -> None:
         """Everything behind the sockets: the store, the brokers, and then the clients."""
@@ -135,15 +161,32 @@ class Node:
         try:
             cluster.start_brokers(
                 {
-                    node_id: _advertised(config, position, self._ports[node_id])
+                    node_id: advertised(config, position, self._ports[node_id])
                     for position, node_id in enumerate(self._ids)
                 },
                 self._racks,
             )
         except KafkaError as error:
             raise data_folders.unusable(self._folders.metadata, error) from error
+        cluster.metadata.subscribe(changes.tell)
         await self.server.start_serving(cluster)
         self._housekeeping.start()
+
+    def _tell_started(self, took_s: float) -> None:
+        """A line for each thing that an operator asks first."""
+        cluster = self.cluster
+        for folder in cluster.logs.folders:
+            state = (
+                "offline" if folder.home.offline else "closed cleanly" if folder.clean else "new, or not closed cleanly"
+            )
+            log.info("Data folder %s (%d partitions, %s)", folder.path, folder.partitions, state)
+        topics = cluster.metadata.image.topics
+        log.info("Cluster %s has %d topics", cluster.logs.cluster_id, len(topics))
+        for node_id, broker in cluster.brokers.items():
+            where = [f"{name} {port}" for name, port in self._ports[node_id].items()]
+            told = [f"{each.listener}://{address(each.host, each.port)}" for each in broker.endpoints]
+            log.info("Broker %d listens on ports %s; clients are told %s", node_id, ", ".join(where), ", ".join(told))
+        log.info("Started in %.2f s", took_s)
 
     async def stop(self) -> None:
         """End everything in its order, with the marker of a clean stop. A broker that is just being stopped or started comes
@@ -155,7 +198,7 @@ class Node:
                 self._housekeeping.stop()
             await self.server.close()
             if self._cluster is not None:
-                _shut_down(self._cluster)
+                _shut_down(self._cluster, self._clock)
                 self._cluster = None
             while self._locks:
                 self._locks.pop().release()
@@ -239,63 +282,18 @@ class Node:
         return f"broker {node_id} is not {state} in this process; these are: {', '.join(found) or 'none'}"
 
 
-def _shut_down(cluster: Cluster) -> None:
+def _shut_down(cluster: Cluster, clock: Clock) -> None:
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
 
+    began = clock.monotonic()
     with ThreadPoolExecutor(max_workers=8) as pool:
         try:
             cluster.shutdown(pool.map)
+            log.info(
+                "Stopped cleanly: %d logs were closed in %.2f s", len(cluster.logs.logs), clock.monotonic() - began
+            )
         except KafkaError as error:
             log.error("The stop was not a clean one (%s); the next start recovers", error)
-
-
-async def _open_sockets(server: Server, config: BrokerConfig, ids: list[int]) -> dict[int, dict[str, int]]:
-    """Open every listener of every broker; returns the ports: node id -> listener name -> port.
-
-    The first broker has the ports of the settings; each further one the ports after it, or free ones for port 0.
-    """
-    ports: dict[int, dict[str, int]] = {}
-    for position, node_id in enumerate(ids):
-        ports[node_id] = {}
-        for listener in config.listeners:
-            if listener.security_protocol != "PLAINTEXT":
-                raise StartFailed(
-                    f"listener {listener.name} asks for {listener.security_protocol}, and only PLAINTEXT is served yet"
-                )
-            port = listener.port + position * len(config.listeners) if listener.port else 0
-            bind = Bind(listener.name, listener.host or "", port)
-            try:
-                ports[node_id][listener.name] = await server.listen(node_id, bind, config["socket.request.max.bytes"])
-            except OSError as error:
-                raise StartFailed(
-                    f"cannot listen on {listener.host or '*'}:{port} ({error.strerror or error}). If another broker "
-                    "runs there, stop it or choose another port with --listen HOST:PORT (port 0 picks a free one)."
-                ) from error
-    return ports
-
-
-def _advertised(config: BrokerConfig, position: int, ports: dict[str, int]) -> list[Endpoint]:
-    """What clients are told: advertised.listeners, with the real port where it is that of the listener.
-
-    A port of its own (a proxy's, say) is the first broker's; each further one has the ports after it, as in listening.
-    """
-    opened = {listener.name: listener for listener in config.listeners}
-    endpoints = []
-    for listener in config.advertised_listeners:
-        port = listener.port + position * len(config.listeners)
-        if config["advertised.listeners"] is None or listener.port == opened[listener.name].port:
-            port = ports[listener.name]
-        endpoints.append(
-            Endpoint(listener.name, _reachable(listener), port, _SECURITY_PROTOCOL_IDS[listener.security_protocol])
-        )
-    return endpoints
-
-
-def _reachable(listener: Listener) -> str:
-    """A host for clients; a listener on every address is reached, from this machine, as localhost."""
-    if listener.host in (None, "", "0.0.0.0", "::"):  # noqa: S104 - not bound here
-        return "localhost"
-    return listener.host
 
 
 def _open_cluster(config: BrokerConfig, folders: DataFolders, disk: Disk, clock: Clock) -> Cluster:

@@ -9,8 +9,10 @@ comes back.
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Iterable
 from functools import partial
+from logging import DEBUG
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
@@ -19,12 +21,14 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import Peer, RequestContext
 from pykbroker.wire.apis import ApiKey, request_class
 from pykbroker.wire.errors import KafkaError, WireError
-from pykbroker.wire.headers import begin_response, decode_request_header
+from pykbroker.wire.headers import RequestHeader, begin_response, decode_request_header
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer, Failed, Handle, Handler, LogsOf
     from pykbroker.partitions.partition import Partition
+
+log = logging.getLogger(__name__)
 
 
 class Step(Protocol):
@@ -82,6 +86,8 @@ class Dispatcher:
             raise CloseConnection(f"it sent a malformed request ({error})") from error
         key, version = header.api_key, header.api_version
         route = self._route(key, version)
+        if log.isEnabledFor(DEBUG):
+            _tell(route, header, peer, len(frame))
         ctx = RequestContext(
             key, version, header.correlation_id, header.client_id, peer.host, peer.listener, peer.principal, peer
         )
@@ -127,6 +133,14 @@ class Dispatcher:
         for step in self._steps:
             proceed = partial(step, broker, ctx, request, proceed)
         return proceed()
+
+
+def _tell(route: _Route, header: RequestHeader, peer: Peer, size: int) -> None:
+    log.debug(
+        "Request %s v%d from %s:%d, client %s, correlation %d, %d bytes",
+        *(route.api.key.name, header.api_version, peer.host, peer.port),
+        *(header.client_id, header.correlation_id, size),
+    )
 
 
 def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> None:

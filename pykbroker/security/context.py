@@ -10,6 +10,7 @@ class Peer(Protocol):
     """The other end of a connection, as requests know it."""
 
     host: str
+    port: int
     listener: str
     principal: str
     #: Name and version of the client's library, as ApiVersions tells them from version 3 on (KIP-511).

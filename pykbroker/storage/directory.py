@@ -14,6 +14,7 @@ from random import Random
 
 from pykbroker.runtime.clock import Clock
 from pykbroker.storage.disk import Disk
+from pykbroker.storage.names import DELETE, put_aside_as, remove_partition
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -26,13 +27,20 @@ DELETED = ".deleted"
 #: Of segments that compaction writes, and of those that are complete and about to replace others.
 CLEANED, SWAP = ".cleaned", ".swap"
 
-_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+#: Errors of writes that go on once there is room, and what people call them.
+_FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota of the broker's user is used up",
+    errno.EFBIG: "the file has the greatest size that the system allows",
+}
+#: However many writes find no room, and though small ones may get through between them, it is told once in so long.
+_TOLD_AGAIN_MS = 60_000
 
 
 class LogDirectory:
     """Where logs live: a path on a disk, and whether it may still be used."""
 
-    __slots__ = ("_doomed", "clock", "disk", "full", "offline", "path", "random")
+    __slots__ = ("_doomed", "_told_full_ms", "clock", "disk", "full", "offline", "path", "random")
 
     def __init__(self, path: str, disk: Disk, clock: Clock, random: Random) -> None:
         self.disk = disk
@@ -42,6 +50,7 @@ class LogDirectory:
         self.offline = False
         #: The disk took no more data when something was last written.
         self.full = False
+        self._told_full_ms = -_TOLD_AGAIN_MS
         #: (due time in milliseconds, path without suffix) of renamed segments and directories that are to be removed.
         self._doomed: list[tuple[int, str]] = []
 
@@ -67,13 +76,19 @@ class LogDirectory:
         """``doing`` failed and was taken back completely; the error to answer with. Only a full disk may go on."""
         if error.errno not in _FULL:
             return self.failed(error, doing)
-        if not self.full:
-            self.full = True
-            log.error("Log directory %s takes no more data: %s failed: %s. Reads go on.", self.path, doing, error)
-        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
+        why = _FULL[error.errno]
+        now_ms = self.clock.now_ms()
+        if now_ms >= self._told_full_ms + _TOLD_AGAIN_MS:
+            self._told_full_ms = now_ms
+            log.error(
+                "Log directory %s takes no more data, because %s: %s failed (%s). Reads go on, and writes as soon as there "
+                "is room.", self.path, why, doing, error,
+            )  # fmt: skip
+        self.full = True
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {why} ({error.strerror or error})")
 
     def succeeded(self) -> None:
-        """A write got through: the next full disk is worth a line in the log again."""
+        """A write got through."""
         self.full = False
 
     def remove_later(self, path: str, delay_ms: int) -> None:
@@ -92,8 +107,9 @@ class LogDirectory:
         """Raises KAFKA_STORAGE_ERROR."""
         try:
             for path in due:
-                if path.endswith("-delete"):
-                    self.disk.remove_tree(path)
+                if put_aside_as(path.rpartition("/")[2]) == DELETE:
+                    if remove_partition(self.disk, path):
+                        log.debug("Removed %s", path)
                 else:
                     for suffix in SEGMENT_SUFFIXES:
                         self.disk.remove(f"{path}{suffix}{DELETED}")

@@ -104,7 +104,7 @@ class GroupCoordinator:
         for group in list(shard.groups.values()):
             self._run(loaded, group.group_id, group.loaded())
         self._run(loaded, None, shard.forget_topics_gone(self._topic_id))
-        log.info("Loaded %d groups of %s-%d", len(shard.groups), partition.topic, partition.index)
+        self.shards.tell_loaded(partition, "group", len(shard.groups))
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """A deleted topic takes its committed offsets along; ``__consumer_offsets`` itself takes everything.

@@ -100,8 +100,7 @@ class TransactionCoordinator:
         partition, shard = loaded.partition, loaded.shard
         for transaction in list(shard.prepared()):
             self._complete(loaded, transaction)
-        if shard.transactions:
-            log.info("Loaded %d transactional ids of %s-%d", len(shard.transactions), partition.topic, partition.index)
+        self.shards.tell_loaded(partition, "transactional id", len(shard.transactions))
 
     # Requests
 

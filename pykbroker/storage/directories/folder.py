@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import base64
 import logging
-import re
 import threading
 from collections.abc import Callable, Iterable
 from random import Random
 
-from pykbroker.storage import checkpoints
+from pykbroker.storage import checkpoints, names
 from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
 from pykbroker.storage.directories import closed_logs
 from pykbroker.storage.directory import LogDirectory
-from pykbroker.storage.disk import replace_file
+from pykbroker.storage.disk import Disk, replace_file
 from pykbroker.storage.log.log import Log
 
 logger = logging.getLogger(__name__)
@@ -22,12 +21,36 @@ METADATA_LOG = "__cluster_metadata"
 
 #: What file systems take, and Kafka assumes.
 _LONGEST_NAME = 255
-#: The name of a partition's directory.
-_PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<index>\d+)")
 
 
 class ForeignFolderError(ValueError):
     """The directory belongs to another node or cluster, or nobody can say to whom; the text says what to do."""
+
+
+def check_ours(disk: Disk, path: str) -> None:
+    """See that a directory is a broker's, or empty: nothing in it is touched otherwise. One that is missing may be made.
+
+    Raises ForeignFolderError, or OSError where it cannot be read.
+    """
+    if not disk.exists(path) or "cluster.id" in checkpoints.read_meta_properties(disk, path):
+        return
+    found = disk.list(path)
+    others = names.unowned(found)
+    if f"{METADATA_LOG}-0" in others:
+        raise ForeignFolderError(
+            f"{path} holds data, but {checkpoints.META_PROPERTIES} in it is missing or damaged, which says to which "
+            "cluster they belong: put that file back, or write one with the lines version=1, node.id=1 and cluster.id=ID, "
+            "where 1 is the node's id and ID the cluster's (22 characters; any, if nobody remembers)"
+        )
+    if others:
+        raise ForeignFolderError(
+            f"it holds {_some(others)}, and no {checkpoints.META_PROPERTIES}, so it is not a broker's and is left as it "
+            "is: choose an empty or a new folder with --data-dir DIR (or log.dirs)"
+        )
+
+
+def _some(found: list[str]) -> str:
+    return found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} more"
 
 
 class DataFolder:
@@ -65,33 +88,29 @@ class DataFolder:
         """
         disk, path = self.home.disk, self.path
         disk.make_directory(path, sync=True)
-        names = set(disk.list(path))
-        self._load_meta_properties(names, node_id, cluster_id)
+        check_ours(disk, path)
+        found = set(disk.list(path))
+        self._load_meta_properties(node_id, cluster_id)
         self.recovery_points = self._read(checkpoints.RECOVERY_POINTS)
         self.log_starts = self._read(checkpoints.LOG_STARTS)
         self.high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
         self.cleaner_offsets = self._read(checkpoints.CLEANER_OFFSETS)
-        self.clean = checkpoints.CLEAN_SHUTDOWN in names
+        self.clean = checkpoints.CLEAN_SHUTDOWN in found
         if self.clean:
             disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
             disk.sync_directory(path)
-        elif names:
+        elif found:
             self._find_closed()
-        for name in names:
+        for name in found:
             # A copy whose move was cut short (of Kafka's, too) is of no use: the log itself lies elsewhere.
-            if name.endswith(("-delete", "-future")):
-                disk.remove_tree(f"{path}/{name}")
-        self.partitions = sum(_PARTITION.fullmatch(name) is not None for name in names)
+            left_over = names.put_aside_as(name) in (names.DELETE, names.FUTURE)
+            if left_over and names.remove_partition(disk, f"{path}/{name}"):
+                logger.info("Removed %s/%s, which the last run left to be removed", path, name)
+        self.partitions = sum(names.PARTITION.fullmatch(name) is not None for name in found)
 
-    def _load_meta_properties(self, names: set[str], node_id: int, cluster_id: str) -> None:
+    def _load_meta_properties(self, node_id: int, cluster_id: str) -> None:
         disk, path = self.home.disk, f"{self.path}/{checkpoints.META_PROPERTIES}"
         found = checkpoints.read_meta_properties(disk, self.path)
-        if "cluster.id" not in found and f"{METADATA_LOG}-0" in names:
-            raise ForeignFolderError(
-                f"{self.path} holds data, but {checkpoints.META_PROPERTIES} in it is missing or damaged, which says to "
-                f"which cluster they belong: put that file back, or write one with the lines version=1, node.id={node_id} "
-                "and cluster.id=ID, where ID is the cluster's id (22 characters; any, if nobody remembers)"
-            )
         for name, mine in (("node.id", str(node_id)), ("cluster.id", cluster_id)):
             theirs = found.get(name, mine)
             if theirs != mine:
@@ -136,7 +155,7 @@ class DataFolder:
 
     def partition_names(self) -> list[tuple[str, int]]:
         """Topic and index of the partitions that have files here, of topics that may be gone. Raises OSError."""
-        found = (_PARTITION.fullmatch(name) for name in self.home.disk.list(self.path))
+        found = (names.PARTITION.fullmatch(name) for name in self.home.disk.list(self.path))
         return [(match["topic"], int(match["index"])) for match in found if match is not None]
 
     def adopt(self, key: TopicPartition, other: DataFolder) -> None:
@@ -172,7 +191,7 @@ class DataFolder:
         name only the beginning stays.
         """
         topic, _, partition = name.rpartition("-")
-        end = f"-{partition}.{self.home.random.getrandbits(128):032x}-{why}"
+        end = f"-{partition}.{self.home.random.getrandbits(128):032x}{why}"
         aside = f"{self.path}/{topic[: _LONGEST_NAME - len(end)]}{end}"
         self.home.disk.rename(f"{self.path}/{name}", aside)
         self._aside.add(name)

@@ -10,10 +10,11 @@ from random import Random
 
 from pykbroker.runtime.clock import Clock
 from pykbroker.storage.checkpoints import TopicPartition
-from pykbroker.storage.directories.folder import METADATA_LOG, DataFolder
+from pykbroker.storage.directories.folder import METADATA_LOG, DataFolder, check_ours
 from pykbroker.storage.directories.warming import directory_bytes, warm
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk
+from pykbroker.storage.names import STRAY, is_partition
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,9 @@ class Folders:
         Raises OSError where it is the one with the metadata log, or where none is left for partitions;
         ForeignFolderError where one belongs to another node or cluster.
         """
+        for folder in self.all:  # before anything is written in any
+            with contextlib.suppress(OSError):
+                check_ours(folder.home.disk, folder.path)
         for folder in self.all:
             try:
                 folder.load(node_id, cluster_id)
@@ -147,7 +151,8 @@ class Folders:
     def put_strays_aside(self, known: Collection[TopicPartition]) -> None:
         """Rename the directories of partitions that the metadata does not know, as Kafka does: nothing is lost, and a new
         topic of that name begins empty. A kill between the end of a topic and that of its files leaves such; one between
-        the two renames at the end of a move leaves a partition twice, and both are equal.
+        the two renames at the end of a move leaves a partition twice, and both are equal. What holds anything else is no
+        partition, whatever its name, and stays.
         """
         found: set[TopicPartition] = set()
         for folder in self.of_partitions:
@@ -155,10 +160,9 @@ class Folders:
                 continue
             try:
                 for key in folder.partition_names():
-                    if (key not in known or key in found) and key[0] != METADATA_LOG:
-                        with contextlib.suppress(NotADirectoryError):
-                            folder.home.disk.list(f"{folder.path}/{key[0]}-{key[1]}")
-                            put_stray_aside(folder, key)
+                    stray = (key not in known or key in found) and key[0] != METADATA_LOG
+                    if stray and is_partition(folder.home.disk, f"{folder.path}/{key[0]}-{key[1]}"):
+                        put_stray_aside(folder, key)
                     found.add(key)
             except OSError as error:
                 folder.home.failed(error, "putting stray partitions aside")
@@ -167,6 +171,6 @@ class Folders:
 def put_stray_aside(folder: DataFolder, key: TopicPartition) -> None:
     """Rename the directory of a partition of which only the name is known, or not even that. Raises OSError."""
     name = f"{key[0]}-{key[1]}"
-    aside = folder.put_aside(name, "stray")
+    aside = folder.put_aside(name, STRAY)
     logger.warning("%s/%s is of a topic that does not exist, or a second copy: renamed to %s", folder.path, name, aside)
     folder.forget(key)

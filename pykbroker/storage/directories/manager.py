@@ -27,7 +27,8 @@ from pykbroker.storage.log import recovery
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.retention import apply_retention
-from pykbroker.wire.errors import KafkaError
+from pykbroker.storage.names import DELETE, strangers
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
 
@@ -151,6 +152,7 @@ class LogManager:
             stored = None
         folder.make(log.name)
         if stored is None:
+            _check_free(disk, log)
             metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
             disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
             log.unsynced.append(metadata)
@@ -189,17 +191,14 @@ class LogManager:
         key = topic, partition
         self.folders.forget_placed(key)
         folder = self.folders.holding(key)
-        if folder is not None and _stored_topic_id(folder.home.disk, f"{folder.path}/{topic}-{partition}") in (
-            None,
-            topic_id,
-        ):
+        if folder is not None and _belongs(folder.home.disk, f"{folder.path}/{topic}-{partition}", topic_id):
             self._discard(folder, key, config)
 
     def _discard(self, folder: DataFolder, key: TopicPartition, config: LogConfig) -> None:
         name = f"{key[0]}-{key[1]}"
         folder.forget(key)
         try:
-            folder.home.remove_later(folder.put_aside(name, "delete"), config.file_delete_delay_ms)
+            folder.home.remove_later(folder.put_aside(name, DELETE), config.file_delete_delay_ms)
         except OSError as error:
             raise folder.home.failed(error, f"deleting {name}") from error
 
@@ -338,12 +337,28 @@ def _all(actions: Iterable[Callable[[], object]]) -> None:
         raise failed[0]
 
 
+def _check_free(disk: Disk, log: Log) -> None:
+    """A directory that somebody made for other things is not taken for a partition. Raises KAFKA_STORAGE_ERROR."""
+    foreign = strangers(disk.list(log.path))
+    if foreign:
+        raise KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"{log.path} holds {foreign[0]}, which is no broker's: move it away, then {log.name} can be made.",
+        )
+
+
 def _stored_topic_id(disk: Disk, path: str) -> bytes | None:
     """Which topic a log's directory belongs to; None where that cannot be read, for instance after a power loss."""
     try:
         return checkpoints.decode_partition_metadata(disk.read(f"{path}/{checkpoints.PARTITION_METADATA}"))
     except (FileNotFoundError, CorruptCheckpointError):
         return None
+
+
+def _belongs(disk: Disk, path: str, topic_id: bytes) -> bool:
+    """Whether the directory is the topic's. A name alone says nothing: somebody's files may lie there."""
+    stored = _stored_topic_id(disk, path)
+    return stored == topic_id or (stored is None and not strangers(disk.list(path)))
 
 
 def _close(log: Log) -> KafkaError | None:

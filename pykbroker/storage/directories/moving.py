@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
 from pykbroker.storage.log.trimming import close, snapshot_path
+from pykbroker.storage.names import FUTURE
 
 if TYPE_CHECKING:
     from pykbroker.storage.directories.folder import DataFolder
     from pykbroker.storage.log.log import Log
     from pykbroker.storage.log.segment import Segment
 
-FUTURE = "-future"
 _CHUNK_BYTES = 1024 * 1024
 #: So much is copied while the log waits.
 _REST_BYTES = 1024 * 1024

@@ -24,6 +24,7 @@ from pykbroker.storage.log.trimming import (
     restore_producers,
     snapshot_path,
 )
+from pykbroker.storage.names import strangers
 
 if TYPE_CHECKING:
     from pykbroker.storage.log.log import Log
@@ -73,7 +74,8 @@ def _tidy(log: Log, names: list[str]) -> set[str]:
     kept = set(names)
     for name in names:
         unfinished = name.endswith(SWAP) and _offset(name) >= cleaned
-        if unfinished or name.endswith((DELETED, CLEANED, ".tmp")):
+        left_over = name.endswith((DELETED, CLEANED, ".tmp")) and not strangers((name,))
+        if unfinished or left_over:
             disk.remove(f"{log.path}/{name}")
             kept.discard(name)
     if any(name.endswith(SWAP) for name in kept):
@@ -82,7 +84,7 @@ def _tidy(log: Log, names: list[str]) -> set[str]:
         kept = set(disk.list(log.path))
     for name in list(kept):
         stem, _, kind = name.partition(".")
-        if f".{kind}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept:
+        if f".{kind}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept and _offset(name) >= 0:
             disk.remove(f"{log.path}/{name}")
             kept.discard(name)
     return kept

@@ -124,3 +124,13 @@ def test_a_deleted_topic_takes_its_shards_along() -> None:
     world.cluster.metadata.delete_topics([world.partition.topic_id])
     assert world.told == ["opened 0", "dropped 0"]
     assert refused(world.shards, None) is ErrorCode.NOT_COORDINATOR
+
+
+def test_what_many_partitions_had_is_told_in_one_line(caplog) -> None:
+    caplog.set_level("INFO")
+    world = World(eager=False)
+    for count in (0, 3, 0, 4):
+        world.shards.tell_loaded(world.partition, "group", count)
+    world.cluster.runtime.clock.advance(1000)
+    world.cluster.runtime.timers.run_due()
+    assert [record.message for record in caplog.records] == ["Loaded 7 group(s) from 2 partition(s) of state"]

@@ -9,7 +9,8 @@ import pytest
 
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.process.node import Node, _advertised
+from pykbroker.process.listening import advertised
+from pykbroker.process.node import Node
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ from pykbroker.process.node import Node, _advertised
 )
 def test_every_broker_of_a_process_is_told_apart(settings: dict[str, str], expected: list[int]) -> None:
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:9092", **settings})
-    endpoints = [_advertised(config, position, {"PLAINTEXT": 9092 + position}) for position in range(3)]
+    endpoints = [advertised(config, position, {"PLAINTEXT": 9092 + position}) for position in range(3)]
     assert [endpoint.port for (endpoint,) in endpoints] == expected
 
 

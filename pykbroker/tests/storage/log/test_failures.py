@@ -56,6 +56,12 @@ def test_a_full_disk_refuses_appends_and_lets_reads_and_later_appends_go_on(stor
     store.disk.fail = None
     append(log, batch([b"again"]))
     assert contents(log) == [*expected, (log.log_end_offset - 1, b"again")]
+    for _ in range(3):  # small writes get through, and large ones do not
+        error = store.manager.home.refused(OSError(errno.ENOSPC, "No space left on device"), "the next append")
+        assert error.message == "the next append failed: the disk is full (No space left on device)"
+        store.manager.home.succeeded()
+    assert len([record for record in caplog.records if "because the disk is full" in record.message]) == 1
+    store.clock.advance(60_000)
     store.manager.home.refused(OSError(errno.ENOSPC, "full"), "the next append")
     assert len([record for record in caplog.records if "takes no more data" in record.message]) == 2, "full once more"
     store.start()

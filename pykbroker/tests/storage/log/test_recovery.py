@@ -155,7 +155,7 @@ def test_left_overs_are_removed(store):
     for name in (
         "00000000000000000000.log.deleted",
         "00000000000000000005.log.cleaned",
-        "x.tmp",
+        "leader-epoch-checkpoint.tmp",
         "00000000000000000009.index",
     ):
         store.disk.create(f"{DIRECTORY}/{name}")

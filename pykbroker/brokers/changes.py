@@ -1,0 +1,96 @@
+"""What a change of the metadata is worth in an operator's log: one line for each kind of thing, however many there are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from pykbroker.config.definitions.broker import BROKER_SETTINGS
+from pykbroker.metadata.delta import MetadataDelta, PartitionChange
+from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, TopicImage
+
+log = logging.getLogger(__name__)
+
+#: Names that a line gives; of more it says how many.
+_NAMED: Final = 5
+
+
+def tell(image: MetadataImage, delta: MetadataDelta) -> None:
+    """Log what a commit changed; a subscriber of the controller."""
+    for line in lines(image, delta):
+        log.info("%s", line)
+
+
+def lines(image: MetadataImage, delta: MetadataDelta) -> Iterator[str]:
+    """What there is to say of a commit."""
+    created = [topic for topic in delta.created_topics if topic.id in image.topics_by_id]
+    if created:
+        yield f"Created {_counted(len(created), 'topic')}: {_some([_described(topic) for topic in created])}"
+    deleted = [topic.name for topic in delta.deleted_topics]
+    if deleted:
+        yield f"Deleted {_counted(len(deleted), 'topic')}: {_some(deleted)}"
+    new = {topic.id for topic in created}
+    yield from _partitions([change for change in delta.partitions if change.topic.id not in new])
+    for kind, name in sorted(delta.configs):
+        if kind != TOPIC_RESOURCE or (name in image.topics and image.topics[name].id not in new):
+            yield f"Settings of {_resource(kind, name)} are now {_settings(image.config(kind, name))}"
+    if delta.client_quotas:
+        yield "Client quotas were altered"
+    for feature in sorted(delta.features):
+        yield f"Feature {feature} is at level {image.features.get(feature, 0)} now"
+
+
+def _partitions(changes: Sequence[PartitionChange]) -> Iterator[str]:
+    added = [_partition(change) for change in changes if change.before is None]
+    if added:
+        yield f"Added {_counted(len(added), 'partition')}: {_some(added)}"
+    led = [change for change in changes if change.before is not None and change.before.leader != change.after.leader]
+    if led:
+        moves = [f"{_partition(change)} by {_broker(change.after.leader)}" for change in led]
+        yield f"{_counted(len(led), 'partition')} led by another broker: {_some(moves)}"
+    in_sync = [change for change in changes if change.before is not None and change.before.isr != change.after.isr]
+    if in_sync:
+        sets = [f"{_partition(change)} {list(change.after.isr)}" for change in in_sync]
+        yield f"In-sync replicas of {_counted(len(in_sync), 'partition')} changed: {_some(sets)}"
+
+
+def _described(topic: TopicImage) -> str:
+    replicas = max((len(partition.replicas) for partition in topic.in_order()), default=0)
+    return f"{topic.name} ({_counted(len(topic.partitions), 'partition')}, {_counted(replicas, 'replica')})"
+
+
+def _partition(change: PartitionChange) -> str:
+    return f"{change.topic.name}-{change.after.index}"
+
+
+def _broker(node_id: int) -> str:
+    return "nobody" if node_id < 0 else f"broker {node_id}"
+
+
+def _resource(kind: int, name: str) -> str:
+    if kind == TOPIC_RESOURCE:
+        return f"topic {name}"
+    if kind == BROKER_RESOURCE:
+        return f"broker {name}" if name else "all brokers"
+    return f"resource {name}"
+
+
+def _settings(configs: Mapping[str, str]) -> str:
+    """Names and values; no values of secrets, nor of names that we do not know."""
+    return ", ".join(f"{name}={_shown(name, value)}" for name, value in sorted(configs.items())) or "the defaults"
+
+
+def _shown(name: str, value: str) -> str:
+    setting = BROKER_SETTINGS.get(name)
+    secret = setting.sensitive if setting is not None else "password" in name or "jaas" in name
+    return "(hidden)" if secret else value
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

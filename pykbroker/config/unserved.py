@@ -1,0 +1,113 @@
+"""Settings that are good in Kafka and that this broker cannot do justice to: refused at the start, or said in one line each.
+
+Refused is what would make somebody trust in what is not there: security, a cluster elsewhere. The rest is a warning, so that
+the files that people have (Kafka's own server.properties, those of images) start as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.listeners import parse_listeners
+from pykbroker.config.setting import ConfigError
+
+#: Settings whose being set, or set to more than this, has no effect here, and what is so instead.
+_WITHOUT_EFFECT: Final = {
+    "remote.log.storage.system.enable": "there is no tiered storage: all data stays in the data folder",
+    "create.topic.policy.class.name": "classes of Java are not run: every topic may be created",
+    "alter.config.policy.class.name": "classes of Java are not run: every setting may be altered",
+    "client.quota.callback.class": "classes of Java are not run: quotas are not divided by it",
+    "metric.reporters": "classes of Java are not run: no metrics are reported by them",
+}
+_ROLES: Final = "process.roles"
+_VOTERS: Final = "controller.quorum.voters"
+_BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
+_HERE: Final = "the controller of this broker is in the same process"
+
+
+def check(config: BrokerConfig) -> None:
+    """Refuse what cannot be served. ``config`` has the node's id. Raises ConfigError."""
+    for listener in config.listeners:
+        if listener.security_protocol.startswith("SASL"):
+            raise ConfigError(
+                f"listener {listener.name} asks for {listener.security_protocol}, and SASL is not served yet: clients "
+                "are not asked who they are. Use PLAINTEXT, where that is enough."
+            )
+        if listener.security_protocol != "PLAINTEXT":
+            raise ConfigError(
+                f"listener {listener.name} asks for {listener.security_protocol}, and only PLAINTEXT is served yet"
+            )
+    if config["authorizer.class.name"]:
+        raise ConfigError(
+            f"authorizer.class.name asks for {config['authorizer.class.name']}, and no access list is enforced yet: "
+            "everybody may do everything here. Take the setting out if that is what you want."
+        )
+    _check_quorum(config)
+
+
+def _check_quorum(config: BrokerConfig) -> None:
+    roles = set(config[_ROLES])
+    if config.is_explicit(_ROLES) and roles == {"controller"}:
+        raise ConfigError(
+            f"{_ROLES}=controller asks for a controller without a broker, which is not served: {_HERE}. "
+            f"Take the setting out, or write {_ROLES}=broker,controller."
+        )
+    if config.is_explicit(_ROLES) and roles == {"broker"}:
+        raise ConfigError(
+            f"{_ROLES}=broker asks for a broker of a cluster whose controller is elsewhere, which is not served yet: "
+            f"{_HERE}. Take the setting out, or write {_ROLES}=broker,controller, for a cluster of its own."
+        )
+    voters = [voter.partition("@")[0] for voter in config[_VOTERS]]
+    if config.is_explicit(_VOTERS) and voters and voters != [str(config.node_id)]:
+        raise ConfigError(
+            f"{_VOTERS}={','.join(config[_VOTERS])} asks for a quorum that is not this node {config.node_id} alone, which "
+            f"is not served yet: {_HERE}. Take the setting out for a cluster of its own."
+        )
+
+
+def warnings(config: BrokerConfig) -> Iterator[str]:
+    """What has no effect, or another one than in Kafka, a sentence each."""
+    for name in config.unknown:
+        meant = nearest(name, config)
+        yield f"The setting {name} is not known to Kafka 4.3 and is ignored" + (
+            f": did you mean {meant}?" if meant else ""
+        )
+    for name, instead in _WITHOUT_EFFECT.items():
+        if config.is_explicit(name) and config[name]:
+            yield f"The setting {name} has no effect: {instead}"
+    unopened = [listener for listener in _of_controllers(config) if config.is_explicit("listeners")]
+    if unopened:
+        yield f"The controller's listener {', '.join(unopened)} is not opened: {_HERE}"
+    elsewhere = [server for server in config[_BOOTSTRAP] if not _is_here(server, config)]
+    if elsewhere:
+        yield f"{_BOOTSTRAP} names {', '.join(elsewhere)}, and nobody is asked there: {_HERE}, alone in its quorum"
+    for voter in config[_VOTERS]:
+        if not _is_here(voter.partition("@")[2], config):
+            yield f"{_VOTERS} names {voter}, and nobody is asked there: {_HERE}"
+
+
+def nearest(name: str, config: Iterable[str] | BrokerConfig) -> str | None:
+    """The setting that a misspelt name is nearly; None where there is none."""
+    from difflib import get_close_matches  # noqa: PLC0415 - start-up counts
+
+    known = list(config.names()) if isinstance(config, BrokerConfig) else list(config)
+    return next(iter(get_close_matches(name.lower().replace("_", "."), known, 1, 0.8)), None)
+
+
+def _of_controllers(config: BrokerConfig) -> list[str]:
+    names = {name.upper() for name in config["controller.listener.names"]}
+    every = parse_listeners("listeners", config["listeners"], config.security_protocols)
+    return [f"{listener.name}://{listener.host or ''}:{listener.port}" for listener in every if listener.name in names]
+
+
+def _is_here(server: str, config: BrokerConfig) -> bool:
+    """Whether an address is one of the controller's listeners, or of this machine as far as its name says."""
+    host = server.rpartition(":")[0].strip("[]")
+    every = [
+        *parse_listeners("listeners", config["listeners"], config.security_protocols),
+        *config.advertised_listeners,
+    ]
+    own = {listener.host for listener in every}
+    return host in {"", "localhost", "::1", "0.0.0.0"} | own or host.startswith("127.")  # noqa: S104 - not bound here

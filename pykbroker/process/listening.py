@@ -1,0 +1,86 @@
+"""Where a broker's listeners are: opening them, what clients are told of them, and what to do where that fails."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.listeners import Listener
+from pykbroker.metadata.image import Endpoint
+from pykbroker.network.server import Server
+from pykbroker.network.sockets import Bind
+from pykbroker.process.data_folders import StartFailed
+
+_SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+async def open_sockets(server: Server, config: BrokerConfig, ids: list[int]) -> dict[int, dict[str, int]]:
+    """Open every listener of every broker; returns the ports: node id -> listener name -> port.
+
+    The first broker has the ports of the settings; each further one the ports after it, or free ones for port 0. Raises
+    StartFailed.
+    """
+    ports: dict[int, dict[str, int]] = {}
+    for position, node_id in enumerate(ids):
+        ports[node_id] = {}
+        for listener in config.listeners:
+            port = listener.port + position * len(config.listeners) if listener.port else 0
+            bind = Bind(listener.name, listener.host or "", port)
+            try:
+                ports[node_id][listener.name] = await server.listen(node_id, bind, config["socket.request.max.bytes"])
+            except OSError as error:
+                raise StartFailed(
+                    f"cannot listen on {address(listener.host or '*', port)}: {_why(error, listener.host, port)}"
+                ) from error
+    return ports
+
+
+def _why(error: OSError, host: str | None, port: int) -> str:
+    """What is wrong with an address, and what to do."""
+    if isinstance(error, socket.gaierror):
+        return (
+            f"the host {host} cannot be resolved ({error.strerror}). Name one that this machine knows, or an address."
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return (
+            f"{host} is not an address of this machine. Listen on one that is, or on 0.0.0.0 (all of them), and name "
+            "what clients use with --advertise HOST:PORT."
+        )
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"this user may not open port {port}. Choose another one (those from 1024 on need no rights)."
+    if error.errno == errno.EADDRINUSE:
+        return (
+            "the port is in use. If another broker runs there, stop it or choose another port with --listen HOST:PORT "
+            "(port 0 picks a free one)."
+        )
+    return f"{error.strerror or error}. Choose another address with --listen HOST:PORT."
+
+
+def advertised(config: BrokerConfig, position: int, ports: dict[str, int]) -> list[Endpoint]:
+    """What clients are told: advertised.listeners, with the real port where it is that of the listener.
+
+    A port of its own (a proxy's, say) is the first broker's; each further one has the ports after it, as in listening.
+    """
+    opened = {listener.name: listener for listener in config.listeners}
+    endpoints = []
+    for listener in config.advertised_listeners:
+        port = listener.port + position * len(config.listeners)
+        if config["advertised.listeners"] is None or listener.port == opened[listener.name].port:
+            port = ports[listener.name]
+        endpoints.append(
+            Endpoint(listener.name, reachable(listener), port, _SECURITY_PROTOCOL_IDS[listener.security_protocol])
+        )
+    return endpoints
+
+
+def reachable(listener: Listener) -> str:
+    """A host for clients; a listener on every address is reached, from this machine, as localhost."""
+    if listener.host in (None, "", "0.0.0.0", "::"):  # noqa: S104 - not bound here
+        return "localhost"
+    return listener.host
+
+
+def address(host: str, port: int) -> str:
+    """As clients write it: an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

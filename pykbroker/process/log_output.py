@@ -1,0 +1,110 @@
+"""Log lines on their way out: nobody who logs ever waits for whoever reads.
+
+Standard error may be a pipe that is full because its reader sleeps. So lines go into a bounded queue, and a thread of its
+own writes them. What comes while the queue is full is dropped, and the log says how many lines that were.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from typing import Final
+
+from pykbroker.runtime.levels import LEVELS
+
+#: Lines that may wait. A busy --verbose broker makes some thousands a second.
+MOST_WAITING: Final = 10_000
+#: How long the end of the process waits for a reader of what is left.
+_LAST_WAIT_S: Final = 1.0
+_FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+
+class LineWriter(logging.Handler):
+    """Writes records to a descriptor, each as a line, in a thread that the first of them starts."""
+
+    def __init__(self, descriptor: int, most_waiting: int = MOST_WAITING) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter(_FORMAT))
+        self._descriptor = descriptor
+        self._most_waiting = most_waiting
+        self._waiting: deque[str] = deque()
+        self._dropped = 0
+        self._writing = False
+        self._closing = False
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Have the record written; or dropped, where too many wait already. Never waits for the reader."""
+        try:
+            line = self.format(record)
+        except Exception as error:  # noqa: BLE001 - a log line must not break who logs
+            line = f"A log line of {record.name} cannot be formatted ({error!r}): {record.msg!r}"
+        with self._changed:
+            if len(self._waiting) >= self._most_waiting:
+                self._dropped += 1
+                return
+            self._waiting.append(line)
+            self._changed.notify_all()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._write_all, name="pykbroker-log", daemon=True)
+                self._thread.start()
+
+    def flush(self) -> None:
+        """Come back when everything is written, or when the reader takes nothing for a while."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._waiting or self._dropped or self._writing), _LAST_WAIT_S)
+
+    def close(self) -> None:
+        """Flush, and end the thread."""
+        if not self._closing:
+            self.flush()
+            with self._changed:
+                self._closing = True
+                self._changed.notify_all()
+        super().close()
+
+    def _write_all(self) -> None:
+        while True:
+            with self._changed:
+                self._writing = False
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._waiting or self._closing)
+                if self._closing:
+                    return
+                lines, self._waiting = self._waiting, deque()
+                self._writing = True
+            self._write(lines)
+            with self._changed:
+                # Those that came while the queue was full come behind the ones that were in it.
+                late, self._waiting = (self._waiting, deque()) if self._dropped else (deque[str](), self._waiting)
+                dropped, self._dropped = self._dropped, 0
+            if dropped:
+                late.append(f"{dropped} log lines are missing here: nobody read the log as fast as it was written")
+                self._write(late)
+
+    def _write(self, lines: deque[str]) -> None:
+        data = "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
+        try:
+            while data:
+                try:
+                    data = data[os.write(self._descriptor, data) :]
+                except BlockingIOError:  # somebody who shares the descriptor made it non-blocking
+                    import select  # noqa: PLC0415 - start-up counts
+
+                    select.select([], [self._descriptor], [])
+        except OSError:  # the reader is gone for good, as after the end of a terminal
+            return
+
+
+def install(level: int, levels: dict[str, int], descriptor: int = 2) -> LineWriter:
+    """Send the process's log to a descriptor: what is at ``level``, or for loggers named in ``levels`` at theirs, and above."""
+    logging.addLevelName(LEVELS["TRACE"], "TRACE")
+    writer = LineWriter(descriptor)
+    logging.root.handlers[:] = [writer]
+    logging.root.setLevel(level)
+    for name, own in levels.items():
+        logging.getLogger(name).setLevel(own)
+    return writer

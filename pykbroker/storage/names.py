@@ -1,0 +1,71 @@
+"""The names that a broker gives in a data directory. What bears another one is not ours: it is never removed or renamed."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from pykbroker.storage.disk import Disk
+
+logger = logging.getLogger(__name__)
+
+#: What is done with a partition's directory whose name ends so: removed after a while, filled by a move, left alone.
+DELETE, FUTURE, STRAY = "-delete", "-future", "-stray"
+
+#: The name of a partition's directory.
+PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<index>\d+)")
+_ASIDE: Final = r"[a-zA-Z0-9._-]+-\d+\.[0-9a-f]{32}(?P<why>-delete|-future|-stray)"
+#: Segments, their indexes, producer and metadata snapshots begin with an offset.
+_IN_A_PARTITION: Final = r"(\d{20}[.-][\w.-]+|partition\.metadata|leader-epoch-checkpoint|quorum-state)(\.tmp)?"
+#: A partition has at least one of these, unless a power loss took all.
+_OF_A_PARTITION_ALONE: Final = r"\d{20}\.log.*|partition\.metadata"
+#: What a start that was cut short leaves before meta.properties is there.
+_BEFORE_META_PROPERTIES: Final = frozenset({"meta.properties", "meta.properties.tmp"})
+#: What file systems keep at the root of a mount.
+_OF_FILE_SYSTEMS: Final = frozenset({"lost+found"})
+
+
+def put_aside_as(name: str) -> str | None:
+    """DELETE, FUTURE or STRAY for a directory that a broker has put aside; None for any other name."""
+    if not name.endswith((DELETE, FUTURE, STRAY)):
+        return None
+    match = re.fullmatch(_ASIDE, name)  # compiled when the first such name is met: start-up counts
+    return None if match is None else match["why"]
+
+
+def strangers(names: Iterable[str]) -> list[str]:
+    """Those of the names in a partition's directory that no broker gives there."""
+    return sorted(name for name in names if re.fullmatch(_IN_A_PARTITION, name) is None)
+
+
+def is_partition(disk: Disk, path: str) -> bool:
+    """Whether a directory holds a partition's files, and nothing else. Raises OSError but where it is a file."""
+    try:
+        names = disk.list(path)
+    except NotADirectoryError:
+        return False
+    return not strangers(names) and any(re.fullmatch(_OF_A_PARTITION_ALONE, name) for name in names)
+
+
+def remove_partition(disk: Disk, path: str) -> bool:
+    """Remove a partition's directory that was put aside; False where it holds what is not ours, and all of it stays.
+
+    Raises OSError.
+    """
+    try:
+        foreign = strangers(disk.list(path))
+    except NotADirectoryError:
+        return False
+    if foreign:
+        logger.warning("%s is not removed: %s in it is no broker's. Remove it by hand.", path, foreign[0])
+        return False
+    disk.remove_tree(path)
+    return True
+
+
+def unowned(names: Collection[str]) -> list[str]:
+    """What in a directory without meta.properties may be somebody's: all but hidden names and what file systems keep."""
+    ours = _BEFORE_META_PROPERTIES | _OF_FILE_SYSTEMS
+    return sorted(name for name in names if name not in ours and not name.startswith("."))

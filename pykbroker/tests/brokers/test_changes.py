@@ -1,0 +1,63 @@
+"""What an operator reads of a change of the metadata."""
+
+from __future__ import annotations
+
+from pykbroker.brokers import changes
+from pykbroker.metadata.delta import MetadataDelta, PartitionChange
+from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
+
+
+def partition(index: int, leader: int, isr: list[int]) -> PartitionImage:
+    return PartitionImage(index, [1, 2, 3], isr, leader, 0, 0, [])
+
+
+def image(*topics: TopicImage, configs: dict | None = None) -> MetadataImage:
+    made = MetadataImage("cluster")
+    for topic in topics:
+        made.topics[topic.name] = made.topics_by_id[topic.id] = topic
+    made.configs.update(configs or {})
+    return made
+
+
+def topic(name: str) -> TopicImage:
+    return TopicImage(name, name.encode().ljust(16), {0: partition(0, 1, [1, 2, 3])})
+
+
+def test_one_line_for_many_moves() -> None:
+    """A broker that stops gives up what it led, and leaves the sets of those in sync."""
+    t = topic("t")
+    moved = [PartitionChange(t, partition(n, 1, [1, 2, 3]), partition(n, 2, [2, 3])) for n in range(7)]
+    assert list(changes.lines(image(t), MetadataDelta(partitions=moved))) == [
+        f"7 partitions led by another broker: {', '.join(f't-{n} by broker 2' for n in range(5))} and 2 more",
+        f"In-sync replicas of 7 partitions changed: {', '.join(f't-{n} [2, 3]' for n in range(5))} and 2 more",
+    ]
+
+
+def test_nobody_leads() -> None:
+    t = topic("t")
+    moved = [PartitionChange(t, partition(0, 1, [1]), partition(0, -1, [1]))]
+    assert list(changes.lines(image(t), MetadataDelta(partitions=moved))) == [
+        "1 partition led by another broker: t-0 by nobody"
+    ]
+
+
+def test_a_new_topic_is_told_once_with_its_settings_left_out() -> None:
+    t = topic("t")
+    delta = MetadataDelta(
+        created_topics=[t], partitions=[PartitionChange(t, None, t.partitions[0])], configs={(TOPIC_RESOURCE, "t")}
+    )
+    assert list(changes.lines(image(t), delta)) == ["Created 1 topic: t (1 partition, 3 replicas)"]
+
+
+def test_secrets_are_not_told() -> None:
+    configs = {
+        (BROKER_RESOURCE, ""): {"ssl.keystore.password": "geheim", "log.cleaner.threads": "2"},
+        (BROKER_RESOURCE, "1"): {"listener.name.a.scram-sha-256.sasl.jaas.config": "geheim"},
+        (TOPIC_RESOURCE, "t"): {},
+    }
+    delta = MetadataDelta(configs=set(configs))
+    assert list(changes.lines(image(topic("t"), configs=configs), delta)) == [
+        "Settings of topic t are now the defaults",
+        "Settings of all brokers are now log.cleaner.threads=2, ssl.keystore.password=(hidden)",
+        "Settings of broker 1 are now listener.name.a.scram-sha-256.sasl.jaas.config=(hidden)",
+    ]

@@ -1,0 +1,91 @@
+"""The log's way out: in order, never waited for, and what is dropped is counted."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pykbroker.process.log_output import LineWriter
+
+
+@contextmanager
+def log_to_a_pipe(most_waiting: int = 10_000) -> Iterator[tuple[logging.Logger, LineWriter, int]]:
+    read, write = os.pipe()
+    writer = LineWriter(write, most_waiting)
+    logger = logging.Logger("test", logging.DEBUG)  # noqa: LOG001 - one that nobody else has
+    logger.addHandler(writer)
+    try:
+        yield logger, writer, read
+    finally:
+        writer.close()
+        os.close(write)
+        os.close(read)
+
+
+def lines(read: int) -> list[str]:
+    return os.read(read, 1 << 20).decode().splitlines()
+
+
+def test_lines_leave_in_their_order() -> None:
+    with log_to_a_pipe() as (logger, writer, read):
+        for number in range(100):
+            logger.info("line %d", number)
+        writer.flush()
+        assert [line.rpartition(": ")[2] for line in lines(read)] == [f"line {number}" for number in range(100)]
+
+
+def test_an_unread_pipe_keeps_nobody_waiting_and_what_is_dropped_is_counted() -> None:
+    with log_to_a_pipe(most_waiting=50) as (logger, writer, read):
+        for _ in range(1000):
+            logger.info("x" * 1000)  # a pipe takes 64 of these
+        told, missing = bytearray(), 0
+        while told.count(b"x" * 1000) + missing < 1000:
+            told += os.read(read, 1 << 20)
+            missing = sum(map(int, re.findall(rb"(\d+) log lines are missing here", told)))
+        assert told.count(b"x" * 1000) + missing == 1000
+        assert missing
+        logger.info("the last")
+        writer.flush()
+        assert lines(read)[-1].endswith("the last")
+
+
+def test_a_line_that_cannot_be_formatted_is_told_of() -> None:
+    with log_to_a_pipe() as (logger, writer, read):
+        logger.info("%d", "no number")
+        writer.flush()
+        assert "cannot be formatted" in lines(read)[0]
+
+
+def test_a_reader_that_is_gone_is_no_trouble() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    writer = LineWriter(write)
+    writer.handle(logging.makeLogRecord({"msg": "into the void"}))
+    writer.flush()
+    writer.handle(logging.makeLogRecord({"msg": "again"}))
+    writer.close()
+    os.close(write)
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_all_of_a_long_backlog_leaves_once_somebody_reads(blocking: bool) -> None:
+    with log_to_a_pipe() as (logger, writer, read):
+        os.set_blocking(writer._descriptor, blocking)
+        for number in range(2000):
+            logger.info("%04d %s", number, "x" * 200)
+        got = bytearray()
+
+        def take() -> None:
+            while b"1999 " not in got:
+                got.extend(os.read(read, 1 << 16))
+
+        reader = threading.Thread(target=take)
+        reader.start()
+        reader.join(20)
+        assert got.count(b"\n") == 2000
