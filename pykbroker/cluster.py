@@ -25,6 +25,7 @@ from pykbroker.storage import checkpoints
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.manager import LogManager
 from pykbroker.timers import Timers
+from pykbroker.turns import Turns
 from pykbroker.waits import Deferred, WakeQueue
 from wire.errors import KafkaError
 from wire.primitives import uuid_from_str, uuid_to_str
@@ -74,6 +75,8 @@ class Cluster:
         self.clock = clock
         self.random = rng
         self.timers = Timers(clock)
+        #: How long the turns of the loop take.
+        self.turns = Turns(clock)
         self.wake_queue = WakeQueue()
         #: Runs a function elsewhere and completes with its result; the shell replaces it by a thread pool.
         self.offload: Callable[..., Deferred[Any]] = run_inline

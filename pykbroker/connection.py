@@ -127,7 +127,10 @@ class Connection(asyncio.BufferedProtocol):
     def _turn(self) -> None:
         """Take up every whole frame that has arrived, then send what was answered in one write."""
         self._in_turn = True
-        self.last_active = self.broker.cluster.clock.monotonic()
+        cluster = self.broker.cluster
+        self.last_active = cluster.clock.monotonic()
+        if not cluster.turns.running:
+            cluster.turns.began(self.last_active)
         try:
             self._take_frames()
         except dispatch.CloseConnection as error:
