@@ -21,6 +21,7 @@ from pykbroker.metadata.registrations import BrokerRegistration
 from pykbroker.metadata.start import open_metadata
 from pykbroker.partition import Partition
 from pykbroker.replica_selector import RACK_AWARE
+from pykbroker.slices import Slices
 from pykbroker.storage import checkpoints
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.manager import LogManager
@@ -78,6 +79,8 @@ class Cluster:
         #: How long the turns of the loop take.
         self.turns = Turns(clock)
         self.wake_queue = WakeQueue()
+        #: What is too much for one turn.
+        self.slices = Slices(self.wake_queue)
         #: Runs a function elsewhere and completes with its result; the shell replaces it by a thread pool.
         self.offload: Callable[..., Deferred[Any]] = run_inline
         #: The same for reads of files, which have threads of their own: however slow they are, syncs do not wait for them.
@@ -170,6 +173,7 @@ class Cluster:
 
         ``apply`` may be a thread pool's map, for closing waits for the disk.
         """
+        self.slices.stop()
         self.metadata.stop_brokers()
         self.logs.shutdown(apply)
 

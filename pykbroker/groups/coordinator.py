@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,7 @@ from pykbroker.groups.classic.joining import Joining
 from pykbroker.groups.consumer.checking import check_request
 from pykbroker.groups.consumer.surroundings import Surroundings
 from pykbroker.groups.loading import Loading
-from pykbroker.groups.outcome import Outcome
+from pykbroker.groups.outcome import Outcome, Record
 from pykbroker.groups.placement import partition_for
 from pykbroker.groups.records import encode
 from pykbroker.groups.settings import GroupSettings
@@ -28,6 +28,8 @@ from pykbroker.shards import Loaded, Shards, shown
 from pykbroker.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.waits import Deferred
 from wire.errors import ErrorCode, KafkaError
+from wire.internal.group_metadata import GroupMetadataKey
+from wire.internal.offset_commit import OffsetCommitKey
 from wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -41,14 +43,20 @@ from wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCom
 if TYPE_CHECKING:
     from pykbroker.broker import Broker
     from pykbroker.cluster import Cluster
+    from pykbroker.groups.forgetting import Part
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.partition import Partition
+    from pykbroker.slices import Steps
     from pykbroker.timers import Timer
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+#: How a part may end for the next one to be begun; else the log takes nothing at all.
+_GOES_ON = (None, *map(shown, _TOO_LARGE))
 
 
 class _Loaded(Loaded[GroupShard]):
@@ -101,7 +109,7 @@ class GroupCoordinator:
         shard, partition = loaded.shard, loaded.partition
         for group in list(shard.groups.values()):
             self._run(loaded, group.group_id, group.loaded())
-        self._run(loaded, None, shard.forget_topics_gone(self._topic_id))
+        self._cluster.slices.add(self._forget(loaded, shard.forget_topics_gone(self._topic_id, self._largest)))
         log.info("Loaded %d groups of %s-%d", len(shard.groups), partition.topic, partition.index)
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -120,7 +128,7 @@ class GroupCoordinator:
         self.shards.follow(delta)
         for topic in delta.deleted_topics:
             if topic.name != CONSUMER_OFFSETS:
-                self._cluster.wake_queue.add(partial(self._forget_topic, topic.name, topic.id))
+                self._forget_topic(topic.name, topic.id)
 
     def _topic_id(self, name: str) -> bytes | None:
         topic = self._cluster.metadata.image.topic(name)
@@ -128,7 +136,7 @@ class GroupCoordinator:
 
     def _forget_topic(self, topic: str, topic_id: bytes) -> None:
         for loaded in list(self.shards.loaded.values()):
-            self._run(loaded, None, loaded.shard.forget_topic(topic, topic_id))
+            self._cluster.slices.add(self._forget(loaded, loaded.shard.forget_topic(topic, topic_id, self._largest)))
 
     # Requests
 
@@ -276,6 +284,8 @@ class GroupCoordinator:
             return None
         if not self.shards.is_in_use(loaded):
             return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
+        if not outcome.atomic:
+            return self._append_each(loaded, outcome.records)
         try:
             encoded = [encode(record) for record in outcome.records]
             loaded.partition.append_internal(encoded, self._cluster.clock.now_ms(), outcome.producer)
@@ -286,6 +296,36 @@ class GroupCoordinator:
         for record in outcome.records:
             loaded.shard.replay(record._replace(producer_id=producer_id))
         return None
+
+    def _append_each(self, loaded: _Loaded, records: list[Record]) -> ErrorCode | None:
+        """Append and replay records of which each stands for itself, in as many batches as they need.
+
+        One that is too large for any batch is passed over, and with it what follows of its group, as is the record that
+        ends it; the other groups go on. Returns the first failure.
+        """
+        failure: ErrorCode | None = None
+        passed_over: set[str] = set()
+        encoded = [encode(record) for record in records]
+        for some in loaded.partition.batches_that_fit(encoded):
+            if passed_over.intersection(map(_group_of, records[some])):
+                kept = [each for each in records[some] if _group_of(each) not in passed_over]
+                batch = [encode(record) for record in kept]
+            else:
+                kept, batch = records[some], encoded[some]
+            if not kept:
+                continue
+            try:
+                loaded.partition.append_internal(batch, self._cluster.clock.now_ms())
+            except KafkaError as error:
+                log.warning("Group records could not be appended to %r: %s", loaded.partition, error)
+                failure = failure or shown(error.code)
+                if error.code not in _TOO_LARGE:
+                    return failure
+                passed_over.update(map(_group_of, kept))
+            else:
+                for record in kept:
+                    loaded.shard.replay(record)
+        return failure
 
     # Time
 
@@ -311,9 +351,23 @@ class GroupCoordinator:
         self._cluster.timers.after(self._settings.offsets_retention_check_interval_ms, self._expire)
 
     def _expire(self) -> None:
-        self._plan_expiry()
+        self._cluster.slices.add(self._expire_all(), over=self._plan_expiry)
+
+    def _expire_all(self) -> Steps:
         for loaded in list(self.shards.loaded.values()):
-            self._run(loaded, None, loaded.shard.expire())
+            yield from self._forget(loaded, loaded.shard.expire(self._largest))
+
+    @property
+    def _largest(self) -> float:
+        return self._cluster.slices.weight_of_a_step
+
+    def _forget(self, loaded: _Loaded, parts: Iterator[Part]) -> Steps:
+        """Carry out one part after the other, while others do what they like in between."""
+        while self.shards.is_in_use(loaded):
+            part = next(parts, None)
+            if part is None or self._append(loaded, Outcome(part.records, atomic=False)) not in _GOES_ON:
+                return
+            yield part.weight
 
 
 def _unload(loaded: _Loaded) -> None:
@@ -328,6 +382,11 @@ def _unload(loaded: _Loaded) -> None:
 def _check_group_id(group_id: str) -> None:
     if not group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+
+
+def _group_of(record: Record) -> str:
+    key = record.key
+    return str(key.group if isinstance(key, GroupMetadataKey | OffsetCommitKey) else key.group_id)
 
 
 def _follow_up(outcome: Outcome, failure: ErrorCode | None) -> Outcome | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
 
 from pykbroker.clock import ManualClock
 from pykbroker.context import RequestContext
 from pykbroker.groups.classic.group import ClassicGroup, State
 from pykbroker.groups.classic.joining import Joining
 from pykbroker.groups.consumer.surroundings import Surroundings
+from pykbroker.groups.forgetting import Part
 from pykbroker.groups.outcome import Outcome
 from pykbroker.groups.records import decode, encode
 from pykbroker.groups.settings import GroupSettings
@@ -91,6 +93,11 @@ class Harness:
                 waiting.fail(response)
             else:
                 waiting.complete(response)
+
+    def forget(self, parts: Iterator[Part]) -> None:
+        """Carry out one part after the other."""
+        for part in parts:
+            self.run(Outcome(part.records))
 
     def advance(self, ms: int) -> None:
         """Let time pass, waking the groups at the moments they ask for."""

@@ -88,6 +88,7 @@ class World:
     def advance(self, ms: int) -> None:
         self.clock.advance(ms)
         self.cluster.timers.run_due()
+        self.cluster.wake_queue.run()
 
     @property
     def leader(self) -> int:
