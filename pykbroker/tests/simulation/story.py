@@ -10,20 +10,20 @@ from random import Random
 
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from pykbroker.testing.simdisk import ProcessDied
-from pykbroker.testing.simulation.clients.admin import Admin
-from pykbroker.testing.simulation.clients.assignors import COOPERATIVE, RANGE
-from pykbroker.testing.simulation.clients.consumer import ClassicConsumer
-from pykbroker.testing.simulation.clients.crowd import TIMEOUT_MS, Crowd
-from pykbroker.testing.simulation.clients.group_consumer import HEARTBEAT_MS, SESSION_MS, GroupConsumer
-from pykbroker.testing.simulation.clients.modern_consumer import ModernConsumer
-from pykbroker.testing.simulation.clients.processor import Processor, output_of
-from pykbroker.testing.simulation.clients.producer import IdempotentProducer
-from pykbroker.testing.simulation.clients.reader import Reader
-from pykbroker.testing.simulation.clients.transactional import TransactionalProducer
-from pykbroker.testing.simulation.history import Fate, History
-from pykbroker.testing.simulation.network import Faults
-from pykbroker.testing.simulation.world import World
+from pykbroker.simulation.clients.admin import Admin
+from pykbroker.simulation.clients.assignors import COOPERATIVE, RANGE
+from pykbroker.simulation.clients.consumer import ClassicConsumer
+from pykbroker.simulation.clients.crowd import TIMEOUT_MS, Crowd
+from pykbroker.simulation.clients.group_consumer import HEARTBEAT_MS, SESSION_MS, GroupConsumer
+from pykbroker.simulation.clients.modern_consumer import ModernConsumer
+from pykbroker.simulation.clients.processor import Processor, output_of
+from pykbroker.simulation.clients.producer import IdempotentProducer
+from pykbroker.simulation.clients.reader import Reader
+from pykbroker.simulation.clients.transactional import TransactionalProducer
+from pykbroker.simulation.history import Fate, History
+from pykbroker.simulation.network import Faults
+from pykbroker.simulation.simdisk import ProcessDied
+from pykbroker.simulation.world import World
 from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
 
 SOURCE, TARGET, SIDE = "source", "target", "side"
@@ -155,7 +155,7 @@ class Story:
             self._check_crowd(self.crowd)
 
     def _make_topics(self) -> None:
-        from pykbroker.metadata.topics import NewTopic
+        from pykbroker.controller.topics import NewTopic
 
         image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1)]
         metadata = self.world.server.running.metadata
