@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.network.sockets import Bind, BrokerSockets
+from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.waits import Deferred
 
 if TYPE_CHECKING:
@@ -46,11 +47,14 @@ class Threads:
 class Server:
     """Runs a cluster's brokers on one loop. Open the sockets first: only they tell which ports the brokers have.
 
-    More than ``most_connections`` at once are not accepted.
+    More than ``most_connections`` at once are not accepted. ``dispatcher`` answers their requests.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, most_connections: int) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, most_connections: int, dispatcher: Dispatcher | None = None
+    ) -> None:
         self._loop = loop
+        self._dispatcher = dispatcher or Dispatcher()
         self._most_connections = most_connections
         self._said_full = False
         self._cluster: Cluster | None = None
@@ -71,7 +75,9 @@ class Server:
         """
         sockets = self._sockets.get(node_id)
         if sockets is None:
-            sockets = self._sockets[node_id] = BrokerSockets(self._loop, partial(self._broker, node_id), self._has_room)
+            sockets = self._sockets[node_id] = BrokerSockets(
+                self._loop, partial(self._broker, node_id), self._dispatcher, self._has_room
+            )
         return await sockets.open(bind, max_frame)
 
     def _broker(self, node_id: int) -> Broker:
