@@ -37,12 +37,14 @@ def test_every_entrance_of_a_running_broker_is_measured(tmp_path: Path, monkeypa
     async def scenario() -> None:
         clock = ManualClock()
         async with running_broker(tmp_path, clock=clock) as broker:
-            client = await broker.connect()
             cluster = broker.cluster
 
             def long_work(*_) -> None:
                 clock.advance(_LONG_MS)
 
+            if entrance == "frame":
+                monkeypatch.setattr("pykbroker.requests.dispatcher.Dispatcher.answer", long_work)
+            client = await broker.connect()
             cluster.turns.restart()
             if entrance == "timer":
                 cluster.timers.after(0, long_work)
@@ -51,7 +53,6 @@ def test_every_entrance_of_a_running_broker_is_measured(tmp_path: Path, monkeypa
             elif entrance == "thread":
                 cluster.offload(int).map(long_work)
             else:
-                monkeypatch.setattr("pykbroker.requests.dispatch.handle_frame", long_work)
                 client.send(ApiVersionsRequest(), 3)
             await until(lambda: cluster.turns.longest_s > 0)
             assert cluster.turns.restart() == _LONG_MS / 1000
