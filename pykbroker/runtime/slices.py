@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 
 #: What is done in one turn, of all work together. A weight of one is about ten microseconds: a small record encoded,
 #: appended with others, and replayed.
-WEIGHT_OF_A_TURN = 1000
+WEIGHT_OF_A_TURN = 500
 
 #: A step that is much heavier than this should have been two.
-WEIGHT_OF_A_STEP = 200
+WEIGHT_OF_A_STEP = 100
 
 Steps = Iterator[float]
 
