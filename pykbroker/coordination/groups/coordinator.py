@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -57,6 +58,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+#: What a group weighs whose time has come (``slices.py``).
+_TICK_WEIGHT = 10
+
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 #: How a part may end for the next one to be begun; else the log takes nothing at all.
 _GOES_ON = (None, *map(shown, _TOO_LARGE))
@@ -88,6 +92,9 @@ class GroupCoordinator:
             dropped=_unload,
             eager=False,
         )
+        #: Groups whose time has come, and whether they are being looked after.
+        self._due: deque[tuple[_Loaded, str]] = deque()
+        self._ticking = False
         cluster.metadata.subscribe(self._follow)
         cluster.slices.every(self._settings.offsets_retention_check_interval_ms, self._expire)
 
@@ -100,7 +107,12 @@ class GroupCoordinator:
         return partition_for(group_id, count)
 
     def _shard_of(self, broker: Broker, group_id: str) -> _Loaded:
-        return self.shards.at(broker, self.partition_of(group_id))
+        """The shard of a group, in which all has happened that is due by now."""
+        loaded = self.shards.at(broker, self.partition_of(group_id))
+        alarm = loaded.alarms.get(group_id)
+        if alarm is not None and alarm[0] <= self._cluster.clock.monotonic():
+            self._tick(loaded, group_id)
+        return loaded
 
     def _begin_load(self, partition: Partition) -> Loading:
         cluster = self._cluster
@@ -343,8 +355,29 @@ class GroupCoordinator:
             loaded.alarms[group_id] = (wake_at, timer)
 
     def _wake(self, loaded: _Loaded, group_id: str) -> None:
-        loaded.alarms.pop(group_id, None)
-        self._run(loaded, group_id, loaded.shard.tick(group_id))
+        """The time of a group has come. Thousands may come together, so each waits for its turn; whoever asks for a group
+        before that (``_shard_of``) brings it forward.
+        """
+        self._due.append((loaded, group_id))
+        if not self._ticking:
+            self._tick_some()
+
+    def _tick_some(self) -> None:
+        self._ticking = bool(self._due)
+        if self._ticking:
+            self._cluster.slices.add(self._tick_due(), over=self._tick_some)
+
+    def _tick_due(self) -> Steps:
+        while self._due:
+            self._tick(*self._due.popleft())
+            yield _TICK_WEIGHT
+
+    def _tick(self, loaded: _Loaded, group_id: str) -> None:
+        if self.shards.is_in_use(loaded):
+            alarm = loaded.alarms.pop(group_id, None)
+            if alarm is not None:
+                alarm[1].cancel()
+            self._run(loaded, group_id, loaded.shard.tick(group_id))
 
     def _expire(self) -> Steps:
         for loaded in list(self.shards.loaded.values()):

@@ -181,3 +181,22 @@ def test_a_shard_that_moves_between_two_slices_is_left_alone(caplog):
         world.advance(0)
     assert not any(shard(world)._offsets.of_group(group) for group in GROUPS)
     assert "could not be appended" not in caplog.text
+
+
+def test_sessions_that_end_together_are_ended_some_in_a_turn_but_before_anybody_asks():
+    world = World(offsets_topic_num_partitions="1")
+    world.topic()
+    joins = [world.join(group=group, version=3) for group in GROUPS]
+    world.advance(0)
+    assert all(join.value.error_code == ErrorCode.NONE for join in joins)
+    world.cluster.slices.weight_of_a_turn = 50
+    world.clock.advance(60_000)
+    world.cluster.timers.run_due()
+    last = shard(world).groups[GROUPS[-1]]
+    assert not last.is_empty
+    answer = world.ask(DeleteGroupsRequest(GROUPS[-1:]), 2)
+    assert answer.results[0].error_code == ErrorCode.NONE
+    assert not all(group.is_empty for group in shard(world).groups.values())
+    for _ in GROUPS:
+        world.advance(0)
+    assert all(group.is_empty for group in shard(world).groups.values())
