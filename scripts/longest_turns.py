@@ -57,7 +57,7 @@ class Bench:
         port = await self.server.listen(1, Bind("PLAINTEXT", "127.0.0.1", 0), config["socket.request.max.bytes"])
         self.cluster = Cluster.open(config, self._directory, RealDisk(durable=False), SystemClock(), random.Random(1))
         if self._whole:
-            self.cluster.slices.weight_of_a_turn = float("inf")
+            self.cluster.runtime.slices.weight_of_a_turn = float("inf")
         self.cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
         self.broker = self.cluster.brokers[1]
         await self.server.start_serving(self.cluster)
@@ -70,15 +70,15 @@ class Bench:
 
     async def measure(self, what: str, begin: Callable[[], object], done: Callable[[], bool]) -> None:
         await asyncio.sleep(0.05)
-        self.cluster.turns.restart()
+        self.cluster.runtime.turns.restart()
         began = time.perf_counter()
-        self.cluster.timers.after(0, lambda: begin() and None)
+        self.cluster.runtime.timers.after(0, lambda: begin() and None)
         await asyncio.sleep(0)
         for _ in iter(done, True):
             await asyncio.sleep(0.005)
         took = time.perf_counter() - began
         await asyncio.sleep(0.01)  # the turn that did it ends
-        sys.stdout.write(f"{what:<62} {self.cluster.turns.restart() * 1000:8.1f} ms of {took * 1000:8.0f} ms\n")
+        sys.stdout.write(f"{what:<62} {self.cluster.runtime.turns.restart() * 1000:8.1f} ms of {took * 1000:8.0f} ms\n")
         sys.stdout.flush()
 
     def topic(self, name: str, partitions: int) -> bytes:
@@ -152,7 +152,7 @@ async def wide_topic(bench: Bench) -> None:
     await bench.measure(
         "it is deleted, and 100 groups have read it",
         lambda: bench.cluster.metadata.delete_topics([topic_id]),
-        lambda: bench.cluster.partition("w", 0) is None and not len(bench.cluster.slices),
+        lambda: bench.cluster.partition("w", 0) is None and not len(bench.cluster.runtime.slices),
     )
     others = bench.topic("x", 2000)
     for index in range(2000):

@@ -99,6 +99,10 @@ class BrokerSockets:
     def cut(self) -> None:
         """Stop listening, and end every connection at once, as the end of a process does."""
         self._stop_listening()
+        self.cut_connections()
+
+    def cut_connections(self) -> None:
+        """End every connection at once, and go on listening."""
         for connection in list(self.connections):
             connection.cut()
 

@@ -45,9 +45,8 @@ from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.broker import Broker
-    from pykbroker.brokers.cluster import Cluster
     from pykbroker.coordination.groups.forgetting import Part
+    from pykbroker.coordination.host import CoordinationHost, Node
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.partitions.partition import Partition
@@ -80,7 +79,7 @@ class _Loaded(Loaded[GroupShard]):
 class GroupCoordinator:
     """See the module. Methods raise KafkaError with NOT_COORDINATOR when the broker does not lead the group."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: CoordinationHost) -> None:
         self._cluster = cluster
         self._settings = GroupSettings.from_config(cluster.config)
         self.shards: Shards[_Loaded] = Shards(
@@ -96,7 +95,7 @@ class GroupCoordinator:
         self._due: deque[tuple[_Loaded, str]] = deque()
         self._ticking = False
         cluster.metadata.subscribe(self._follow)
-        cluster.slices.every(self._settings.offsets_retention_check_interval_ms, self._expire)
+        cluster.runtime.slices.every(self._settings.offsets_retention_check_interval_ms, self._expire)
 
     # Where groups live
 
@@ -106,25 +105,25 @@ class GroupCoordinator:
         count = self._settings.offsets_partitions if topic is None else len(topic.partitions)
         return partition_for(group_id, count)
 
-    def _shard_of(self, broker: Broker, group_id: str) -> _Loaded:
+    def _shard_of(self, broker: Node, group_id: str) -> _Loaded:
         """The shard of a group, in which all has happened that is due by now."""
         loaded = self.shards.at(broker, self.partition_of(group_id))
         alarm = loaded.alarms.get(group_id)
-        if alarm is not None and alarm[0] <= self._cluster.clock.monotonic():
+        if alarm is not None and alarm[0] <= self._cluster.runtime.clock.monotonic():
             self._tick(loaded, group_id)
         return loaded
 
     def _begin_load(self, partition: Partition) -> Loading:
         cluster = self._cluster
         image = cluster.metadata.image
-        around = Surroundings(cluster.clock, self._settings, image, cluster.random, image.offset)
+        around = Surroundings(cluster.runtime.clock, self._settings, image, cluster.runtime.random, image.offset)
         return Loading(partition, GroupShard(around))
 
     def _opened(self, loaded: _Loaded) -> None:
         shard, partition = loaded.shard, loaded.partition
         for group in list(shard.groups.values()):
             self._run(loaded, group.group_id, group.loaded())
-        self._cluster.slices.add(self._forget(loaded, shard.forget_topics_gone(self._topic_id, self._largest)))
+        self._cluster.runtime.slices.add(self._forget(loaded, shard.forget_topics_gone(self._topic_id, self._largest)))
         log.info("Loaded %d groups of %s-%d", len(shard.groups), partition.topic, partition.index)
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -151,7 +150,9 @@ class GroupCoordinator:
 
     def _forget_topic(self, topic: str, topic_id: bytes) -> None:
         for loaded in list(self.shards.loaded.values()):
-            self._cluster.slices.add(self._forget(loaded, loaded.shard.forget_topic(topic, topic_id, self._largest)))
+            self._cluster.runtime.slices.add(
+                self._forget(loaded, loaded.shard.forget_topic(topic, topic_id, self._largest))
+            )
 
     # Requests
 
@@ -163,7 +164,7 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
     def consumer_heartbeat(
-        self, broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+        self, broker: Node, context: RequestContext, request: ConsumerGroupHeartbeatRequest
     ) -> Deferred[ConsumerGroupHeartbeatResponse]:
         """ConsumerGroupHeartbeat. Raises KafkaError with INVALID_REQUEST or UNSUPPORTED_ASSIGNOR too."""
         self.check_consumer_protocol()
@@ -171,7 +172,7 @@ class GroupCoordinator:
         group_id = request.group_id
         return self._ask(broker, group_id, lambda shard, reply: shard.consumer_heartbeat(context, request, reply))
 
-    def join(self, broker: Broker, context: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
+    def join(self, broker: Node, context: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
         """JoinGroup. Raises KafkaError with INVALID_GROUP_ID or INVALID_SESSION_TIMEOUT too."""
         _check_group_id(request.group_id)
         settings = self._settings
@@ -179,16 +180,16 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
         loaded = self._shard_of(broker, request.group_id)
         reply: Deferred[JoinGroupResponse] = Deferred()
-        joining = Joining(context, request, reply, self._cluster.random)
+        joining = Joining(context, request, reply, self._cluster.runtime.random)
         self._run(loaded, request.group_id, loaded.shard.join(joining))
         return reply
 
-    def sync(self, broker: Broker, request: SyncGroupRequest) -> Deferred[SyncGroupResponse]:
+    def sync(self, broker: Node, request: SyncGroupRequest) -> Deferred[SyncGroupResponse]:
         """SyncGroup. Raises KafkaError with INVALID_GROUP_ID too."""
         _check_group_id(request.group_id)
         return self._ask(broker, request.group_id, lambda shard, reply: shard.sync(request, reply))
 
-    def heartbeat(self, broker: Broker, request: HeartbeatRequest) -> HeartbeatResponse:
+    def heartbeat(self, broker: Node, request: HeartbeatRequest) -> HeartbeatResponse:
         """Heartbeat. Raises KafkaError for every refusal but REBALANCE_IN_PROGRESS."""
         _check_group_id(request.group_id)
         loaded = self._shard_of(broker, request.group_id)
@@ -196,19 +197,19 @@ class GroupCoordinator:
         self._arm(loaded, request.group_id)
         return response
 
-    def leave(self, broker: Broker, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
+    def leave(self, broker: Node, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
         """LeaveGroup in its batched form. Raises KafkaError with INVALID_GROUP_ID too."""
         _check_group_id(request.group_id)
         return self._ask(broker, request.group_id, lambda shard, reply: shard.leave(request, reply))
 
     def commit(
-        self, broker: Broker, context: RequestContext, request: OffsetCommitRequest
+        self, broker: Node, context: RequestContext, request: OffsetCommitRequest
     ) -> Deferred[OffsetCommitResponse]:
         """OffsetCommit of topics that exist, under their names. The empty group id is allowed, as Kafka allows it."""
         return self._ask(broker, request.group_id, lambda shard, reply: shard.commit(context, request, reply))
 
     def commit_in_transaction(
-        self, broker: Broker, request: TxnOffsetCommitRequest, dialect: Dialect
+        self, broker: Node, request: TxnOffsetCommitRequest, dialect: Dialect
     ) -> Deferred[TxnOffsetCommitResponse]:
         """TxnOffsetCommit of topics that exist, once the group's partition is known to be part of the transaction.
 
@@ -234,30 +235,30 @@ class GroupCoordinator:
             loaded.shard.end_transaction(producer_id, commit=commit)
 
     def fetch(
-        self, broker: Broker, request: OffsetFetchRequestGroup, *, stable: bool = False
+        self, broker: Node, request: OffsetFetchRequestGroup, *, stable: bool = False
     ) -> OffsetFetchResponseGroup:
         """OffsetFetch of one group, topics under their names; ``stable`` refuses what open transactions may change."""
         return self._shard_of(broker, request.group_id).shard.fetch(request, stable=stable)
 
-    def delete_offsets(self, broker: Broker, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
+    def delete_offsets(self, broker: Node, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
         """OffsetDelete. Raises KafkaError with INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP too."""
         _check_group_id(request.group_id)
         return self._ask(broker, request.group_id, lambda shard, reply: shard.delete_offsets(request, reply))
 
-    def delete_group(self, broker: Broker, group_id: str) -> Deferred[ErrorCode]:
+    def delete_group(self, broker: Node, group_id: str) -> Deferred[ErrorCode]:
         """DeleteGroups, one group: how it went."""
         return self._ask(broker, group_id, lambda shard, reply: shard.delete_group(group_id, reply))
 
-    def group(self, broker: Broker, group_id: str) -> Group | None:
+    def group(self, broker: Node, group_id: str) -> Group | None:
         """A group, to be described."""
         return self._shard_of(broker, group_id).shard.groups.get(group_id)
 
-    def groups(self, broker: Broker) -> Iterable[Group]:
+    def groups(self, broker: Node) -> Iterable[Group]:
         """All groups that the broker coordinates."""
         for loaded in self.shards.led_by(broker):
             yield from loaded.shard.groups.values()
 
-    def _ask(self, broker: Broker, group_id: str, step: Callable[[GroupShard, Deferred[T]], Outcome]) -> Deferred[T]:
+    def _ask(self, broker: Node, group_id: str, step: Callable[[GroupShard, Deferred[T]], Outcome]) -> Deferred[T]:
         loaded = self._shard_of(broker, group_id)
         reply: Deferred[T] = Deferred()
         self._run(loaded, group_id, step(loaded.shard, reply))
@@ -299,7 +300,7 @@ class GroupCoordinator:
             return self._append_each(loaded, outcome.records)
         try:
             encoded = [encode(record) for record in outcome.records]
-            loaded.partition.append_internal(encoded, self._cluster.clock.now_ms(), outcome.producer)
+            loaded.partition.append_internal(encoded, self._cluster.runtime.clock.now_ms(), outcome.producer)
         except KafkaError as error:
             log.warning("Group records could not be appended to %r: %s", loaded.partition, error)
             return shown(error.code)
@@ -326,7 +327,7 @@ class GroupCoordinator:
             if not kept:
                 continue
             try:
-                loaded.partition.append_internal(batch, self._cluster.clock.now_ms())
+                loaded.partition.append_internal(batch, self._cluster.runtime.clock.now_ms())
             except KafkaError as error:
                 log.warning("Group records could not be appended to %r: %s", loaded.partition, error)
                 failure = failure or shown(error.code)
@@ -350,8 +351,8 @@ class GroupCoordinator:
                 return
             loaded.alarms.pop(group_id)[1].cancel()
         if wake_at < math.inf:
-            delay_ms = max(wake_at - self._cluster.clock.monotonic(), 0) * 1000
-            timer = self._cluster.timers.after(delay_ms, partial(self._wake, loaded, group_id))
+            delay_ms = max(wake_at - self._cluster.runtime.clock.monotonic(), 0) * 1000
+            timer = self._cluster.runtime.timers.after(delay_ms, partial(self._wake, loaded, group_id))
             loaded.alarms[group_id] = (wake_at, timer)
 
     def _wake(self, loaded: _Loaded, group_id: str) -> None:
@@ -365,7 +366,7 @@ class GroupCoordinator:
     def _tick_some(self) -> None:
         self._ticking = bool(self._due)
         if self._ticking:
-            self._cluster.slices.add(self._tick_due(), over=self._tick_some)
+            self._cluster.runtime.slices.add(self._tick_due(), over=self._tick_some)
 
     def _tick_due(self) -> Steps:
         while self._due:
@@ -385,7 +386,7 @@ class GroupCoordinator:
 
     @property
     def _largest(self) -> float:
-        return self._cluster.slices.weight_of_a_step
+        return self._cluster.runtime.slices.weight_of_a_step
 
     def _forget(self, loaded: _Loaded, parts: Iterator[Part]) -> Steps:
         """Carry out one part after the other, while others do what they like in between."""

@@ -18,7 +18,7 @@ from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.coordination.host import CoordinationHost
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
 
@@ -39,7 +39,7 @@ class Completion:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: CoordinationHost,
         prepared: Transaction,
         *,
         coordinator: Partition,
@@ -63,7 +63,7 @@ class Completion:
             for _ in self._write_all():
                 pass
         else:
-            self._cluster.slices.add(self._write_all())
+            self._cluster.runtime.slices.add(self._write_all())
 
     def _write_all(self) -> Steps:
         waiting, self._left = self._left, deque()
@@ -131,5 +131,5 @@ class Completion:
                 pass  # already logged by the coordinator; tried again below
             else:
                 return
-        self._cluster.timers.after(self._retry_ms, self.run)
+        self._cluster.runtime.timers.after(self._retry_ms, self.run)
         self._retry_ms = min(2 * self._retry_ms, _LONGEST_RETRY_MS)

@@ -33,8 +33,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.broker import Broker
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.coordination.host import CoordinationHost, Node
     from pykbroker.runtime.slices import Steps
 
 log = logging.getLogger(__name__)
@@ -60,7 +59,7 @@ _Loaded = Loaded[TransactionShard]
 class TransactionCoordinator:
     """See the module. A broker of None stands for this process itself, which may ask any shard."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: CoordinationHost) -> None:
         self._cluster = cluster
         self._settings = TransactionSettings.from_config(cluster.config)
         self.shards: Shards[_Loaded] = Shards(
@@ -73,8 +72,8 @@ class TransactionCoordinator:
             eager=True,  # what is open needs somebody who ends it in time
         )
         cluster.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
-        cluster.slices.every(self._settings.abort_interval_ms, self._abort_timed_out)
-        cluster.slices.every(self._settings.expiration_interval_ms, self._expire)
+        cluster.runtime.slices.every(self._settings.abort_interval_ms, self._abort_timed_out)
+        cluster.runtime.slices.every(self._settings.expiration_interval_ms, self._expire)
 
     # Where transactional ids live
 
@@ -95,9 +94,9 @@ class TransactionCoordinator:
         except KafkaError as error:  # logged already; the next request tries again
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 following, pause_ms = index, _READING_PAUSE_MS
-        self._cluster.timers.after(pause_ms, partial(self.load, following))
+        self._cluster.runtime.timers.after(pause_ms, partial(self.load, following))
 
-    def _shard_of(self, broker: Broker | None, transactional_id: str) -> _Loaded:
+    def _shard_of(self, broker: Node | None, transactional_id: str) -> _Loaded:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         return self.shards.at(broker, self.partition_of(transactional_id))
@@ -112,7 +111,7 @@ class TransactionCoordinator:
     # Requests
 
     def init_producer_id(
-        self, broker: Broker, transactional_id: str, timeout_ms: int, expected: Expected | None
+        self, broker: Node, transactional_id: str, timeout_ms: int, expected: Expected | None
     ) -> Deferred[ProducerIdentity]:
         """The identity of a new incarnation of the producer.
 
@@ -135,7 +134,7 @@ class TransactionCoordinator:
             timeout_ms,
             server_version=self._server_version,
             new_producer_id=broker.next_producer_id,
-            now_ms=self._cluster.clock.now_ms(),
+            now_ms=self._cluster.runtime.clock.now_ms(),
         )
         if changed.state in PREPARED:
             return self._end(loaded, changed).map(_try_again)
@@ -143,7 +142,7 @@ class TransactionCoordinator:
 
     def add_partitions(
         self,
-        broker: Broker | None,
+        broker: Node | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -160,13 +159,13 @@ class TransactionCoordinator:
             producer_epoch,
             frozenset(partitions),
             client_version=client_version,
-            now_ms=self._cluster.clock.now_ms(),
+            now_ms=self._cluster.runtime.clock.now_ms(),
         )
         return self._durable(loaded) if changed is transaction else self._change(loaded, changed)
 
     def verify_partitions(
         self,
-        broker: Broker | None,
+        broker: Node | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -178,7 +177,7 @@ class TransactionCoordinator:
 
     def end(
         self,
-        broker: Broker,
+        broker: Node,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -196,7 +195,7 @@ class TransactionCoordinator:
             commit=commit,
             client_version=client_version,
             new_producer_id=broker.next_producer_id,
-            now_ms=self._cluster.clock.now_ms(),
+            now_ms=self._cluster.runtime.clock.now_ms(),
         )
         if changed is transaction:
             return Deferred.completed(_identity(changed))
@@ -204,11 +203,11 @@ class TransactionCoordinator:
         following = changed.completed(changed.updated_ms)
         return self._end(loaded, changed).map(lambda _: _identity(following))
 
-    def transaction(self, broker: Broker, transactional_id: str) -> Transaction | None:
+    def transaction(self, broker: Node, transactional_id: str) -> Transaction | None:
         """A transactional id's value. Raises KafkaError with INVALID_REQUEST or NOT_COORDINATOR."""
         return self._shard_of(broker, transactional_id).shard.transactions.get(transactional_id)
 
-    def transactions(self, broker: Broker) -> Iterator[Transaction]:
+    def transactions(self, broker: Node) -> Iterator[Transaction]:
         """All transactional ids that the broker coordinates."""
         for loaded in self.shards.led_by(broker):
             yield from loaded.shard.transactions.values()
@@ -225,7 +224,7 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)  # the partition moved while this waited
         try:
             record = encode(changed, self._server_version)
-            loaded.partition.append_internal([record], self._cluster.clock.now_ms())
+            loaded.partition.append_internal([record], self._cluster.runtime.clock.now_ms())
         except KafkaError as error:
             log.warning("A transaction could not be appended to %r: %s", loaded.partition, error)
             raise KafkaError(shown(error.code)) from error
@@ -254,13 +253,13 @@ class TransactionCoordinator:
         ).run()
 
     def _completed(self, loaded: _Loaded, prepared: Transaction) -> None:
-        self._change(loaded, prepared.completed(self._cluster.clock.now_ms()))
+        self._change(loaded, prepared.completed(self._cluster.runtime.clock.now_ms()))
 
     # Time
 
     def _abort_timed_out(self) -> Steps:
         """Each transaction that is late, unless its producer ended it before its turn came."""
-        now_ms = self._cluster.clock.now_ms()
+        now_ms = self._cluster.runtime.clock.now_ms()
         for loaded in list(self.shards.loaded.values()):
             for late in list(loaded.shard.timed_out(now_ms)):
                 transaction = loaded.shard.transactions.get(late.transactional_id)
@@ -279,14 +278,14 @@ class TransactionCoordinator:
             log.info("Aborted a transaction of %s that took too long", transaction.transactional_id)
 
     def _new_producer_id(self, loaded: _Loaded) -> int:
-        return self._cluster.brokers[loaded.partition.leader].next_producer_id()
+        return self._cluster.node(loaded.partition.leader).next_producer_id()
 
     def _expire(self) -> Steps:
-        now_ms, expiration_ms = self._cluster.clock.now_ms(), self._settings.expiration_ms
+        now_ms, expiration_ms = self._cluster.runtime.clock.now_ms(), self._settings.expiration_ms
         for loaded in list(self.shards.loaded.values()):
             expired = [each.transactional_id for each in loaded.shard.expired(now_ms, expiration_ms)]
             yield _LOOK_WEIGHT * len(loaded.shard.transactions)
-            at_once = max(1, int(self._cluster.slices.weight_of_a_step))
+            at_once = max(1, int(self._cluster.runtime.slices.weight_of_a_step))
             for begin in range(0, len(expired), at_once):
                 if not self.shards.is_in_use(loaded):
                     break
@@ -301,7 +300,7 @@ class TransactionCoordinator:
         tombstones = [(encode_key(name), None) for name in names]
         for some in loaded.partition.batches_that_fit(tombstones):
             try:
-                loaded.partition.append_internal(tombstones[some], self._cluster.clock.now_ms())
+                loaded.partition.append_internal(tombstones[some], self._cluster.runtime.clock.now_ms())
             except KafkaError as error:
                 log.warning("%d expired transactional ids could not be removed: %s", len(names[some]), error)
             else:

@@ -60,7 +60,7 @@ def turns(world: World) -> list[int]:
     appended = []
     for _ in range(10_000):
         before = end_offset(world)
-        world.cluster.wake_queue.run()
+        world.cluster.runtime.wake_queue.run()
         if end_offset(world) == before:
             return appended
         appended.append(end_offset(world) - before)
@@ -118,7 +118,7 @@ def test_a_commit_too_large_for_a_batch_is_refused_as_a_whole(world):
 
 
 def test_offsets_expire_some_at_a_time(world):
-    world.cluster.slices.weight_of_a_turn = 20
+    world.cluster.runtime.slices.weight_of_a_turn = 20
     world.advance(HOUR + 60_000)
     appended = turns(world)
     assert shard(world).groups == {}
@@ -127,7 +127,7 @@ def test_offsets_expire_some_at_a_time(world):
 
 
 def test_a_group_that_comes_back_between_two_slices_keeps_what_it_commits(world):
-    world.cluster.slices.weight_of_a_turn = 1
+    world.cluster.runtime.slices.weight_of_a_turn = 1
     world.advance(HOUR + 60_000)
     for group in GROUPS:
         assert set(commit_all(world, group, 8).values()) == {ErrorCode.NONE}
@@ -136,7 +136,7 @@ def test_a_group_that_comes_back_between_two_slices_keeps_what_it_commits(world)
 
 
 def test_a_deleted_topic_takes_its_offsets_along_some_at_a_time(world):
-    world.cluster.slices.weight_of_a_turn = 20
+    world.cluster.runtime.slices.weight_of_a_turn = 20
     world.delete_topic("t")
     # Whoever asks in between sees none of them.
     assert shard(world)._offsets.of_group(GROUPS[-1])
@@ -146,7 +146,7 @@ def test_a_deleted_topic_takes_its_offsets_along_some_at_a_time(world):
 
 
 def test_a_topic_made_again_between_two_slices_keeps_what_is_committed_for_it(world):
-    world.cluster.slices.weight_of_a_turn = 20
+    world.cluster.runtime.slices.weight_of_a_turn = 20
     world.delete_topic("t")
     world.topic(partitions=WIDTH)
     assert [committed(world, group) for group in GROUPS] == [{}] * len(GROUPS)
@@ -158,7 +158,7 @@ def test_a_topic_made_again_between_two_slices_keeps_what_is_committed_for_it(wo
 
 
 def test_a_kill_between_two_slices_leaves_no_offset_of_a_deleted_topic(world):
-    world.cluster.slices.weight_of_a_turn = 20
+    world.cluster.runtime.slices.weight_of_a_turn = 20
     world.delete_topic("t")
     world.restart(kill=True)
     world.topic(partitions=WIDTH)
@@ -172,7 +172,7 @@ def test_a_shard_that_moves_between_two_slices_is_left_alone(caplog):
     world.topic(partitions=WIDTH)
     for group in GROUPS:
         commit_all(world, group, 7)
-    world.cluster.slices.weight_of_a_turn = 20
+    world.cluster.runtime.slices.weight_of_a_turn = 20
     world.delete_topic("t")
     first = world.leader
     world.cluster.begin_stop(first)
@@ -189,9 +189,9 @@ def test_sessions_that_end_together_are_ended_some_in_a_turn_but_before_anybody_
     joins = [world.join(group=group, version=3) for group in GROUPS]
     world.advance(0)
     assert all(join.value.error_code == ErrorCode.NONE for join in joins)
-    world.cluster.slices.weight_of_a_turn = 50
+    world.cluster.runtime.slices.weight_of_a_turn = 50
     world.clock.advance(60_000)
-    world.cluster.timers.run_due()
+    world.cluster.runtime.timers.run_due()
     last = shard(world).groups[GROUPS[-1]]
     assert not last.is_empty
     answer = world.ask(DeleteGroupsRequest(GROUPS[-1:]), 2)

@@ -54,12 +54,12 @@ def test_transactional_ids_that_expire_together_need_no_batch_that_holds_them_al
 
 def test_late_transactions_are_aborted_some_in_a_turn(world):
     late(world)
-    world.cluster.slices.weight_of_a_turn = 100
-    world.cluster.timers.run_due()
+    world.cluster.runtime.slices.weight_of_a_turn = 100
+    world.cluster.runtime.timers.run_due()
     before = states(world).count(State.ONGOING)
     in_a_turn = []
     while before:
-        world.cluster.wake_queue.run()
+        world.cluster.runtime.wake_queue.run()
         now = states(world).count(State.ONGOING)
         in_a_turn.append(before - now)
         assert now < before
@@ -71,9 +71,9 @@ def test_late_transactions_are_aborted_some_in_a_turn(world):
 
 def test_a_producer_that_ends_its_late_transaction_between_two_slices(world):
     producers = late(world)
-    world.cluster.slices.weight_of_a_turn = 1
-    world.cluster.timers.run_due()
-    world.cluster.wake_queue.run()
+    world.cluster.runtime.slices.weight_of_a_turn = 1
+    world.cluster.runtime.timers.run_due()
+    world.cluster.runtime.wake_queue.run()
     ended = [producer.commit() for producer in producers[-3:]]
     assert ended == [ErrorCode.NONE] * 3
     for _ in range(MANY):
@@ -84,12 +84,12 @@ def test_a_producer_that_ends_its_late_transaction_between_two_slices(world):
 
 def test_a_round_that_takes_long_is_not_overtaken_by_the_next(world):
     late(world)
-    world.cluster.slices.weight_of_a_turn = 1
+    world.cluster.runtime.slices.weight_of_a_turn = 1
     for _ in range(5):
         world.clock.advance(MINUTE)
-        world.cluster.timers.run_due()
-        assert len(world.cluster.slices) <= 1
-    world.cluster.slices.weight_of_a_turn = 1e9
+        world.cluster.runtime.timers.run_due()
+        assert len(world.cluster.runtime.slices) <= 1
+    world.cluster.runtime.slices.weight_of_a_turn = 1e9
     world.settle()
     assert set(states(world)) == {State.COMPLETE_ABORT}
 
@@ -98,7 +98,7 @@ def test_a_transaction_of_many_partitions_is_ended_some_in_a_turn(world):
     world.topic("wide", partitions=200)
     producer = Producer(world, "tx", protocol=1).started()
     assert producer.add("wide", *range(200)) is ErrorCode.NONE
-    world.cluster.slices.weight_of_a_turn = 100
+    world.cluster.runtime.slices.weight_of_a_turn = 100
     assert producer.commit() is ErrorCode.NONE
     assert world.state("tx") == "PrepareCommit" or states(world) == [State.COMPLETE_COMMIT]
     for _ in range(200):
@@ -111,7 +111,7 @@ def test_a_kill_between_two_slices_of_markers(world):
     world.topic("wide", partitions=200)
     producer = Producer(world, "tx", protocol=1).started()
     assert producer.add("wide", *range(200)) is ErrorCode.NONE
-    world.cluster.slices.weight_of_a_turn = 100
+    world.cluster.runtime.slices.weight_of_a_turn = 100
     request_world = world.cluster.partition("wide", 199)
     assert request_world.log_end_offset == 0
     world.settle, settle = lambda: None, world.settle
