@@ -155,6 +155,7 @@ class Cluster:
 
         ``apply`` may be a thread pool's map, for closing waits for the disk.
         """
+        self.runtime.slices.stop()
         self.metadata.stop_brokers()
         self.logs.shutdown(apply)
 

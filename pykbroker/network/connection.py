@@ -132,7 +132,10 @@ class Connection(asyncio.BufferedProtocol):
     def _turn(self) -> None:
         """Take up every whole frame that has arrived, then send what was answered in one write."""
         self._in_turn = True
-        self.last_active = self.broker.cluster.runtime.clock.monotonic()
+        cluster = self.broker.cluster
+        self.last_active = cluster.runtime.clock.monotonic()
+        if not cluster.runtime.turns.running:
+            cluster.runtime.turns.began(self.last_active)
         try:
             self._take_frames()
         except CloseConnection as error:

@@ -103,12 +103,13 @@ class Server:
 
     async def start_serving(self, cluster: Cluster) -> None:
         """Give the cluster this loop's time and threads, and accept connections."""
+        self._cluster = cluster
         cluster.runtime.offload = partial(self.offload, self._threads)
         cluster.runtime.offload_read = partial(self.offload, self._reading_threads)
-        cluster.runtime.wake_queue.schedule = self._loop.call_soon
+        cluster.runtime.turns.schedule = self._loop.call_soon
+        cluster.runtime.wake_queue.schedule = lambda run: self._loop.call_soon(self._in_turn, run)
         self._drive(cluster)
         self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
-        self._cluster = cluster
         for sockets in self._sockets.values():
             await sockets.start_serving()
 
@@ -138,6 +139,7 @@ class Server:
 
         def run() -> None:
             self._wake_up = None
+            cluster.runtime.turns.began()
             timers.run_due()
             deadline = timers.next_deadline()
             if deadline is not None and self._wake_up is None:
@@ -145,6 +147,11 @@ class Server:
 
         timers.wake = wake
         run()
+
+    def _in_turn(self, work: Callable[[], None]) -> None:
+        if self._cluster is not None:
+            self._cluster.runtime.turns.began()
+        work()
 
     def offload(self, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
         """Run a function in one of the threads; its result arrives on the loop.
@@ -156,6 +163,8 @@ class Server:
             return deferred
 
         def arrived(future: asyncio.Future[Any]) -> None:
+            if self._cluster is not None:
+                self._cluster.runtime.turns.began()
             error = future.exception()
             if error is None:
                 deferred.complete(future.result())

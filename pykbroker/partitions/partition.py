@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Protocol
 
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.storage.log.validate import Origin
+from pykbroker.wire.batch_header import HEADER_SIZE
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, encode_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pykbroker.metadata.image import PartitionImage
     from pykbroker.partitions.host import PartitionHost
     from pykbroker.storage.log.config import LogConfig
     from pykbroker.storage.log.log import AppendResult, Log
+
+
+#: A record has at most so many bytes besides its key and its value: lengths, attributes, its deltas, no headers.
+_RECORD_OVERHEAD = 23
 
 
 class PartitionWatcher(Protocol):
@@ -211,6 +216,23 @@ class Partition:
             transactional=producer is not None,
         )
         return self._append_own(batch, timestamp_ms)
+
+    def batches_that_fit(self, records: Sequence[tuple[bytes | None, bytes | None]]) -> Iterator[slice]:
+        """How to divide a coordinator's records over batches that the log takes, in their order.
+
+        A record too large for any batch has one of its own, to be refused alone.
+        """
+        config = self.log.config
+        room = min(config.max_message_bytes, config.segment_bytes) - HEADER_SIZE
+        begin = size = 0
+        for number, (key, value) in enumerate(records):
+            needed = len(key or b"") + len(value or b"") + _RECORD_OVERHEAD
+            if size + needed > room and number > begin:
+                yield slice(begin, number)
+                begin, size = number, 0
+            size += needed
+        if begin < len(records):
+            yield slice(begin, len(records))
 
     def append_marker(
         self,

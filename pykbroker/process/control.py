@@ -2,7 +2,8 @@
 
 A Unix socket in the data folder, for the user who runs the process alone. One line of JSON comes in,
 ``{"command": "stop", "broker": 2, "abrupt": false}``, and one goes out: ``{"brokers": [...]}``, as they are then, or
-``{"error": "..."}``.
+``{"error": "..."}``. ``{"command": "turns"}`` is answered with ``{"longest_turn_ms": 1.5}``: how long the event loop was busy
+at a stretch, at most, since that was asked last.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class Control:
     async def _carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
             match request:
+                case {"command": "turns"}:
+                    return {"longest_turn_ms": self._node.cluster.runtime.turns.restart() * 1000}
                 case {"command": "list"}:
                     pass
                 case {"command": "stop", "broker": int(broker)}:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pykbroker.runtime.clock import Clock
+from pykbroker.runtime.slices import Slices
 from pykbroker.runtime.timers import Timers
+from pykbroker.runtime.turns import Turns
 from pykbroker.runtime.waits import Deferred, WakeQueue
 
 T = TypeVar("T")
@@ -16,13 +18,27 @@ T = TypeVar("T")
 class Runtime:
     """One for a process. The shell replaces what waits for something outside: threads, the loop's own turns."""
 
-    __slots__ = ("clock", "offload", "offload_read", "random", "timers", "unsent_bytes", "wake_queue")
+    __slots__ = (
+        "clock",
+        "offload",
+        "offload_read",
+        "random",
+        "slices",
+        "timers",
+        "turns",
+        "unsent_bytes",
+        "wake_queue",
+    )
 
     def __init__(self, clock: Clock, rng: random.Random) -> None:
         self.clock = clock
         self.random = rng
         self.timers = Timers(clock)
+        #: How long the turns of the loop take.
+        self.turns = Turns(clock)
         self.wake_queue = WakeQueue()
+        #: What is too much for one turn.
+        self.slices = Slices(self.timers, self.wake_queue)
         #: Runs a function elsewhere and completes with its result; the shell replaces it by a thread pool.
         self.offload: Callable[..., Deferred[Any]] = run_inline
         #: The same for reads of files, which have threads of their own: however slow they are, syncs do not wait for them.

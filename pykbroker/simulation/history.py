@@ -171,9 +171,13 @@ class History:
         self.set_back.add((group, where))
 
     def deleting(self, group: str) -> None:
-        """An administrator is about to delete a group, with all that it has committed; its generations begin anew."""
-        self.owners = {key: owner for key, owner in self.owners.items() if key[0] != group}
+        """An administrator is about to delete a group, with all that it has committed."""
+        self.forgotten(group)
         self.set_back.add(group)
+
+    def forgotten(self, group: str) -> None:
+        """The group is no more; where it comes again, its generations begin anew."""
+        self.owners = {key: owner for key, owner in self.owners.items() if key[0] != group}
 
     def may_go_back(self, group: str, where: TopicPartition) -> bool:
         """Whether a client has asked for that at any time."""

@@ -29,6 +29,9 @@ LISTENER = "PLAINTEXT"
 #: How long what goes to a thread takes there, at most.
 _LONGEST_OFFLOAD_MS = 20
 
+#: How long it takes, at most, until what is left for the next turn of the loop is done.
+_LONGEST_TURN_MS = 3
+
 
 class Server:
     """See the module. Node ids count from 1."""
@@ -40,6 +43,8 @@ class Server:
         self._random = world.randomness("server")
         self._turns: deque[Callable[[], None]] = deque()
         self._inside = False
+        #: What the process does in one turn of what is too much for one.
+        self.weight_of_a_turn = 1000.0
         #: None while the process is down.
         self.cluster: Cluster | None = None
         self.nodes = range(1, brokers + 1)
@@ -70,6 +75,7 @@ class Server:
             )
             cluster.runtime.offload = cluster.runtime.offload_read = partial(self._offload, cluster)
             cluster.runtime.wake_queue.schedule = self._turns.append
+            cluster.runtime.slices.weight_of_a_turn = self.weight_of_a_turn
             cluster.start_brokers({node: [Endpoint(LISTENER, f"host{node}", 9092)] for node in self.nodes})
         except ProcessDied:
             self._die("killed while it started")
@@ -122,7 +128,10 @@ class Server:
         self._call(self.running.runtime.timers.run_due)
 
     def _call(self, work: Callable[[], T]) -> T | None:
-        """Work in the process, and whatever it left for the end of the turn. The process may die in between."""
+        """Work in the process, and what it left for the end of the turn. The process may die in between.
+
+        What that leaves in its turn is done a moment later, and whatever has arrived until then comes before it.
+        """
         if self.cluster is None:
             return None
         if self._inside:
@@ -130,16 +139,22 @@ class Server:
         self._inside = True
         try:
             result = work()
-            while self._turns:
+            for _ in range(len(self._turns)):
                 self._turns.popleft()()
         except ProcessDied:
             self._die("killed while it wrote")
             return None
         finally:
             self._inside = False
+        if self._turns:
+            self._world.at(self._random.randint(0, _LONGEST_TURN_MS), partial(self._next_turn, self.cluster))
         for watcher in self.watchers:
             watcher()
         return result
+
+    def _next_turn(self, cluster: Cluster) -> None:
+        if self.cluster is cluster:
+            self._call(lambda: None)
 
     def _offload(self, cluster: Cluster, function: Callable[..., T], *args: Any) -> Deferred[T]:
         """In place of a thread: it is done some time later, unless the process is gone by then."""

@@ -14,7 +14,7 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
 from pykbroker.network.server import Server
 from pykbroker.network.sockets import Bind
-from pykbroker.runtime.clock import SystemClock
+from pykbroker.runtime.clock import Clock, SystemClock
 from pykbroker.storage.disk import RealDisk
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
 from pykbroker.wire.message import Message
@@ -87,12 +87,13 @@ async def running_broker(
     settings: dict[str, str] | None = None,
     disk: RealDisk | None = None,
     most_connections: int = 1000,
+    clock: Clock | None = None,
 ) -> AsyncIterator[RunningBroker]:
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})})
     server = Server(asyncio.get_running_loop(), most_connections)
     port = await server.listen(1, Bind("PLAINTEXT", "127.0.0.1", 0), config["socket.request.max.bytes"])
     disk = disk or RealDisk(durable=False)
-    cluster = Cluster.open(config, directory, disk, SystemClock(), random.Random(1))
+    cluster = Cluster.open(config, directory, disk, clock or SystemClock(), random.Random(1))
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
     await server.start_serving(cluster)
     try:

@@ -9,6 +9,7 @@ Who may commit (generation and member id as the request states them):
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup, State
@@ -215,36 +216,32 @@ def delete(
 
 def expire(
     group: ClassicGroup | ConsumerGroup,
-    offsets: TopicOffsets,
+    offsets: Iterable[tuple[str, int, CommittedOffset]],
     pending: AbstractSet[tuple[str, int]],
     retention_ms: int,
     now_ms: int,
-) -> tuple[list[Record], bool]:
-    """Tombstones for the offsets that nobody wants any more, and whether that leaves the group without any (KIP-211).
+) -> list[Record]:
+    """Tombstones for those of a group's offsets (topic, partition, offset) that nobody wants any more (KIP-211).
 
     An offset of a classic group ages from when it became empty; in a stable group of consumers, in one that has no
     members ever, and in groups of the consumer protocol, from its commit. What the members of a group still read does
     not age, nor what an open transaction committed.
     """
-    if not offsets:
-        return [], not pending
     empty_since_ms = None
     if isinstance(group, ClassicGroup):
         if not _ages(group):
-            return [], False
+            return []
         if group.protocol_type is not None and group.is_empty and group.state_timestamp_ms >= 0:
             empty_since_ms = group.state_timestamp_ms
+    wanted: dict[str, bool] = {}
     records: list[Record] = []
-    all_expired = True
-    for topic, partitions in offsets.items():
-        wanted = group.subscribes(topic)
-        for index, committed in partitions.items():
-            since_ms = committed.commit_timestamp_ms if empty_since_ms is None else empty_since_ms
-            if not wanted and (topic, index) not in pending and committed.expired(now_ms, since_ms, retention_ms):
-                records.append(offset_tombstone(group.group_id, topic, index))
-            else:
-                all_expired = False
-    return records, all_expired
+    for topic, index, committed in offsets:
+        if topic not in wanted:
+            wanted[topic] = group.subscribes(topic)
+        since_ms = committed.commit_timestamp_ms if empty_since_ms is None else empty_since_ms
+        if not wanted[topic] and (topic, index) not in pending and committed.expired(now_ms, since_ms, retention_ms):
+            records.append(offset_tombstone(group.group_id, topic, index))
+    return records
 
 
 def _ages(group: ClassicGroup) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +16,7 @@ from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.consumer.checking import check_request
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.loading import Loading
-from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.coordination.groups.outcome import Outcome, Record
 from pykbroker.coordination.groups.placement import partition_for
 from pykbroker.coordination.groups.records import encode
 from pykbroker.coordination.groups.settings import GroupSettings
@@ -28,6 +29,8 @@ from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.group_metadata import GroupMetadataKey
+from pykbroker.wire.internal.offset_commit import OffsetCommitKey
 from pykbroker.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -42,15 +45,24 @@ from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
+    from pykbroker.coordination.groups.forgetting import Part
     from pykbroker.coordination.host import CoordinationHost, Node
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps
     from pykbroker.runtime.timers import Timer
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+#: What a group weighs whose time has come (``slices.py``).
+_TICK_WEIGHT = 10
+
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+#: How a part may end for the next one to be begun; else the log takes nothing at all.
+_GOES_ON = (None, *map(shown, _TOO_LARGE))
 
 
 class _Loaded(Loaded[GroupShard]):
@@ -79,8 +91,11 @@ class GroupCoordinator:
             dropped=_unload,
             eager=False,
         )
+        #: Groups whose time has come, and whether they are being looked after.
+        self._due: deque[tuple[_Loaded, str]] = deque()
+        self._ticking = False
         cluster.metadata.subscribe(self._follow)
-        cluster.runtime.timers.every(self._settings.offsets_retention_check_interval_ms, self._expire)
+        cluster.runtime.slices.every(self._settings.offsets_retention_check_interval_ms, self._expire)
 
     # Where groups live
 
@@ -91,7 +106,12 @@ class GroupCoordinator:
         return partition_for(group_id, count)
 
     def _shard_of(self, broker: Node, group_id: str) -> _Loaded:
-        return self.shards.at(broker, self.partition_of(group_id))
+        """The shard of a group, in which all has happened that is due by now."""
+        loaded = self.shards.at(broker, self.partition_of(group_id))
+        alarm = loaded.alarms.get(group_id)
+        if alarm is not None and alarm[0] <= self._cluster.runtime.clock.monotonic():
+            self._tick(loaded, group_id)
+        return loaded
 
     def _begin_load(self, partition: Partition) -> Loading:
         cluster = self._cluster
@@ -103,7 +123,7 @@ class GroupCoordinator:
         shard, partition = loaded.shard, loaded.partition
         for group in list(shard.groups.values()):
             self._run(loaded, group.group_id, group.loaded())
-        self._run(loaded, None, shard.forget_topics_gone(self._topic_id))
+        self._cluster.runtime.slices.add(self._forget(loaded, shard.forget_topics_gone(self._topic_id, self._largest)))
         self.shards.tell_loaded(partition, "group", len(shard.groups))
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -122,7 +142,7 @@ class GroupCoordinator:
         self.shards.follow(delta)
         for topic in delta.deleted_topics:
             if topic.name != CONSUMER_OFFSETS:
-                self._cluster.runtime.wake_queue.add(partial(self._forget_topic, topic.name, topic.id))
+                self._forget_topic(topic.name, topic.id)
 
     def _topic_id(self, name: str) -> bytes | None:
         topic = self._cluster.metadata.image.topic(name)
@@ -130,7 +150,9 @@ class GroupCoordinator:
 
     def _forget_topic(self, topic: str, topic_id: bytes) -> None:
         for loaded in list(self.shards.loaded.values()):
-            self._run(loaded, None, loaded.shard.forget_topic(topic, topic_id))
+            self._cluster.runtime.slices.add(
+                self._forget(loaded, loaded.shard.forget_topic(topic, topic_id, self._largest))
+            )
 
     # Requests
 
@@ -274,6 +296,8 @@ class GroupCoordinator:
             return None
         if not self.shards.is_in_use(loaded):
             return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
+        if not outcome.atomic:
+            return self._append_each(loaded, outcome.records)
         try:
             encoded = [encode(record) for record in outcome.records]
             loaded.partition.append_internal(encoded, self._cluster.runtime.clock.now_ms(), outcome.producer)
@@ -284,6 +308,36 @@ class GroupCoordinator:
         for record in outcome.records:
             loaded.shard.replay(record._replace(producer_id=producer_id))
         return None
+
+    def _append_each(self, loaded: _Loaded, records: list[Record]) -> ErrorCode | None:
+        """Append and replay records of which each stands for itself, in as many batches as they need.
+
+        One that is too large for any batch is passed over, and with it what follows of its group, as is the record that
+        ends it; the other groups go on. Returns the first failure.
+        """
+        failure: ErrorCode | None = None
+        passed_over: set[str] = set()
+        encoded = [encode(record) for record in records]
+        for some in loaded.partition.batches_that_fit(encoded):
+            if passed_over.intersection(map(_group_of, records[some])):
+                kept = [each for each in records[some] if _group_of(each) not in passed_over]
+                batch = [encode(record) for record in kept]
+            else:
+                kept, batch = records[some], encoded[some]
+            if not kept:
+                continue
+            try:
+                loaded.partition.append_internal(batch, self._cluster.runtime.clock.now_ms())
+            except KafkaError as error:
+                log.warning("Group records could not be appended to %r: %s", loaded.partition, error)
+                failure = failure or shown(error.code)
+                if error.code not in _TOO_LARGE:
+                    return failure
+                passed_over.update(map(_group_of, kept))
+            else:
+                for record in kept:
+                    loaded.shard.replay(record)
+        return failure
 
     # Time
 
@@ -302,12 +356,45 @@ class GroupCoordinator:
             loaded.alarms[group_id] = (wake_at, timer)
 
     def _wake(self, loaded: _Loaded, group_id: str) -> None:
-        loaded.alarms.pop(group_id, None)
-        self._run(loaded, group_id, loaded.shard.tick(group_id))
+        """The time of a group has come. Thousands may come together, so each waits for its turn; whoever asks for a group
+        before that (``_shard_of``) brings it forward.
+        """
+        self._due.append((loaded, group_id))
+        if not self._ticking:
+            self._tick_some()
 
-    def _expire(self) -> None:
+    def _tick_some(self) -> None:
+        self._ticking = bool(self._due)
+        if self._ticking:
+            self._cluster.runtime.slices.add(self._tick_due(), over=self._tick_some)
+
+    def _tick_due(self) -> Steps:
+        while self._due:
+            self._tick(*self._due.popleft())
+            yield _TICK_WEIGHT
+
+    def _tick(self, loaded: _Loaded, group_id: str) -> None:
+        if self.shards.is_in_use(loaded):
+            alarm = loaded.alarms.pop(group_id, None)
+            if alarm is not None:
+                alarm[1].cancel()
+            self._run(loaded, group_id, loaded.shard.tick(group_id))
+
+    def _expire(self) -> Steps:
         for loaded in list(self.shards.loaded.values()):
-            self._run(loaded, None, loaded.shard.expire())
+            yield from self._forget(loaded, loaded.shard.expire(self._largest))
+
+    @property
+    def _largest(self) -> float:
+        return self._cluster.runtime.slices.weight_of_a_step
+
+    def _forget(self, loaded: _Loaded, parts: Iterator[Part]) -> Steps:
+        """Carry out one part after the other, while others do what they like in between."""
+        while self.shards.is_in_use(loaded):
+            part = next(parts, None)
+            if part is None or self._append(loaded, Outcome(part.records, atomic=False)) not in _GOES_ON:
+                return
+            yield part.weight
 
 
 def _unload(loaded: _Loaded) -> None:
@@ -322,6 +409,11 @@ def _unload(loaded: _Loaded) -> None:
 def _check_group_id(group_id: str) -> None:
     if not group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+
+
+def _group_of(record: Record) -> str:
+    key = record.key
+    return str(key.group if isinstance(key, GroupMetadataKey | OffsetCommitKey) else key.group_id)
 
 
 def _follow_up(outcome: Outcome, failure: ErrorCode | None) -> Outcome | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pykbroker.wire.internal.offset_commit import OffsetCommitValue
@@ -74,11 +74,21 @@ class Offsets:
         """Topic to partition to offset; to be read, not written."""
         return self._groups.get(group_id, {})
 
-    def of_topic(self, topic: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """Group, partition and offset of everything that was committed for a topic."""
-        for group_id, topics in self._groups.items():
-            for partition, committed in topics.get(topic, {}).items():
-                yield group_id, partition, committed
+    def groups(self) -> Iterator[str]:
+        """The groups that have committed anything."""
+        return iter(self._groups)
+
+    def count(self, group_id: str) -> int:
+        """How many a group has."""
+        return sum(map(len, self.of_group(group_id).values()))
+
+    def present(self, group_id: str, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int, CommittedOffset]]:
+        """Topic, partition and offset of those of these partitions that have one."""
+        topics = self.of_group(group_id)
+        for topic, partition in wanted:
+            committed = topics.get(topic, {}).get(partition)
+            if committed is not None:
+                yield topic, partition, committed
 
     def __iter__(self) -> Iterator[tuple[str, str, int, CommittedOffset]]:
         """Group, topic, partition and offset, all of them."""

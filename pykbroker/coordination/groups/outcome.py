@@ -40,6 +40,8 @@ class Outcome:
     otherwise: Callable[[ErrorCode], Outcome] | None = None
     #: Id and epoch of the producer in whose transaction the records are appended.
     producer: tuple[int, int] | None = None
+    #: False where each of the records stands for itself: they are appended in as many batches as they need.
+    atomic: bool = True
 
     def reply(self, waiting: Deferred[Any] | None, response: Any) -> None:
         """Send ``response`` to whoever waits, if anyone does."""

@@ -7,6 +7,7 @@ told UNSTABLE_OFFSET_COMMIT (KIP-447).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from pykbroker.coordination.groups.offsets import CommittedOffset
 
@@ -55,6 +56,15 @@ class PendingOffsets:
             if not partitions:
                 del self._groups[where[0]]
 
-    def of_group(self, group_id: str) -> Iterator[tuple[str, int]]:
-        """Topic and partition of everything that is pending for a group."""
-        return iter(self._groups.get(group_id, {}))
+    def groups(self) -> Iterator[str]:
+        """The groups for which anything is pending."""
+        return iter(self._groups)
+
+    def of_group(self, group_id: str) -> AbstractSet[tuple[str, int]]:
+        """Topic and partition of everything that is pending for a group; to be read before anything changes."""
+        return self._groups.get(group_id, {}).keys()
+
+    def at(self, where: GroupPartition) -> Iterator[CommittedOffset]:
+        """What open transactions committed for a partition."""
+        for producer_id in self._groups.get(where[0], {}).get(where[1:], ()):
+            yield self._producers[producer_id][where]

@@ -6,7 +6,7 @@ place where that state changes, whether the record was appended just now or is r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -20,12 +20,13 @@ from pykbroker.coordination.groups.consumer import classic_members, leaving, mem
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
 from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW
-from pykbroker.coordination.groups.consumer.records import group_tombstones
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets
+from pykbroker.coordination.groups.forgetting import Forgetting, Gone, Part, end_of
+from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
 from pykbroker.coordination.groups.outcome import Outcome, Record
 from pykbroker.coordination.groups.pending import PendingOffsets
 from pykbroker.coordination.groups.records import group_record, group_tombstone, offset_tombstone
+from pykbroker.runtime.slices import WEIGHT_OF_A_STEP
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -55,6 +56,9 @@ class GroupShard:
         self.around = around
         self._offsets = Offsets()
         self._pending = PendingOffsets()
+        self._forgetting = Forgetting(self.groups, self._offsets, self._pending)
+        #: What is about to be forgotten, and not to be given to anybody.
+        self._hidden: list[Gone] = []
         self._commits = 0
         #: The consumer group that the record before this one ended.
         self._just_ended: str | None = None
@@ -125,7 +129,7 @@ class GroupShard:
             return classic_members.join(group, joining, self.groups.get)
         if request.member_id != "":
             return joining.refused(ErrorCode.UNKNOWN_MEMBER_ID, Outcome())
-        ended = [] if group is None else list(group_tombstones(group))
+        ended = [] if group is None else end_of(group)
         record = group_record(
             request.group_id,
             generation=0,
@@ -216,16 +220,19 @@ class GroupShard:
         if isinstance(group, ConsumerGroup):
             member_epochs.check_fetch(group, request)
         pending = set(self._pending.of_group(request.group_id)) if stable else set()
-        return committing.fetch(request, self._offsets.of_group(request.group_id), pending)
+        return committing.fetch(request, self._shown_offsets(request.group_id), pending)
 
     def delete_offsets(self, request: OffsetDeleteRequest, reply: Deferred[OffsetDeleteResponse]) -> Outcome:
         """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""
         group = self._existing(request.group_id)
         records, response = committing.delete(group, request, self._offsets.of_group(request.group_id))
-        return Outcome(records, [(reply, response)])
+        return Outcome(records, [(reply, response)], atomic=False)
 
     def delete_group(self, group_id: str, reply: Deferred[ErrorCode]) -> Outcome:
-        """DeleteGroups, one group: with its offsets, and only when it has no members."""
+        """DeleteGroups, one group: with its offsets, and only when it has no members.
+
+        Where these are too many for one batch, the record that ends the group comes last.
+        """
         group = self.groups.get(group_id)
         if group is None:
             return Outcome(replies=[(reply, ErrorCode.GROUP_ID_NOT_FOUND)])
@@ -234,42 +241,56 @@ class GroupShard:
         offsets = {(topic, index) for topic, found in self._offsets.of_group(group_id).items() for index in found}
         offsets.update(self._pending.of_group(group_id))
         tombstones = [offset_tombstone(group_id, topic, index) for topic, index in sorted(offsets)]
-        return Outcome([*tombstones, *_end(group)], [(reply, ErrorCode.NONE)])
+        return Outcome([*tombstones, *end_of(group)], [(reply, ErrorCode.NONE)], atomic=False)
 
-    def expire(self) -> Outcome:
+    def expire(self, largest: float = WEIGHT_OF_A_STEP) -> Iterator[Part]:
         """Remove offsets that nobody wants any more, and empty groups that have none left."""
-        outcome = Outcome()
-        now_ms = self._clock.now_ms()
-        for group_id, group in self.groups.items():
-            offsets = self._offsets.of_group(group_id)
-            pending = set(self._pending.of_group(group_id))
-            records, none_left = committing.expire(group, offsets, pending, self._settings.offsets_retention_ms, now_ms)
-            outcome.records += records
-            if none_left and group.is_empty:
-                outcome.records += _end(group)
-        return outcome
+        return self._forgetting.expire(self._settings.offsets_retention_ms, self._clock.now_ms(), largest)
 
-    def forget_topic(self, topic: str, topic_id: bytes) -> Outcome:
+    def forget_topic(self, topic: str, topic_id: bytes, largest: float = WEIGHT_OF_A_STEP) -> Iterator[Part]:
         """Remove what was committed for a topic that is deleted, unless it was committed for another of that name."""
-        return Outcome(
-            [
-                offset_tombstone(group_id, topic, partition)
-                for group_id, partition, committed in self._offsets.of_topic(topic)
-                if committed.is_for(topic_id)
-            ]
+        newest = self._commits
+        return self._forget(
+            lambda name, committed: name == topic and committed.order <= newest and committed.is_for(topic_id),
+            topic,
+            largest,
         )
 
-    def forget_topics_gone(self, topic_ids: Callable[[str], bytes | None]) -> Outcome:
+    def forget_topics_gone(
+        self, topic_ids: Callable[[str], bytes | None], largest: float = WEIGHT_OF_A_STEP
+    ) -> Iterator[Part]:
         """Remove what was committed for topics that were deleted while this shard was not loaded; ``topic_ids`` gives
         the id of the topic that has a name now. Else a topic made again would be read from where the former one was.
         """
-        return Outcome(
-            [
-                offset_tombstone(group_id, name, partition)
-                for group_id, name, partition, committed in self._offsets
-                if committed.topic_id not in (ZERO_UUID, topic_ids(name))
-            ]
+        return self._forget(
+            lambda name, committed: committed.topic_id not in (ZERO_UUID, topic_ids(name)),
+            None,
+            largest,
         )
+
+    def _forget(self, gone: Gone, topic: str | None, largest: float) -> Iterator[Part]:
+        """From now on nobody is given what is gone, also where the tombstones are still to come."""
+        self._hidden.append(gone)
+
+        def parts() -> Iterator[Part]:
+            yield from self._forgetting.forget(gone, topic, largest)
+            self._hidden.remove(gone)
+
+        return parts()
+
+    def _shown_offsets(self, group_id: str) -> TopicOffsets:
+        topics = self._offsets.of_group(group_id)
+        if not self._hidden:
+            return topics
+        shown = {
+            topic: {
+                index: committed
+                for index, committed in partitions.items()
+                if not any(gone(topic, committed) for gone in self._hidden)
+            }
+            for topic, partitions in topics.items()
+        }
+        return {topic: partitions for topic, partitions in shown.items() if partitions}
 
     def topics_changed(self, names: Iterable[str]) -> None:
         """Topics came, went, or have more partitions: groups that read them look at their metadata again."""
@@ -337,11 +358,6 @@ class GroupShard:
             group = self.groups[group_id] = ClassicGroup(group_id, self._clock, self._settings)
         group.restore(value)
         group.owes_rebalance = downgraded
-
-
-def _end(group: Group) -> list[Record]:
-    """The records that end an empty group."""
-    return list(group_tombstones(group)) if isinstance(group, ConsumerGroup) else [group_tombstone(group.group_id)]
 
 
 def _refuse_new(joining: Joining, error: ErrorCode) -> Outcome:

@@ -7,6 +7,7 @@ takes a second one for what it is.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinationHost
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +28,10 @@ log = logging.getLogger(__name__)
 _OVER = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 _LONGEST_RETRY_MS = 10_000
+
+#: Markers that are written before anybody else has a turn, and what one of them weighs (``slices.py``).
+WRITTEN_AT_ONCE = 20
+_MARKER_WEIGHT = 8
 
 
 class Completion:
@@ -47,20 +53,35 @@ class Completion:
         self._retry_ms = retry_ms
         self._wanted = wanted
         self._finished = finished
-        self._left: list[TopicPartition] = sorted(prepared.partitions)
+        self._left: deque[TopicPartition] = deque(sorted(prepared.partitions))
         #: Syncs under way that the completion must wait for.
         self._syncing = 0
 
     def run(self) -> None:
-        """Write the markers that are left; complete the transaction when none is."""
-        if not self._wanted():
-            return
+        """Write the markers that are left, of very many some at a time; complete the transaction when none is."""
+        if len(self._left) <= WRITTEN_AT_ONCE:
+            for _ in self._write_all():
+                pass
+        else:
+            self._cluster.runtime.slices.add(self._write_all())
+
+    def _write_all(self) -> Steps:
+        waiting, self._left = self._left, deque()
         written: list[Partition] = []
-        self._left = [each for each in self._left if not self._write(each, written)]
+        for number, where in enumerate(waiting):
+            if not self._wanted():
+                return
+            if not self._write(where, written):
+                self._left.append(where)
+            if number % WRITTEN_AT_ONCE == WRITTEN_AT_ONCE - 1:
+                yield _MARKER_WEIGHT * WRITTEN_AT_ONCE
+        self._sync(written)
+
+    def _sync(self, written: list[Partition]) -> None:
         syncs = [
             (partition, self._cluster.group_commit.synced(partition))
             for partition in written
-            if partition.log.needs_flush_before_ack
+            if not partition.deleted and partition.log.needs_flush_before_ack
         ]
         self._syncing = len(syncs)
         if not syncs:

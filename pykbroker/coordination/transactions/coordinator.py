@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pykbroker.coordination.groups.placement import partition_for
 from pykbroker.coordination.shards import Loaded, Shards, shown
 from pykbroker.coordination.transactions import adding, ending, initializing
-from pykbroker.coordination.transactions.completing import Completion
+from pykbroker.coordination.transactions.completing import WRITTEN_AT_ONCE, Completion
 from pykbroker.coordination.transactions.initializing import Expected
 from pykbroker.coordination.transactions.loading import Loading
 from pykbroker.coordination.transactions.records import encode, encode_key
@@ -34,11 +34,16 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinationHost, Node
+    from pykbroker.runtime.slices import Steps
 
 log = logging.getLogger(__name__)
 
 #: While partitions are read at the start, how long until the next look whether one has come.
 _READING_PAUSE_MS = 20
+
+#: What an abort weighs, and its markers half of it each, and the look at a transactional id that nothing is due for (``slices.py``).
+_ABORT_WEIGHT = 16
+_LOOK_WEIGHT = 0.02
 
 
 class ProducerIdentity(NamedTuple):
@@ -67,8 +72,8 @@ class TransactionCoordinator:
             eager=True,  # what is open needs somebody who ends it in time
         )
         cluster.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
-        cluster.runtime.timers.every(self._settings.abort_interval_ms, self._abort_timed_out)
-        cluster.runtime.timers.every(self._settings.expiration_interval_ms, self._expire)
+        cluster.runtime.slices.every(self._settings.abort_interval_ms, self._abort_timed_out)
+        cluster.runtime.slices.every(self._settings.expiration_interval_ms, self._expire)
 
     # Where transactional ids live
 
@@ -251,38 +256,55 @@ class TransactionCoordinator:
 
     # Time
 
-    def _abort_timed_out(self) -> None:
+    def _abort_timed_out(self) -> Steps:
+        """Each transaction that is late, unless its producer ended it before its turn came."""
         now_ms = self._cluster.runtime.clock.now_ms()
         for loaded in list(self.shards.loaded.values()):
-            for transaction in list(loaded.shard.timed_out(now_ms)):
-                try:
-                    self._end(
-                        loaded,
-                        ending.abort_ongoing(
-                            transaction, self._server_version, partial(self._new_producer_id, loaded), now_ms
-                        ),
-                    )
-                except KafkaError as error:
-                    log.warning("%s is late and could not be aborted: %s", transaction.transactional_id, error)
-                else:
-                    log.info("Aborted a transaction of %s that took too long", transaction.transactional_id)
+            for late in list(loaded.shard.timed_out(now_ms)):
+                transaction = loaded.shard.transactions.get(late.transactional_id)
+                if transaction is late and self.shards.is_in_use(loaded):
+                    self._abort(loaded, transaction, now_ms)
+                    yield _ABORT_WEIGHT * (1 + min(len(late.partitions), WRITTEN_AT_ONCE) / 2)
+            yield _LOOK_WEIGHT * len(loaded.shard.transactions)
+
+    def _abort(self, loaded: _Loaded, transaction: Transaction, now_ms: int) -> None:
+        new_producer_id = partial(self._new_producer_id, loaded)
+        try:
+            self._end(loaded, ending.abort_ongoing(transaction, self._server_version, new_producer_id, now_ms))
+        except KafkaError as error:
+            log.warning("%s is late and could not be aborted: %s", transaction.transactional_id, error)
+        else:
+            log.info("Aborted a transaction of %s that took too long", transaction.transactional_id)
 
     def _new_producer_id(self, loaded: _Loaded) -> int:
         return self._cluster.node(loaded.partition.leader).next_producer_id()
 
-    def _expire(self) -> None:
-        now_ms = self._cluster.runtime.clock.now_ms()
+    def _expire(self) -> Steps:
+        now_ms, expiration_ms = self._cluster.runtime.clock.now_ms(), self._settings.expiration_ms
         for loaded in list(self.shards.loaded.values()):
-            expired = [each.transactional_id for each in loaded.shard.expired(now_ms, self._settings.expiration_ms)]
-            if not expired:
-                continue
+            expired = [each.transactional_id for each in loaded.shard.expired(now_ms, expiration_ms)]
+            yield _LOOK_WEIGHT * len(loaded.shard.transactions)
+            at_once = max(1, int(self._cluster.runtime.slices.weight_of_a_step))
+            for begin in range(0, len(expired), at_once):
+                if not self.shards.is_in_use(loaded):
+                    break
+                some = expired[begin : begin + at_once]
+                known = map(loaded.shard.transactions.get, some)
+                self._remove(loaded, [each for each in known if each and each.is_expired(now_ms, expiration_ms)])
+                yield len(some)
+
+    def _remove(self, loaded: _Loaded, expired: list[Transaction]) -> None:
+        """Tombstones, in as many batches as they need; what cannot be appended is tried again in the next round."""
+        names = [each.transactional_id for each in expired]
+        tombstones = [(encode_key(name), None) for name in names]
+        for some in loaded.partition.batches_that_fit(tombstones):
             try:
-                loaded.partition.append_internal([(encode_key(each), None) for each in expired], now_ms)
+                loaded.partition.append_internal(tombstones[some], self._cluster.runtime.clock.now_ms())
             except KafkaError as error:
-                log.warning("%d expired transactional ids could not be removed: %s", len(expired), error)
-                continue
-            for each in expired:
-                loaded.shard.replay(each, None)
+                log.warning("%d expired transactional ids could not be removed: %s", len(names[some]), error)
+            else:
+                for name in names[some]:
+                    loaded.shard.replay(name, None)
 
 
 def _identity(transaction: Transaction) -> ProducerIdentity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pykbroker.coordination.transactions.transaction import AT_REST, PREPARED, State, Transaction
+from pykbroker.coordination.transactions.transaction import PREPARED, Transaction
 
 
 class TransactionShard:
@@ -26,12 +26,8 @@ class TransactionShard:
 
     def timed_out(self, now_ms: int) -> Iterator[Transaction]:
         """Open transactions that are older than their producer allowed."""
-        for each in self.transactions.values():
-            if each.state is State.ONGOING and each.start_ms + each.timeout_ms < now_ms:
-                yield each
+        return (each for each in self.transactions.values() if each.is_late(now_ms))
 
     def expired(self, now_ms: int, expiration_ms: int) -> Iterator[Transaction]:
         """Transactional ids at rest that nobody used for so long."""
-        for each in self.transactions.values():
-            if each.state in AT_REST and each.updated_ms <= now_ms - expiration_ms:
-                yield each
+        return (each for each in self.transactions.values() if each.is_expired(now_ms, expiration_ms))

@@ -89,6 +89,14 @@ class Transaction:
         """Whether the producer has had its last epoch: the very last is kept for fencing."""
         return is_exhausted(self.producer_epoch)
 
+    def is_late(self, now_ms: int) -> bool:
+        """Whether it is open, and older than its producer allowed."""
+        return self.state is State.ONGOING and self.start_ms + self.timeout_ms < now_ms
+
+    def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
+        """Whether it is at rest, and nobody used the transactional id for so long."""
+        return self.state in AT_REST and self.updated_ms <= now_ms - expiration_ms
+
     def step(self, state: State, now_ms: int, **changes: Any) -> Transaction:
         """The next value, in ``state``. Raises IllegalTransition."""
         if self.state not in _PREVIOUS.get(state, ()):

@@ -379,6 +379,7 @@ def test_the_control_socket(tmp_path: Path, deep: bool) -> None:
                 "leads": 1,
             }
             assert await tell(directory, b'{"command": "list"}') == answer
+            assert (await tell(directory, b'{"command": "turns"}'))["longest_turn_ms"] > 0
             assert "is not stopped" in (await tell(directory, b'{"command": "start", "broker": 1}'))["error"]
             assert "not a command" in (await tell(directory, b'{"command": "stop", "broker": "1"}'))["error"]
         assert not (directory / SOCKET).exists()
@@ -387,10 +388,11 @@ def test_the_control_socket(tmp_path: Path, deep: bool) -> None:
 
 
 def test_a_socket_that_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as left, reachable(tmp_path / SOCKET) as address:
-        left.bind(address)
-
     async def scenario() -> None:
+        async with three(tmp_path):
+            pass
+        with socket.socket(socket.AF_UNIX) as left, reachable(tmp_path / SOCKET) as address:
+            left.bind(address)
         async with three(tmp_path):
             assert len((await tell(tmp_path, b'{"command": "list"}'))["brokers"]) == 3
 

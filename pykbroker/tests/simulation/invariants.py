@@ -28,12 +28,15 @@ class Watch:
         self._committed: dict[tuple[str, bytes, str, int], int] = {}
         #: Transactional id to what is known of it.
         self._transactions: dict[str, Transaction] = {}
+        #: Partition of the offsets topic to the groups that were in it.
+        self._groups: dict[int, set[str]] = {}
         world.server.watchers.append(self.look)
 
     def look(self) -> None:
         cluster = self._world.server.cluster
         if cluster is not None:
             self._look_at_partitions(cluster)
+            self._look_at_groups(cluster)
             self._look_at_offsets(cluster)
             self._look_at_transactions(cluster)
 
@@ -55,6 +58,15 @@ class Watch:
             if now[0] < before[0] or now[1] < before[1] or now[1] > now[0]:
                 self._history.wrong(f"ends of {partition!r} went from {before} to {now}")
             self._ends[key] = now
+
+    def _look_at_groups(self, cluster: Cluster) -> None:
+        """A group that nobody was in, and that had committed nothing, is forgotten; its generations begin anew."""
+        for index, shard in group_shards(cluster).items():
+            before = self._groups.get(index, set())
+            if before != shard.groups.keys():
+                for group in before - shard.groups.keys():
+                    self._history.forgotten(group)
+                self._groups[index] = set(shard.groups)
 
     def _look_at_offsets(self, cluster: Cluster) -> None:
         for shard in group_shards(cluster).values():

@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 
+from pykbroker.metadata.image import TOPIC_RESOURCE
+from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.simulation.clients.admin import Admin
 from pykbroker.simulation.clients.assignors import COOPERATIVE, RANGE
 from pykbroker.simulation.clients.consumer import ClassicConsumer
+from pykbroker.simulation.clients.crowd import TIMEOUT_MS, Crowd
 from pykbroker.simulation.clients.group_consumer import HEARTBEAT_MS, SESSION_MS, GroupConsumer
 from pykbroker.simulation.clients.modern_consumer import ModernConsumer
 from pykbroker.simulation.clients.processor import Processor, output_of
@@ -32,6 +35,19 @@ _QUIET_MS = 240_000
 
 #: Everything acknowledged is on the disk.
 SYNCED = {"log.flush.interval.messages": "1"}
+
+RETENTION_MS, ROUND_MS = 60_000, 4000
+
+#: What nobody uses is soon forgotten.
+SHORT_LIVED = {
+    "offsets.retention.minutes": str(RETENTION_MS // 60_000),
+    "offsets.retention.check.interval.ms": str(ROUND_MS),
+    "transactional.id.expiration.ms": str(RETENTION_MS),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": str(ROUND_MS),
+}
+
+#: Small, so that not many records make a batch that is too large.
+_LARGEST_BATCH = 2000
 
 
 @contextmanager
@@ -65,6 +81,10 @@ class Cast:
     static: bool
     processors: int
     admin: bool
+    #: Whether very many groups and transactional ids are used at once, and then left.
+    crowd: bool
+    #: What is done in one turn of the loop of what is too much for one.
+    weight: float
 
 
 class Story:
@@ -83,6 +103,8 @@ class Story:
             static=draw.random() < 0.3,
             processors=draw.randint(0, 2),
             admin=draw.random() < 0.5,
+            crowd=draw.random() < 0.4,
+            weight=draw.choice([1, 5, 30, 1000]),
         )
         settings = {
             "offsets.topic.num.partitions": "2",
@@ -96,8 +118,10 @@ class Story:
             "auto.create.topics.enable": "false",
             "log.roll.ms": "5000",
             **(SYNCED if self.cast.synced else {}),
+            **(SHORT_LIVED if self.cast.crowd else {}),
         }
         self.world = World(seed, self.cast.brokers, settings)
+        self.world.server.weight_of_a_turn = self.cast.weight
         self.history = History()
         self.watch = Watch(self.world, self.history)
         self.consumers: list[GroupConsumer] = []
@@ -127,12 +151,20 @@ class Story:
         self._check_so_far()
         self._check_groups()
         self._check_records()
+        if self.crowd is not None:
+            self._check_crowd(self.crowd)
 
     def _make_topics(self) -> None:
         from pykbroker.controller.topics import NewTopic
 
         image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1)]
-        self.world.server.running.metadata.create_topics(image)
+        metadata = self.world.server.running.metadata
+        metadata.create_topics(image)
+        if self.cast.crowd:
+            internal = (CONSUMER_OFFSETS, TRANSACTION_STATE)
+            metadata.auto_create(internal)
+            largest = {"max.message.bytes": str(_LARGEST_BATCH)}
+            metadata.alter_configs({(TOPIC_RESOURCE, name): largest for name in internal})
 
     def _enter(self) -> None:
         partitions = [(SOURCE, index) for index in range(self.cast.width)]
@@ -148,6 +180,7 @@ class Story:
         self.admin = None
         if self.cast.admin:
             self.admin = Admin(self.world, self.history, side=SIDE, grown=SIDE, group=READERS, transactional_ids=["tx"])
+        self.crowd = Crowd(self.world, self.history, partitions, side=SIDE) if self.cast.crowd else None
 
     def _name(self, kind: str) -> str:
         self._named += 1
@@ -288,6 +321,8 @@ class Story:
         self.world.note("quiet")
         if self.admin is not None:
             self.admin.stopped = True
+        if self.crowd is not None:
+            self.crowd.stopped = True
         if not self.world.run(_QUIET_MS, self._finished):
             self.history.wrong(f"not finished in time: {self._unfinished()}")
 
@@ -366,6 +401,16 @@ class Story:
         self._check_transactions(read)
         if self.cast.processors:
             self._check_processed(read)
+
+    def _check_crowd(self, crowd: Crowd) -> None:
+        """What nobody uses any more is forgotten, however much of it there is."""
+        self.world.run(max(0, crowd.last_used_ms + TIMEOUT_MS + RETENTION_MS + 4 * ROUND_MS - self.world.now_ms))
+        self._check_so_far()
+        cluster = self.world.server.running
+        groups = {name for shard in group_shards(cluster).values() for name in shard.groups}
+        names = {name for shard in transaction_shards(cluster).values() for name in shard.transactions}
+        left = sorted(groups & set(crowd.groups) | names & set(crowd.transactional_ids))
+        assert not left, f"{len(left)} of a crowd were never forgotten, so {left[0]}"
 
     def _check_acknowledged(self) -> None:
         for where, known in self.history.acknowledgements.items():

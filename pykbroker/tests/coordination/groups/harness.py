@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup, State
 from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.forgetting import Part
 from pykbroker.coordination.groups.outcome import Outcome
 from pykbroker.coordination.groups.records import decode, encode
 from pykbroker.coordination.groups.settings import GroupSettings
@@ -95,6 +97,11 @@ class Harness:
                 waiting.fail(response)
             else:
                 waiting.complete(response)
+
+    def forget(self, parts: Iterator[Part]) -> None:
+        """Carry out one part after the other."""
+        for part in parts:
+            self.run(Outcome(part.records))
 
     def advance(self, ms: int) -> None:
         """Let time pass, waking the groups at the moments they ask for."""

@@ -92,6 +92,7 @@ class World:
     def advance(self, ms: int) -> None:
         self.clock.advance(ms)
         self.cluster.runtime.timers.run_due()
+        self.cluster.runtime.wake_queue.run()
 
     @property
     def leader(self) -> int:

@@ -133,7 +133,7 @@ def test_a_deleted_topic_takes_its_offsets_along():
     h.commit({("t", 0): 5}, topic_id=b"1" * 16)
     h.commit({("t", 1): 5}, topic_id=b"2" * 16)
     h.commit({("t", 2): 5, ("u", 0): 5})
-    h.run(h.shard.forget_topic("t", b"1" * 16))
+    h.forget(h.shard.forget_topic("t", b"1" * 16))
     assert h.committed() == {("t", 1): (5, ""), ("u", 0): (5, "")}
     h.restart()
     assert h.committed() == {("t", 1): (5, ""), ("u", 0): (5, "")}
@@ -196,10 +196,10 @@ def test_offsets_without_a_group_age_from_their_commit():
     h.advance(3 * DAY_MS)
     h.commit({("t", 1): 5})
     h.advance(4 * DAY_MS)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.committed() == {("t", 1): (5, "")}
     h.advance(3 * DAY_MS)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.shard.groups == {}, "a group with nothing left is forgotten"
 
 
@@ -211,14 +211,14 @@ def test_offsets_of_a_group_age_from_when_it_became_empty():
         h.advance(SESSION_MS - 1)
         h.clock.advance(3_600_000)
         assert h.heartbeat(a) == ErrorCode.NONE
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.committed() == {("t", 0): (5, "")}, "its members still read the topic"
     h.leave(a)
     h.advance(7 * DAY_MS - 1)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.committed() == {("t", 0): (5, "")}
     h.advance(1)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert GROUP not in h.shard.groups
 
 
@@ -228,7 +228,7 @@ def test_a_stable_group_forgets_what_it_reads_no_more():
     h.commit({("t", 0): 5, ("u", 0): 5}, a, 1)
     h.clock.advance(DAY_MS)
     h.heartbeat(a)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.committed() == {("t", 0): (5, "")}
 
 
@@ -238,7 +238,7 @@ def test_a_group_whose_subscriptions_are_not_known_forgets_nothing():
     h.commit({("t", 0): 5}, a, 1)
     h.clock.advance(DAY_MS)
     h.heartbeat(a)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.committed() == {("t", 0): (5, "")}
 
 
@@ -247,10 +247,10 @@ def test_a_commit_may_say_how_long_to_keep_it():
     h.commit({("t", 0): 5}, retention_ms=1000, version=4)
     h.restart()
     h.advance(999)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.fetch("t", 0) == 5
     h.advance(1)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.fetch("t", 0) == -1
 
 
@@ -258,12 +258,12 @@ def test_a_commit_may_ask_to_be_kept_for_ever():
     h = Harness(offsets_retention_ms=DAY_MS)
     assert h.commit({("t", 0): 5}, retention_ms=2**63 - 1, version=4) == ErrorCode.NONE
     h.advance(100 * DAY_MS)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.fetch("t", 0) == 5
 
 
 def test_a_new_group_is_forgotten_when_nobody_joins_it():
     h = Harness()
     h.join()
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.shard.groups == {}

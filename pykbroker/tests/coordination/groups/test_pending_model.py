@@ -101,8 +101,8 @@ def test_what_a_transaction_is_about_to_replace_does_not_expire():
     h.commit({("t", 0): 1})
     apply(h.shard, ("commit in", 1), 2)
     h.clock.advance(h.settings.offsets_retention_ms)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.committed() == {("t", 0): (1, "")}
     apply(h.shard, ("aborts", 1), 3)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.committed() == {}

@@ -107,7 +107,7 @@ def test_offsets_of_topics_that_are_read_cannot_be_deleted(h):
 def test_offsets_age_from_their_commit_unless_their_topic_is_read(h):
     h.commit({("t", 0): 7, ("u", 0): 7}, "one", 3)
     h.clock.advance(7 * DAY_MS)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert h.committed() == {("t", 0): (7, "")}
 
 
@@ -116,10 +116,10 @@ def test_an_empty_group_goes_with_its_last_offset(h):
     for member in ("one", "two"):
         h.beat(member, -1)
     h.clock.advance(7 * DAY_MS - 1)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert GROUP in h.shard.groups
     h.clock.advance(1)
-    h.run(h.shard.expire())
+    h.forget(h.shard.expire())
     assert GROUP not in h.shard.groups
     h.restart()
     assert h.shard.groups == {}

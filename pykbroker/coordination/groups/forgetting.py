@@ -1,0 +1,128 @@
+"""What a shard forgets by itself: offsets that nobody wants any more, empty groups, offsets of topics that are deleted.
+
+There may be very many at once, so it is said in parts. Each is to be carried out before the next one is asked for, and in
+between others may do what they like: every part looks at the state anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.groups import committing
+from pykbroker.coordination.groups.classic.group import ClassicGroup
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer.records import group_tombstones
+from pykbroker.coordination.groups.outcome import Record
+from pykbroker.coordination.groups.records import group_tombstone, offset_tombstone
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
+    from pykbroker.coordination.groups.pending import PendingOffsets
+
+Group = ClassicGroup | ConsumerGroup
+
+#: Whether something that was committed for a topic of this name is to be forgotten.
+Gone = Callable[[str, "CommittedOffset"], bool]
+
+#: What looking at a group, and at one offset, weighs beside a record (``slices.py``).
+_GROUP_WEIGHT = 0.3
+_OFFSET_WEIGHT = 0.1
+
+
+@dataclass(slots=True)
+class Part:
+    """Records of which each stands for itself, and what they and the search for them weigh."""
+
+    records: list[Record] = field(default_factory=list)
+    weight: float = 0.0
+
+    def add(self, records: list[Record], looked_at: int) -> None:
+        self.records += records
+        self.weight += len(records) + _GROUP_WEIGHT + _OFFSET_WEIGHT * looked_at
+
+
+class Forgetting:
+    """See the module; ``largest`` is about what a part may weigh."""
+
+    __slots__ = ("_groups", "_offsets", "_pending")
+
+    def __init__(self, groups: MutableMapping[str, Group], offsets: Offsets, pending: PendingOffsets) -> None:
+        self._groups = groups
+        self._offsets = offsets
+        self._pending = pending
+
+    def expire(self, retention_ms: int, now_ms: int, largest: float) -> Iterator[Part]:
+        """Offsets that are too old (``committing.expire``), and groups that are empty and have none left."""
+        part = Part()
+        for group_id in list(self._groups):
+            tombstones = 0  # in this part: not replayed yet
+            for some in _pieces(self._offsets.of_group(group_id), largest):
+                group = self._groups.get(group_id)
+                if group is None:
+                    break
+                present = self._offsets.present(group_id, some)
+                pending = self._pending.of_group(group_id)
+                records = committing.expire(group, present, pending, retention_ms, now_ms)
+                tombstones += len(records)
+                part.add(records, len(some))
+                if part.weight >= largest:
+                    yield part
+                    part, tombstones = Part(), 0
+            group = self._groups.get(group_id)
+            if group is not None and group.is_empty and self._has_nothing_but(group_id, tombstones):
+                part.add(end_of(group), 0)
+            if part.weight >= largest:
+                yield part
+                part = Part()
+        yield part
+
+    def _has_nothing_but(self, group_id: str, tombstones: int) -> bool:
+        """Whether a group has as many offsets as there are tombstones for them, and none in an open transaction."""
+        return self._offsets.count(group_id) == tombstones and not self._pending.of_group(group_id)
+
+    def forget(self, gone: Gone, topic: str | None, largest: float) -> Iterator[Part]:
+        """What was committed for topics that are deleted, in transactions that are still open, too; ``topic`` is the one it
+        can be about, None for any.
+        """
+        part = Part()
+        for group_id in dict.fromkeys((*self._offsets.groups(), *self._pending.groups())):
+            for some in _pieces(self._committed_for(group_id, topic), largest):
+                records = [
+                    offset_tombstone(group_id, *where) for where in some if self._is_gone(gone, group_id, *where)
+                ]
+                part.add(records, len(some))
+                if part.weight >= largest:
+                    yield part
+                    part = Part()
+        yield part
+
+    def _committed_for(self, group_id: str, topic: str | None) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {}
+        for name, partitions in self._offsets.of_group(group_id).items():
+            if topic in (None, name):
+                found[name] = set(partitions)
+        for name, index in self._pending.of_group(group_id):
+            if topic in (None, name):
+                found.setdefault(name, set()).add(index)
+        return found
+
+    def _is_gone(self, gone: Gone, group_id: str, topic: str, index: int) -> bool:
+        """A tombstone takes everything along, so nothing of it may be there for a topic that was made again meanwhile."""
+        committed = self._offsets.of_group(group_id).get(topic, {}).get(index)
+        found = [*([] if committed is None else [committed]), *self._pending.at((group_id, topic, index))]
+        return bool(found) and all(gone(topic, each) for each in found)
+
+
+def end_of(group: Group) -> list[Record]:
+    """The records that end an empty group."""
+    return list(group_tombstones(group)) if isinstance(group, ConsumerGroup) else [group_tombstone(group.group_id)]
+
+
+def _pieces(topics: TopicOffsets | dict[str, set[int]], largest: float) -> Iterator[list[tuple[str, int]]]:
+    """Topics and partitions, as many at a time as may all become tombstones of one part."""
+    everything = [(topic, index) for topic, partitions in topics.items() for index in partitions]
+    size = max(1, int(largest))
+    for begin in range(0, len(everything), size):
+        yield everything[begin : begin + size]

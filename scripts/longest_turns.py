@@ -1,0 +1,233 @@
+"""How long the event loop is busy at a stretch with much that becomes due at once: ``python -m scripts.longest_turns``.
+
+Each case runs in a broker of its own on a real disk. What is printed is the longest turn of the loop in milliseconds while
+the work was done, as ``runtime/turns.py`` measures it, and then how long the whole work took; with ``--whole`` nothing is
+sliced. For people to read: the numbers are the machine's, and no test looks at them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import uvloop
+
+from pykbroker.brokers.cluster import Cluster
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.controller.topics import NewTopic
+from pykbroker.coordination.transactions.transaction import State
+from pykbroker.metadata.image import Endpoint
+from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from pykbroker.network.server import Server
+from pykbroker.network.sockets import Bind
+from pykbroker.runtime.clock import SystemClock
+from pykbroker.security.context import RequestContext
+from pykbroker.storage.disk import RealDisk
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+#: A subscription of version 0 to the topic "t".
+SUBSCRIBED = b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff"
+
+_CONTEXT = RequestContext(8, 8, 1, "longest-turns", "127.0.0.1", "PLAINTEXT", "User:ANONYMOUS")
+
+
+class Bench:
+    """A broker that serves, and the gauge of its loop."""
+
+    def __init__(self, directory: Path, *, whole: bool) -> None:
+        self._directory = directory
+        self._whole = whole
+
+    async def start(self, **settings: str) -> None:
+        named = {name.replace("_", "."): value for name, value in settings.items()}
+        config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **named})
+        self.server = Server(asyncio.get_running_loop(), 100)
+        port = await self.server.listen(1, Bind("PLAINTEXT", "127.0.0.1", 0), config["socket.request.max.bytes"])
+        self.cluster = Cluster.open(config, self._directory, RealDisk(durable=False), SystemClock(), random.Random(1))
+        if self._whole:
+            self.cluster.runtime.slices.weight_of_a_turn = float("inf")
+        self.cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
+        self.broker = self.cluster.brokers[1]
+        await self.server.start_serving(self.cluster)
+        self.cluster.auto_create(CONSUMER_OFFSETS)
+        self.cluster.auto_create(TRANSACTION_STATE)
+
+    async def stop(self) -> None:
+        await self.server.close()
+        self.cluster.shutdown()
+
+    async def measure(self, what: str, begin: Callable[[], object], done: Callable[[], bool]) -> None:
+        await asyncio.sleep(0.05)
+        self.cluster.runtime.turns.restart()
+        began = time.perf_counter()
+        self.cluster.runtime.timers.after(0, lambda: begin() and None)
+        await asyncio.sleep(0)
+        for _ in iter(done, True):
+            await asyncio.sleep(0.005)
+        took = time.perf_counter() - began
+        await asyncio.sleep(0.01)  # the turn that did it ends
+        sys.stdout.write(f"{what:<62} {self.cluster.runtime.turns.restart() * 1000:8.1f} ms of {took * 1000:8.0f} ms\n")
+        sys.stdout.flush()
+
+    def topic(self, name: str, partitions: int) -> bytes:
+        self.cluster.metadata.create_topics([NewTopic(name, partitions, 1)])
+        return self.cluster.metadata.image.topics[name].id
+
+    async def commit(self, group: str, topic: str, partitions: int) -> None:
+        asked = [OffsetCommitRequestPartition(index, 7) for index in range(partitions)]
+        topics = [
+            OffsetCommitRequestTopic(topic, topic_id=self.cluster.metadata.image.topics[topic].id, partitions=asked)
+        ]
+        request = OffsetCommitRequest(group, topics=topics)
+        while True:
+            try:
+                self.cluster.groups.commit(self.broker, _CONTEXT, request)
+            except KafkaError:
+                await asyncio.sleep(0.01)
+            else:
+                break
+        await asyncio.sleep(0)
+
+    async def late_transactions(self, count: int, timeout_ms: int) -> None:
+        await self.identities(count, timeout_ms)
+        for name, identity in self.names.items():
+            self.cluster.transactions.add_partitions(None, name, *identity, [("t", 0)], client_version=1)
+
+    async def identities(self, count: int, timeout_ms: int) -> None:
+        self.names = {}
+        for number in range(count):
+            name = f"tx-{number}-of-a-crowd"
+            while True:
+                try:
+                    made = self.cluster.transactions.init_producer_id(self.broker, name, timeout_ms, None)
+                    break
+                except KafkaError:
+                    await asyncio.sleep(0.01)
+            self.names[name] = made.value
+
+    def states(self) -> list[State]:
+        shards = self.cluster.transactions.shards.loaded.values()
+        return [each.state for loaded in shards for each in loaded.shard.transactions.values()]
+
+
+async def transactions_time_out(bench: Bench) -> None:
+    await bench.start(transaction_abort_timed_out_transaction_cleanup_interval_ms="8000")
+    bench.topic("t", 1)
+    await bench.late_transactions(5000, 3000)
+    await bench.measure("5,000 transactions time out", lambda: None, lambda: State.ONGOING not in bench.states())
+
+
+async def transactional_ids_expire(bench: Bench) -> None:
+    await bench.start(
+        transactional_id_expiration_ms="1000",
+        transaction_remove_expired_transaction_cleanup_interval_ms="15000",
+        transaction_state_log_num_partitions="1",
+    )
+    await bench.identities(41_656, 60_000)
+    await bench.measure("41,656 transactional ids of one partition expire", lambda: None, lambda: not bench.states())
+
+
+async def wide_topic(bench: Bench) -> None:
+    await bench.start()
+    await bench.measure(
+        "a topic of 2,000 partitions is created",
+        lambda: bench.topic("w", 2000),
+        lambda: bool(bench.cluster.partition("w", 0)),
+    )
+    for number in range(100):
+        await bench.commit(f"group-{number}", "w", 2000)
+    topic_id = bench.cluster.metadata.image.topics["w"].id
+    await bench.measure(
+        "it is deleted, and 100 groups have read it",
+        lambda: bench.cluster.metadata.delete_topics([topic_id]),
+        lambda: bench.cluster.partition("w", 0) is None and not len(bench.cluster.runtime.slices),
+    )
+    others = bench.topic("x", 2000)
+    for index in range(2000):
+        _ = bench.cluster.partition("x", index).log  # type: ignore[union-attr]
+    await bench.measure(
+        "a topic of 2,000 partitions, their logs open, is deleted",
+        lambda: bench.cluster.metadata.delete_topics([others]),
+        lambda: bench.cluster.partition("x", 0) is None,
+    )
+
+
+async def offsets_expire(bench: Bench) -> None:
+    await bench.start(
+        offsets_topic_num_partitions="1", offsets_retention_minutes="1", offsets_retention_check_interval_ms="70000"
+    )
+    bench.topic("t", 12)
+    for number in range(3000):
+        await bench.commit(f"group-{number}", "t", 12)
+    shard = bench.cluster.groups.shards.loaded[0].shard
+    await bench.measure("36,000 offsets of 3,000 groups expire", lambda: None, lambda: not shard.groups)
+
+
+async def sessions_time_out(bench: Bench) -> None:
+    await bench.start(group_min_session_timeout_ms="1000", group_initial_rebalance_delay_ms="0")
+    for number in range(2000):
+        request = JoinGroupRequest(
+            f"group-{number}",
+            6000,
+            6000,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol("range", SUBSCRIBED)],
+        )
+        while True:
+            try:
+                bench.cluster.groups.join(bench.broker, RequestContext(11, 3, 1, "c", "h", "PLAINTEXT", "u"), request)
+            except KafkaError:
+                await asyncio.sleep(0.01)
+            else:
+                break
+    await asyncio.sleep(0.5)
+
+    def empty() -> bool:
+        return all(group.is_empty for group in bench.cluster.groups.groups(bench.broker))
+
+    await bench.measure("2,000 members of as many groups time out", lambda: None, empty)
+
+
+CASES: list[Callable[[Bench], Awaitable[None]]] = [
+    transactions_time_out,
+    transactional_ids_expire,
+    wide_topic,
+    offsets_expire,
+    sessions_time_out,
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--whole", action="store_true", help="slice nothing")
+    parser.add_argument("case", nargs="*", help=", ".join(case.__name__ for case in CASES))
+    args = parser.parse_args()
+    for case in CASES:
+        if args.case and case.__name__ not in args.case:
+            continue
+        with tempfile.TemporaryDirectory() as directory:
+            uvloop.run(_run(case, Path(directory), args.whole))
+
+
+async def _run(case: Callable[[Bench], Awaitable[None]], directory: Path, whole: bool) -> None:
+    bench = Bench(directory, whole=whole)
+    try:
+        await case(bench)
+    finally:
+        await bench.stop()
+
+
+if __name__ == "__main__":
+    main()
