@@ -45,10 +45,11 @@ _SIZE = struct.Struct(">i")
 class _Slot:
     """The place of a response that is not there yet, in the order of requests."""
 
-    __slots__ = ("done", "pieces", "size")
+    __slots__ = ("deferred", "done", "pieces", "size")
 
     def __init__(self) -> None:
         self.done = False
+        self.deferred: Deferred[list[Buffer] | None] | None = None
         self.pieces: list[Buffer] | None = None
         self.size = 0  # of pieces that wait for an earlier answer
 
@@ -98,7 +99,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = self._socket = None
-        self._waiting.clear()
+        waiting, self._waiting = self._waiting, deque()
+        for slot in waiting:
+            if slot.deferred is not None:
+                slot.deferred.abandon()
         self._out.clear()
         self._received.drop()
         self._set_kept(0, 0)
@@ -193,6 +197,7 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(result, list):
             self._fill(slot, result)
         else:
+            slot.deferred = result
             result.then(lambda deferred: self._arrived(slot, deferred))
         if self._waits_for_too_much():
             self._pause_reading()

@@ -213,6 +213,7 @@ def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> An
 def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
     """The encoded form of a response that is still to come."""
     encoded: Deferred[Any] = Deferred()
+    encoded.when_abandoned = response.abandon
 
     def finish(deferred: Deferred[Any]) -> None:
         try:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from pykbroker.fetch_sessions import FetchItem, Watcher, requested
+from pykbroker.fetch_sessions import FetchItem, SessionWaiter, requested
 from pykbroker.replica_selector import replica_to_read
 from pykbroker.storage.index import Reader, WouldBlockError, read_blocking, read_cached
 from pykbroker.waits import Deferred
@@ -86,7 +86,7 @@ def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchRespo
     return response
 
 
-class _Fetch(Watcher):
+class _Fetch(SessionWaiter):
     """One request on its way: looked at once at least, and again when woken, until it has enough or its time is up."""
 
     def __init__(
@@ -133,6 +133,7 @@ class _Fetch(Watcher):
 
     def _wait(self, attempt: _Attempt) -> Deferred[FetchResponse]:
         deferred: Deferred[FetchResponse] = Deferred()
+        deferred.when_abandoned = self._stop_waiting
         self.deferred = deferred
         self.new_bytes = attempt.size
         if self.session is not None:
@@ -152,13 +153,26 @@ class _Fetch(Watcher):
     def changed(self, partition: Partition) -> None:
         self.broker.cluster.wake_queue.add(self._retry)
 
+    def session_closed(self) -> None:
+        self.expired = True
+        self.broker.cluster.wake_queue.add(self._retry)
+
+    def follow(self, item: FetchItem, partition: Partition) -> None:
+        """``item`` names ``partition`` from now on."""
+        if self.session is not None:
+            self.session.watch(item, partition)
+            return
+        item.partition = partition
+        if self.deferred is not None:
+            partition.watchers[self] = None
+
     def _expire(self) -> None:
         self.expired = True
         self._retry()
 
     def _retry(self) -> None:
         deferred = self.deferred
-        if deferred is None or deferred.done:
+        if deferred is None:
             return
         attempt = self._look()
         if not (attempt.enough() or self.expired):
@@ -171,6 +185,7 @@ class _Fetch(Watcher):
             deferred.complete(attempt.response())
 
     def _stop_waiting(self) -> None:
+        self.deferred = None
         self.timer.cancel()
         if self.session is not None:
             if self.session.waiter is self:
@@ -242,10 +257,7 @@ class _Attempt:
             partition = cluster.partition(item.topic, item.index)
             if partition is None:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if self.fetch.session is not None:
-            self.fetch.session.watch(item, partition)
-        else:
-            item.partition = partition
+        self.fetch.follow(item, partition)
         return partition
 
     def _read(self, item: FetchItem, partition: Partition) -> None:

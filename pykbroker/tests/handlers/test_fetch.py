@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from pykbroker.metadata.topics import NewTopic
 from pykbroker.testing.colddisk import ColdDisk
 from pykbroker.tests.running import Client, RunningBroker, running_broker, until
 from pykbroker.waits import Deferred
@@ -241,5 +242,93 @@ def test_a_read_that_fails_after_a_wait_leaves_nobody_waiting(tmp_path: Path) ->
             failing.fail(MemoryError("no room for the records"))
             broker.cluster.offload_read = lambda *_: failing
             assert await client.closed_by_broker()
+
+    run(scenario())
+
+
+async def waiting_in_a_session(broker: RunningBroker, client: Client, topic: bytes, max_wait_ms: int) -> int:
+    """A fetch of the end of partition 0, in a session of its own, that waits; the session's id."""
+    full = await client.ask(request(topic, {0: 0}, session_epoch=0), VERSION, FetchResponse)
+    step = request(topic, {0: 0}, session_id=full.session_id, session_epoch=1, max_wait_ms=max_wait_ms)
+    client.send(step, VERSION)
+    session = broker.cluster.brokers[1].fetch_sessions._sessions[full.session_id]
+    await until(lambda: session.waiter is not None)
+    return full.session_id
+
+
+def test_a_fetch_that_waits_when_its_session_is_closed_is_answered_and_watches_no_more(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await opened(broker)
+            topic = await create(client, "t")
+            partition = broker.cluster.partition("t", 0)
+            session = await waiting_in_a_session(broker, client, topic, 3_600_000)
+            # As the Java client's close() does it: on the same connection, behind the fetch.
+            client.send(request(session_id=session, session_epoch=-1), VERSION)
+            _, answer = await client.receive(FetchResponse, VERSION)
+            assert answer.session_id == session
+            assert answer.responses == []
+            _, closed = await client.receive(FetchResponse, VERSION)
+            assert closed.session_id == 0
+            assert not partition.watchers
+            client.close()
+
+    run(scenario())
+
+
+def test_a_fetch_whose_time_is_up_after_its_session_was_closed_watches_no_more(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client, other = await opened(broker), await opened(broker)
+            topic = await create(client, "t")
+            partition = broker.cluster.partition("t", 0)
+            session = await waiting_in_a_session(broker, client, topic, 300)
+            await other.ask(request(session_id=session, session_epoch=-1), VERSION, FetchResponse)
+            _, answer = await client.receive(FetchResponse, VERSION)
+            assert answer.error_code == 0
+            assert not partition.watchers
+            client.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_a_fetch_whose_connection_is_gone_waits_no_more(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            alone, member, other = [await opened(broker) for _ in range(3)]
+            topic = await create(alone, "t")
+            partition = broker.cluster.partition("t", 0)
+            session = await waiting_in_a_session(broker, member, topic, 3_600_000)
+            alone.send(request(topic, {0: 0}, max_wait_ms=3_600_000), VERSION)
+            await until(lambda: len(partition.watchers) == 2)
+            found = broker.cluster.brokers[1].fetch_sessions._sessions[session]
+            alone.writer.transport.abort()
+            member.close()
+            await until(lambda: list(partition.watchers) == [found] and found.waiter is None)
+            assert all(timer.cancelled or timer.deadline < 3600 for timer in broker.cluster.timers._heap)
+            other.close()
+
+    run(scenario())
+
+
+def test_a_fetch_by_name_follows_a_topic_that_is_made_again_while_it_waits(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            consumer, admin = await opened(broker), await opened(broker)
+            await create(admin, "t")
+            asked = request(b"", {0: 0}, max_wait_ms=3_600_000)
+            asked.topics[0].topic = "t"
+            consumer.send(asked, 12)
+            await until(lambda: bool(broker.cluster.partition("t", 0).watchers))
+            cluster = broker.cluster
+            cluster.metadata.delete_topics([cluster.metadata.image.topic("t").id])
+            cluster.metadata.create_topics([NewTopic("t", 1, 1)])  # before the fetch looks again
+            await until(lambda: bool(broker.cluster.partition("t", 0).watchers))
+            await produce(admin, "t", b"a")
+            _, answer = await consumer.receive(FetchResponse, 12)
+            assert sizes(answer)[0] > 0
+            consumer.close()
+            admin.close()
 
     run(scenario())
