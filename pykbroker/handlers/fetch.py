@@ -135,7 +135,7 @@ class _Fetch(SessionWaiter):
         deferred: Deferred[FetchResponse] = Deferred()
         deferred.when_abandoned = self._stop_waiting
         self.deferred = deferred
-        self.new_bytes = attempt.size
+        self.needed, self.new_bytes = attempt.needed, attempt.counted
         if self.session is not None:
             self.session.waiter = self
         else:
@@ -147,7 +147,7 @@ class _Fetch(SessionWaiter):
 
     def appended(self, partition: Partition, size: int) -> None:
         self.new_bytes += size
-        if self.new_bytes >= self.request.min_bytes:
+        if self.new_bytes >= self.needed:
             self.broker.cluster.wake_queue.add(self._retry)
 
     def changed(self, partition: Partition) -> None:
@@ -176,7 +176,7 @@ class _Fetch(SessionWaiter):
             return
         attempt = self._look()
         if not (attempt.enough() or self.expired):
-            self.new_bytes = attempt.size
+            self.new_bytes = attempt.counted
             return
         self._stop_waiting()
         if attempt.cold:
@@ -202,8 +202,10 @@ class _Attempt:
     def __init__(self, fetch: _Fetch) -> None:
         self.fetch = fetch
         self.size = 0
+        self.counted = 0  # of min_bytes
         room = max(_SMALL_ANSWER, _UNSENT_BUDGET - fetch.broker.cluster.unsent_bytes)
         self.left = min(fetch.max_bytes, room)
+        self.needed = min(fetch.request.min_bytes, self.left)
         self.urgent = False  # an error or a divergence is answered at once
         self.found: list[tuple[FetchItem, PartitionData]] = []
         self.cold: list[_Reading] = []
@@ -211,12 +213,7 @@ class _Attempt:
 
     def enough(self) -> bool:
         fetch = self.fetch
-        return (
-            self.urgent
-            or self.size >= fetch.request.min_bytes
-            or fetch.broker.leaving
-            or not self.found_any_to_wait_for()
-        )
+        return self.urgent or self.counted >= self.needed or fetch.broker.leaving or not self.found_any_to_wait_for()
 
     def found_any_to_wait_for(self) -> bool:
         """A fetch of no partitions at all is answered at once."""
@@ -279,7 +276,19 @@ class _Attempt:
             size = self._carry_out(_Reading(item, partition, data, plan, committed=fetch.committed), limit)
             self.size += size
             self.left -= size
+            self.counted += size
+            if self.counted < self.needed:
+                self._count_more(plan, limit - size)
         self.found.append((item, data))
+
+    def _count_more(self, plan: ReadPlan, cut: int) -> None:
+        """As Kafka counts: what a limit cut off counts up to the limit, for no wait would bring it; and who reads in an
+        older segment does not wait, for nothing is added there.
+        """
+        if plan.ends_in_older_segment:
+            self.urgent = True
+        elif cut > 0 and plan.limited:
+            self.counted += cut
 
     def _carry_out(self, reading: _Reading, limit: int) -> int:
         """How many bytes it brings; where the disk must be waited for, how many it may bring, later."""

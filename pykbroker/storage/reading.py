@@ -41,6 +41,7 @@ class ReadPlan:
         "_offset",
         "_position",
         "_segments",
+        "_shut_out",
         "_to_end",
         "_upper",
     )
@@ -61,6 +62,7 @@ class ReadPlan:
         #: -1 where only the disk knows the segment's size.
         self._end = segment.size if segment.size_known else -1
         self._data: Buffer | None = None
+        self._shut_out = False  # the first batch is larger than the limit
 
     @property
     def size(self) -> int:
@@ -75,6 +77,19 @@ class ReadPlan:
         if self._data is None:
             return self._upper
         return last_offset(self._data) + 1 if self._data else self._offset
+
+    @property
+    def limited(self) -> bool:
+        """After the read: whether its limit kept it from bringing all that there is in its segment."""
+        return self._shut_out or (bool(self._data) and self.end_offset < self._upper)
+
+    @property
+    def ends_in_older_segment(self) -> bool:
+        """After the read: whether it brought something, and what may be read goes on in a later segment."""
+        following = self._number + 1
+        return (
+            bool(self._data) and following < len(self._segments) and self._segments[following].base_offset < self._upper
+        )
 
     def read_now(self) -> Buffer | None:
         """The batches if memory holds them; None where only ``read`` can tell. Raises KAFKA_STORAGE_ERROR."""
@@ -148,6 +163,7 @@ class ReadPlan:
         first = _length_at(data)[0] + LOG_OVERHEAD
         if first > self._max_bytes:
             if not self._at_least_one or first > available:
+                self._shut_out = first <= available
                 return b""
             return data if first == size else read(segment.log, first, position)
         if size == available and self._to_end:

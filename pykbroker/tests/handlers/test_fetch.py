@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from pykbroker.metadata.topics import NewTopic
 from pykbroker.testing.colddisk import ColdDisk
 from pykbroker.tests.running import Client, RunningBroker, running_broker, until
 from pykbroker.waits import Deferred
 from wire.batch_header import read_batch_header
 from wire.errors import ErrorCode
-from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse
 from wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -30,8 +32,13 @@ def run(test) -> None:
     asyncio.run(asyncio.wait_for(test, 30))
 
 
-async def create(client: Client, name: str, partitions: int = 1) -> bytes:
-    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+async def create(client: Client, name: str, partitions: int = 1, **configs: str) -> bytes:
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=1,
+        configs=[CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()],
+    )
     answer = await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7, CreateTopicsResponse)
     assert answer.topics[0].error_code == 0
     return answer.topics[0].topic_id
@@ -330,5 +337,66 @@ def test_a_fetch_by_name_follows_a_topic_that_is_made_again_while_it_waits(tmp_p
             assert sizes(answer)[0] > 0
             consumer.close()
             admin.close()
+
+    run(scenario())
+
+
+#: Limits of a fetch of one or two partitions with 40 batches of some 3 KB each, which is answered at once.
+CUT_READS = {
+    "min bytes as large as a partition's limit": {"min_bytes": 10_000, "partition_max": 10_000, "partitions": 1},
+    "min bytes above max bytes": {"min_bytes": 1 << 20, "max_bytes": 10_000},
+    "min bytes as large as all partitions' limits": {"min_bytes": 20_000, "partition_max": 10_000},
+    "a first batch above every limit": {"min_bytes": 1 << 20, "max_bytes": 10, "partition_max": 10},
+    "no room for a batch of the second partition": {"min_bytes": 5000, "max_bytes": 5000, "partition_max": 4000},
+}
+
+
+@pytest.mark.parametrize("name", CUT_READS)
+def test_a_read_that_its_limit_cuts_counts_as_the_limit(tmp_path: Path, name: str) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await opened(broker)
+            topic = await create(client, "t", 2)
+            for _ in range(40):
+                for partition in (0, 1):
+                    await produce(client, "t", b"x" * 3000, partition=partition)
+            offsets = dict.fromkeys(range(CUT_READS[name].get("partitions", 2)), 0)
+            asked = request(topic, offsets, max_wait_ms=3_600_000, **CUT_READS[name])
+            answer = await client.ask(asked, VERSION, FetchResponse)
+            assert sum(sizes(answer).values()) > 3000
+            client.close()
+
+    run(scenario())
+
+
+def test_a_fetch_waits_where_its_limits_allow_less_than_its_min_bytes(tmp_path: Path) -> None:
+    """As in Apache Kafka: one partition may bring 10,000 bytes, and 20,000 are asked for."""
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await opened(broker)
+            topic = await create(client, "t")
+            for _ in range(10):
+                await produce(client, "t", b"x" * 3000)
+            limits = {"min_bytes": 20_000, "partition_max": 10_000}
+            client.send(request(topic, {0: 0}, max_wait_ms=3_600_000, **limits), VERSION)
+            await until(lambda: bool(broker.cluster.partition("t", 0).watchers))
+            client.close()
+
+    run(scenario())
+
+
+def test_a_fetch_from_an_older_segment_does_not_wait(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await opened(broker)
+            topic = await create(client, "t", segment_bytes="1048576", max_message_bytes="1000000")
+            await produce(client, "t", b"little")
+            for _ in range(2):
+                await produce(client, "t", b"x" * 600_000)
+            asked = request(topic, {0: 0}, min_bytes=1_100_000, partition_max=1 << 21, max_wait_ms=3_600_000)
+            answer = await client.ask(asked, VERSION, FetchResponse)
+            assert 600_000 < sizes(answer)[0] < 700_000
+            client.close()
 
     run(scenario())
