@@ -136,6 +136,8 @@ class Connection(asyncio.BufferedProtocol):
         if not cluster.turns.running:
             cluster.turns.began(self.last_active)
         try:
+            if cluster.timers.is_due(self.last_active):  # what is due came before what arrived now
+                cluster.timers.run_due()
             self._take_frames()
         except dispatch.CloseConnection as error:
             self.close(str(error))
@@ -147,10 +149,11 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _take_frames(self) -> None:
-        received, monotonic = self._received, self.broker.cluster.clock.monotonic
+        received, cluster = self._received, self.broker.cluster
+        monotonic, timers = cluster.clock.monotonic, cluster.timers
         view, start, end = received.view, received.start, received.end
         turn_ends = self.last_active + _TURN_S
-        while end - start >= 4 and not self._reading_paused:
+        while end - start >= 4 and not self._reading_paused and self._transport is not None:
             size = _SIZE.unpack_from(view, start)[0]
             if not 0 <= size <= self._max_frame:
                 raise dispatch.CloseConnection(self._strange_size(bytes(view[start : start + 4]), size))
@@ -165,13 +168,15 @@ class Connection(asyncio.BufferedProtocol):
                 self._hold(error.until)
                 return
             self._answer(answer)
-            if self._transport is None:
-                return
             start = frame_end
             if self._out_size >= _FLUSH_AT:
                 self._flush()
-            if start < end and monotonic() >= turn_ends:
-                self._let_others()
+            if start < end and not self._reading_paused:
+                now = monotonic()
+                if now >= turn_ends:
+                    self._let_others()
+                elif timers.is_due(now):
+                    timers.run_due()
         if start == end:
             received.emptied()
         else:
