@@ -12,8 +12,8 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from wire.errors import ErrorCode, KafkaError, WireError
-from wire.messages.list_offsets import (
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
@@ -22,11 +22,11 @@ from wire.messages.list_offsets import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.partition import Partition
-    from pykbroker.waits import Deferred
-    from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
 
 log = logging.getLogger(__name__)
 

@@ -9,18 +9,18 @@ from pathlib import Path
 import crc32c
 import pytest
 
-from pykbroker.metadata.topics import NewTopic
+from pykbroker.controller.topics import NewTopic
 from pykbroker.tests.running import running_broker
-from wire.compression import Compression
-from wire.errors import ErrorCode
-from wire.messages.list_offsets import (
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-from wire.records import Record, encode_batch
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
 
 TIMESTAMP = 1_700_000_000_000
 _ATTRIBUTES_AT, _CRC_AT, _CHECKED_FROM, _RECORDS_AT = 21, 17, 21, 61
