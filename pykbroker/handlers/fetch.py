@@ -14,13 +14,14 @@ dropped too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pykbroker.partitions.fetch_sessions import FetchItem, SessionWaiter, requested
 from pykbroker.partitions.replica_selector import replica_to_read
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.frames import CUT_SIZE
 from pykbroker.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -38,11 +39,14 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.storage.log.reading import ReadPlan
     from pykbroker.wire.messages.fetch import FetchRequest
+    from pykbroker.wire.primitives import Buffer
 
 #: While clients leave this much of their answers unsent, in bytes, everybody's answers are small ones; Apache Kafka need
 #: not care, for it does not read what it sends.
 _UNSENT_BUDGET = 128 * 1024 * 1024
 _SMALL_ANSWER = 256 * 1024
+#: So many bytes of an answer are read at once; what is more stays in its files until the client takes it.
+_INLINE_BYTES = 1024 * 1024
 _READ_COMMITTED = 1
 _CONSUMER = -1
 _FROM_ANY_REPLICA_SINCE = 11
@@ -292,7 +296,8 @@ class _Attempt:
 
     def _carry_out(self, reading: _Reading, limit: int) -> int:
         """How many bytes it brings; where the disk must be waited for, how many it may bring, later."""
-        brought = reading.now()
+        inline = max(_INLINE_BYTES - self.size, CUT_SIZE)
+        brought = reading.now(inline)
         if brought is not None:
             return brought
         self.cold.append(reading)
@@ -397,7 +402,7 @@ class _Attempt:
 class _Reading:
     """What one partition brings: its batches and, for a reader of committed data, the aborted transactions in them."""
 
-    __slots__ = ("committed", "data", "item", "partition", "plan")
+    __slots__ = ("committed", "data", "inline", "item", "partition", "plan")
 
     def __init__(
         self, item: FetchItem, partition: Partition, data: PartitionData, plan: ReadPlan, *, committed: bool
@@ -407,13 +412,18 @@ class _Reading:
         self.data = data
         self.plan = plan
         self.committed = committed
+        self.inline = 0
 
-    def now(self) -> int | None:
-        """Read what memory holds: how many bytes, or None where the disk must be waited for."""
-        records = self.plan.read_now()
+    def now(self, inline: int) -> int | None:
+        """Read what memory holds: how many bytes, or None where the disk must be waited for.
+
+        More than ``inline`` bytes are left in their file, for the connection to read as the client takes them.
+        """
+        self.inline = inline
+        records = self.plan.read_now(inline)
         if records is None:
             return None
-        self.data.records = records
+        self.data.records = cast("Buffer", records)
         try:
             self._find_aborted(read_cached)
         except WouldBlockError:
@@ -424,7 +434,7 @@ class _Reading:
     def wait(self) -> None:
         """Read, in a thread that may wait for the disk."""
         try:
-            self.data.records = self.plan.read()
+            self.data.records = cast("Buffer", self.plan.read(self.inline))
             self._find_aborted(read_blocking)
         except KafkaError as error:
             self.data.error_code, self.data.records = error.code, b""

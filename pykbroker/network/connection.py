@@ -5,7 +5,8 @@ of a frame, moves to a block of the connection's own. That it keeps while it is 
 because a client that sends one such frame sends more. So an idle connection costs a few kilobytes. A handler sees slices
 of the block, so whatever it keeps beyond its call it must copy (wire's decoders copy all but records).
 
-A client that asks for more than it takes is not read from until it has taken that: its answers wait here, in memory.
+A client that asks for more than it takes is not read from until it has taken that: its answers wait here, in memory,
+but for records that lie in files, which are read as it takes them (streaming.py).
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from pykbroker.network.receive_block import ReceiveBlock
+from pykbroker.network.streaming import Stream
 from pykbroker.requests import dispatch
 from pykbroker.runtime.waits import Deferred
+from pykbroker.storage.log.stored import StoredRecords
 
 if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined]  # a name for people; Python 3.12 has it
@@ -82,6 +85,8 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting: deque[_Slot] = deque()
         self._out: list[Buffer] = []
         self._out_size = 0
+        self._has_stored = False  # what is to be sent lies in files, in part
+        self._stream: Stream | None = None  # what is being sent out of files, and all behind it
         self._held_bytes = 0  # of answers that wait for an earlier one
         self._unsent = 0  # what the socket had not taken when it was full
         self._in_turn = False
@@ -104,6 +109,9 @@ class Connection(asyncio.BufferedProtocol):
             if slot.deferred is not None:
                 slot.deferred.abandon()
         self._out.clear()
+        if self._stream is not None:
+            self._stream.stop()
+            self._stream = None
         self._received.drop()
         self._set_kept(0, 0)
         self._on_close(self)
@@ -118,12 +126,17 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         self._write_paused = True
         self._pause_reading()
+        if self._stream is not None:
+            self._stream.pause()
         if self._socket is not None:
             self._set_kept(self._held_bytes, self._socket.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         self._write_paused = False
+        self.last_active = self.broker.cluster.clock.monotonic()
         self._set_kept(self._held_bytes, 0)
+        if self._stream is not None:
+            self._stream.resume()
         self._resume()
 
     # ---- frames in --------------------------------------------------------------------------------------------------
@@ -210,13 +223,17 @@ class Connection(asyncio.BufferedProtocol):
     def _send(self, pieces: list[Buffer]) -> None:
         """With the next flush."""
         self._out += pieces
-        self._out_size += len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
+        if len(pieces) == 1:
+            self._out_size += len(pieces[0])
+        else:
+            self._out_size += sum(map(len, pieces))
+            self._has_stored = self._has_stored or any(type(piece) is StoredRecords for piece in pieces)
 
     def _fill(self, slot: _Slot, pieces: list[Buffer] | None) -> None:
         slot.pieces = pieces
         slot.done = True
         if pieces is not None and slot is not self._waiting[0]:
-            slot.size = sum(map(len, pieces))
+            slot.size = sum(len(piece) for piece in pieces if type(piece) is not StoredRecords)
             self._set_kept(self._held_bytes + slot.size, self._unsent)
 
     def _arrived(self, slot: _Slot, deferred: Deferred[list[Buffer] | None]) -> None:
@@ -255,12 +272,38 @@ class Connection(asyncio.BufferedProtocol):
         if not out or self._transport is None:
             return
         self._out, self._out_size = [], 0
-        if len(out) == 1:
+        if self._has_stored or self._stream is not None:
+            self._has_stored = False
+            self._send_stored(self._transport, out)
+        elif len(out) == 1:
             self._transport.write(out[0])
         elif size < _JOIN_BELOW:
             self._transport.write(b"".join(out))
         else:
             self._transport.writelines(out)
+
+    def _send_stored(self, transport: asyncio.Transport, pieces: list[Buffer]) -> None:
+        if self._stream is None:
+            self._pause_reading()
+            self._stream = Stream(self.broker.cluster, transport, self._stream_ended)
+            if self._write_paused:
+                self._stream.pause()
+        self._stream.add(pieces)
+
+    def _stream_ended(self, error: Exception | None) -> None:
+        self._stream = None
+        if error is not None:
+            log.warning(
+                "Cut the connection to %s:%d: records that were announced cannot be read (%s)",
+                self.host,
+                self.port,
+                error,
+            )
+            self.cut()
+        elif self._transport is not None:
+            self._resume()
+        elif self._socket is not None:
+            self._socket.close()  # what ``close`` left to be sent is sent
 
     # ---- flow ------------------------------------------------------------------------------------------------------------
 
@@ -290,7 +333,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def _resume(self) -> None:
         """Go on reading once the client takes its responses again; frames that lie in the block come first."""
-        may_read = not (self._write_paused or self._held or self._finishing or self._waits_for_too_much())
+        may_read = not (
+            self._write_paused
+            or self._stream is not None
+            or self._held
+            or self._finishing
+            or self._waits_for_too_much()
+        )
         if self._reading_paused and may_read:
             self._reading_paused = False
             self._turn()
@@ -301,6 +350,11 @@ class Connection(asyncio.BufferedProtocol):
         """Bytes of answers kept in memory: behind an earlier one, and for a socket that is full."""
         self.broker.cluster.unsent_bytes += held + unsent - self._held_bytes - self._unsent
         self._held_bytes, self._unsent = held, unsent
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether the client has not taken all that was answered."""
+        return self._stream is not None or (self._socket is not None and self._socket.get_write_buffer_size() > 0)
 
     def let_memory_go(self) -> None:
         """Of a connection that is idle for now."""
@@ -329,4 +383,5 @@ class Connection(asyncio.BufferedProtocol):
             )
         self._flush()
         transport, self._transport = self._transport, None
-        transport.close()
+        if self._stream is None:
+            transport.close()
