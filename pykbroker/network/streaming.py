@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.waits import Deferred
 
 #: Bytes read and handed to the socket in one turn of the loop.
-_SLICE = 256 * 1024
+_SLICE = 512 * 1024
 
 
 class _Sink(Protocol):

@@ -16,6 +16,7 @@ from pykbroker.simulation.clients.modern_consumer import ModernConsumer
 from pykbroker.simulation.clients.processor import Processor, output_of
 from pykbroker.simulation.clients.producer import IdempotentProducer
 from pykbroker.simulation.clients.reader import Reader
+from pykbroker.simulation.clients.rude import Rude
 from pykbroker.simulation.clients.transactional import TransactionalProducer
 from pykbroker.simulation.history import Fate, History
 from pykbroker.simulation.network import Faults
@@ -23,7 +24,7 @@ from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.simulation.world import World
 from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
 
-SOURCE, TARGET, SIDE = "source", "target", "side"
+SOURCE, TARGET, SIDE, RUDE = "source", "target", "side", "rude"
 READERS = "readers"
 PROCESSORS = f"{SOURCE}-to-{TARGET}"
 
@@ -131,7 +132,7 @@ class Story:
     def _make_topics(self) -> None:
         from pykbroker.controller.topics import NewTopic
 
-        image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1)]
+        image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1), NewTopic(RUDE, 1, 1)]
         self.world.server.running.metadata.create_topics(image)
 
     def _enter(self) -> None:
@@ -148,6 +149,8 @@ class Story:
         self.admin = None
         if self.cast.admin:
             self.admin = Admin(self.world, self.history, side=SIDE, grown=SIDE, group=READERS, transactional_ids=["tx"])
+
+        self.rude = Rude(self.world, self.history, RUDE, (SOURCE, TARGET))
 
     def _name(self, kind: str) -> str:
         self._named += 1
@@ -288,6 +291,7 @@ class Story:
         self.world.note("quiet")
         if self.admin is not None:
             self.admin.stopped = True
+        self.rude.stopped = True
         if not self.world.run(_QUIET_MS, self._finished):
             self.history.wrong(f"not finished in time: {self._unfinished()}")
 

@@ -44,6 +44,10 @@ EXPECTED = {
     "topic deleted": 5,
     "records deleted": 5,
     "partition added": 10,
+    "session closed under a fetch": 100,
+    "connection cut under a fetch": 50,
+    "contradiction": 100,
+    "open transaction trimmed": 50,
 }
 
 
