@@ -147,20 +147,20 @@ class _Fetch(SessionWaiter):
             for item in self.items or ():
                 if item.partition is not None:
                     item.partition.watchers[self] = None
-        self.timer = self.broker.cluster.timers.after(self.request.max_wait_ms, self._expire)
+        self.timer = self.broker.cluster.runtime.timers.after(self.request.max_wait_ms, self._expire)
         return deferred
 
     def appended(self, partition: Partition, size: int) -> None:
         self.new_bytes += size
         if self.new_bytes >= self.needed:
-            self.broker.cluster.wake_queue.add(self._retry)
+            self.broker.cluster.runtime.wake_queue.add(self._retry)
 
     def changed(self, partition: Partition) -> None:
-        self.broker.cluster.wake_queue.add(self._retry)
+        self.broker.cluster.runtime.wake_queue.add(self._retry)
 
     def session_closed(self) -> None:
         self.expired = True
-        self.broker.cluster.wake_queue.add(self._retry)
+        self.broker.cluster.runtime.wake_queue.add(self._retry)
 
     def follow(self, item: FetchItem, partition: Partition) -> None:
         """``item`` names ``partition`` from now on."""
@@ -208,7 +208,7 @@ class _Attempt:
         self.fetch = fetch
         self.size = 0
         self.counted = 0  # of min_bytes
-        room = max(_SMALL_ANSWER, _UNSENT_BUDGET - fetch.broker.cluster.unsent_bytes)
+        room = max(_SMALL_ANSWER, _UNSENT_BUDGET - fetch.broker.cluster.runtime.unsent_bytes)
         self.left = min(fetch.max_bytes, room)
         self.needed = min(fetch.request.min_bytes, self.left)
         self.urgent = False  # an error or a divergence is answered at once
@@ -354,7 +354,7 @@ class _Attempt:
             for reading in self.cold:
                 reading.wait()
 
-        return self.fetch.broker.cluster.offload_read(read_all).map(lambda _: self.response())
+        return self.fetch.broker.cluster.runtime.offload_read(read_all).map(lambda _: self.response())
 
     def response(self) -> FetchResponse:
         fetch = self.fetch

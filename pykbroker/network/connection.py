@@ -18,9 +18,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
+from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.network.receive_block import ReceiveBlock
 from pykbroker.network.streaming import Stream
-from pykbroker.requests import dispatch
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.stored import StoredRecords
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined]  # a name for people; Python 3.12 has it
 
     from pykbroker.brokers.broker import Broker
+    from pykbroker.requests.dispatcher import Dispatcher
 
 log = logging.getLogger(__name__)
 
@@ -63,18 +64,20 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(
         self,
         broker: Broker,
+        dispatcher: Dispatcher,
         listener: str,
         max_frame: int,
         shared_block: memoryview,
         on_close: Callable[[Connection], None],
     ) -> None:
         self.broker = broker
+        self._dispatch = dispatcher.answer
         self.listener = listener
         self.host = ""
         self.port = 0
         self.principal = "User:ANONYMOUS"
         self.id = broker.next_connection_id()
-        self.last_active = broker.cluster.clock.monotonic()
+        self.last_active = broker.cluster.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
         self._max_frame = max_frame
         self._on_close = on_close
@@ -133,7 +136,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._write_paused = False
-        self.last_active = self.broker.cluster.clock.monotonic()
+        self.last_active = self.broker.cluster.runtime.clock.monotonic()
         self._set_kept(self._held_bytes, 0)
         if self._stream is not None:
             self._stream.resume()
@@ -144,15 +147,15 @@ class Connection(asyncio.BufferedProtocol):
     def _turn(self) -> None:
         """Take up every whole frame that has arrived, then send what was answered in one write."""
         self._in_turn = True
-        cluster = self.broker.cluster
-        self.last_active = cluster.clock.monotonic()
-        if not cluster.turns.running:
-            cluster.turns.began(self.last_active)
+        runtime = self.broker.cluster.runtime
+        self.last_active = runtime.clock.monotonic()
+        if not runtime.turns.running:
+            runtime.turns.began(self.last_active)
         try:
-            if cluster.timers.is_due(self.last_active):  # what is due came before what arrived now
-                cluster.timers.run_due()
+            if runtime.timers.is_due(self.last_active):  # what is due came before what arrived now
+                runtime.timers.run_due()
             self._take_frames()
-        except dispatch.CloseConnection as error:
+        except CloseConnection as error:
             self.close(str(error))
         except Exception:
             log.exception("A request from %s:%d failed in a way we did not foresee", self.host, self.port)
@@ -162,21 +165,21 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _take_frames(self) -> None:
-        received, cluster = self._received, self.broker.cluster
-        monotonic, timers = cluster.clock.monotonic, cluster.timers
+        received, dispatch, runtime = self._received, self._dispatch, self.broker.cluster.runtime
+        monotonic, timers = runtime.clock.monotonic, runtime.timers
         view, start, end = received.view, received.start, received.end
         turn_ends = self.last_active + _TURN_S
         while end - start >= 4 and not self._reading_paused and self._transport is not None:
             size = _SIZE.unpack_from(view, start)[0]
             if not 0 <= size <= self._max_frame:
-                raise dispatch.CloseConnection(self._strange_size(bytes(view[start : start + 4]), size))
+                raise CloseConnection(self._strange_size(bytes(view[start : start + 4]), size))
             frame_end = start + 4 + size
             if frame_end > end:
                 received.keep(start, 4 + size)
                 return
             try:
-                answer = dispatch.handle_frame(self.broker, self, view[start + 4 : frame_end])
-            except dispatch.NotYet as error:
+                answer = dispatch(self.broker, self, view[start + 4 : frame_end])
+            except NotYet as error:
                 received.keep(start, 4 + size)
                 self._hold(error.until)
                 return
@@ -239,7 +242,7 @@ class Connection(asyncio.BufferedProtocol):
     def _arrived(self, slot: _Slot, deferred: Deferred[list[Buffer] | None]) -> None:
         try:
             pieces = deferred.value
-        except dispatch.CloseConnection as error:
+        except CloseConnection as error:
             self.close(str(error))
             return
         except Exception:
@@ -285,7 +288,7 @@ class Connection(asyncio.BufferedProtocol):
     def _send_stored(self, transport: asyncio.Transport, pieces: list[Buffer]) -> None:
         if self._stream is None:
             self._pause_reading()
-            self._stream = Stream(self.broker.cluster, transport, self._stream_ended)
+            self._stream = Stream(self.broker.cluster.runtime, transport, self._stream_ended)
             if self._write_paused:
                 self._stream.pause()
         self._stream.add(pieces)
@@ -317,7 +320,7 @@ class Connection(asyncio.BufferedProtocol):
         """Take up no frame before other connections had their turn."""
         self._held = True
         self._pause_reading()
-        self.broker.cluster.wake_queue.add(self._go_on)
+        self.broker.cluster.runtime.wake_queue.add(self._go_on)
 
     def _go_on(self) -> None:
         self._held = False
@@ -348,7 +351,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _set_kept(self, held: int, unsent: int) -> None:
         """Bytes of answers kept in memory: behind an earlier one, and for a socket that is full."""
-        self.broker.cluster.unsent_bytes += held + unsent - self._held_bytes - self._unsent
+        self.broker.cluster.runtime.unsent_bytes += held + unsent - self._held_bytes - self._unsent
         self._held_bytes, self._unsent = held, unsent
 
     @property

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pykbroker.storage.log.stored import StoredRecords
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.waits import Deferred
 
 #: Bytes read and handed to the socket in one turn of the loop.
@@ -29,10 +29,10 @@ class Stream:
     there cannot be more.
     """
 
-    __slots__ = ("_at", "_cluster", "_ended", "_paused", "_pieces", "_sink", "_under_way")
+    __slots__ = ("_at", "_ended", "_paused", "_pieces", "_runtime", "_sink", "_under_way")
 
-    def __init__(self, cluster: Cluster, sink: _Sink, ended: Callable[[Exception | None], None]) -> None:
-        self._cluster = cluster
+    def __init__(self, runtime: Runtime, sink: _Sink, ended: Callable[[Exception | None], None]) -> None:
+        self._runtime = runtime
         self._sink = sink
         self._ended = ended
         self._pieces: deque[Any] = deque()
@@ -61,7 +61,7 @@ class Stream:
     def _soon(self) -> None:
         if not (self._paused or self._under_way):
             self._under_way = True
-            self._cluster.wake_queue.add(self._go_on)
+            self._runtime.wake_queue.add(self._go_on)
 
     def _go_on(self) -> None:
         self._under_way = False
@@ -82,7 +82,7 @@ class Stream:
             return
         if data is None:
             self._under_way = True
-            self._cluster.offload_read(stored.slice, self._at, _SLICE).when_done(self._read)
+            self._runtime.offload_read(stored.slice, self._at, _SLICE).when_done(self._read)
         else:
             self._send(data)
 

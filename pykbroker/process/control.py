@@ -71,7 +71,7 @@ class Control:
         try:
             match request:
                 case {"command": "turns"}:
-                    return {"longest_turn_ms": self._node.cluster.turns.restart() * 1000}
+                    return {"longest_turn_ms": self._node.cluster.runtime.turns.restart() * 1000}
                 case {"command": "list"}:
                     pass
                 case {"command": "stop", "broker": int(broker)}:

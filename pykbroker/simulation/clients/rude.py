@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.requests.dispatch import CloseConnection
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.simulation.clients.client import RETRY_MS, TRANSACTION, Client, Refused
 from pykbroker.simulation.network import Disconnected, Link
 from pykbroker.simulation.process import Steps

@@ -252,7 +252,7 @@ def test_a_read_that_fails_after_a_wait_leaves_nobody_waiting(tmp_path: Path) ->
             disk.chill()
             failing: Deferred = Deferred()
             failing.fail(MemoryError("no room for the records"))
-            broker.cluster.offload_read = lambda *_: failing
+            broker.cluster.runtime.offload_read = lambda *_: failing
             assert await client.closed_by_broker()
 
     run(scenario())
@@ -318,7 +318,7 @@ def test_a_fetch_whose_connection_is_gone_waits_no_more(tmp_path: Path) -> None:
             alone.writer.transport.abort()
             member.close()
             await until(lambda: list(partition.watchers) == [found] and found.waiter is None)
-            assert all(timer.cancelled or timer.deadline < 3600 for timer in broker.cluster.timers._heap)
+            assert all(timer.cancelled or timer.deadline < 3600 for timer in broker.cluster.runtime.timers._heap)
             other.close()
 
     run(scenario())

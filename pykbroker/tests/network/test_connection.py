@@ -260,8 +260,8 @@ def test_what_is_due_happens_before_the_requests_of_the_same_turn(tmp_path: Path
             client = await broker.connect()
             await client.ask(ASK, 3, ApiVersionsResponse)
             fired = []
-            broker.cluster.timers.after(60_000, lambda: fired.append("first"))
-            broker.cluster.timers.after(60_001, lambda: fired.append("later"))
+            broker.cluster.runtime.timers.after(60_000, lambda: fired.append("first"))
+            broker.cluster.runtime.timers.after(60_001, lambda: fired.append("later"))
             clock.advance(60_000)  # the loop's own timer is not yet due
             await client.ask(ASK, 3, ApiVersionsResponse)
             assert fired == ["first"]
@@ -274,15 +274,15 @@ def test_what_becomes_due_in_a_turn_does_not_wait_for_its_end(tmp_path: Path, mo
     async def scenario() -> None:
         clock = ManualClock()
         async with running_broker(tmp_path, clock=clock) as broker:
-            client = await broker.connect()
             events = []
 
             def handle_frame(*_) -> None:
                 events.append("frame")
                 clock.advance(1)
 
-            broker.cluster.timers.after(2, lambda: events.append("timer"))
-            monkeypatch.setattr("pykbroker.requests.dispatch.handle_frame", handle_frame)
+            broker.cluster.runtime.timers.after(2, lambda: events.append("timer"))
+            monkeypatch.setattr("pykbroker.requests.dispatcher.Dispatcher.answer", handle_frame)
+            client = await broker.connect()
             client.writer.write(struct.pack(">i", 0) * 4)
             await until_true(lambda: events.count("frame") == 4)
             assert events == ["frame", "frame", "timer", "frame", "frame"]
@@ -321,14 +321,14 @@ def test_answers_behind_one_that_waits_do_not_fill_the_memory(tmp_path: Path) ->
             client.send(fetch(0, topic="empty"), 12)
             for _ in range(100):
                 client.send(fetch(0), 12)
-            await until(other, lambda: broker.cluster.unsent_bytes)
+            await until(other, lambda: broker.cluster.runtime.unsent_bytes)
             for _ in range(20):
                 await other.ask(ASK, 3, ApiVersionsResponse)
-            assert broker.cluster.unsent_bytes < 3_000_000
+            assert broker.cluster.runtime.unsent_bytes < 3_000_000
             await other.ask(produce(b"wakes", topic="empty"), 9, ProduceResponse)
             for _ in range(101):
                 await client.receive(FetchResponse, 12)
-            assert broker.cluster.unsent_bytes == 0
+            assert broker.cluster.runtime.unsent_bytes == 0
             client.close()
             other.close()
 
@@ -344,7 +344,7 @@ def test_while_much_is_unsent_answers_are_small(tmp_path: Path) -> None:
                 await client.ask(produce(b"x" * 100_000), 9, ProduceResponse)
             sizes = []
             for unsent in (0, 1 << 30):
-                broker.cluster.unsent_bytes = unsent
+                broker.cluster.runtime.unsent_bytes = unsent
                 answer = await client.ask(fetch(0), 12, FetchResponse)
                 sizes.append(len(answer.responses[0].partitions[0].records))
             assert sizes[0] > 2_000_000
@@ -362,9 +362,9 @@ def test_what_a_lost_client_did_not_take_is_forgotten(tmp_path: Path) -> None:
             await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
             for _ in range(50):
                 client.send(fetch(0), 12)
-            await until(other, lambda: broker.cluster.unsent_bytes)
+            await until(other, lambda: broker.cluster.runtime.unsent_bytes)
             client.writer.transport.abort()
-            await until(other, lambda: not broker.cluster.unsent_bytes)
+            await until(other, lambda: not broker.cluster.runtime.unsent_bytes)
             other.close()
 
     run(scenario())

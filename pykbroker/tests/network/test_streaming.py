@@ -54,7 +54,7 @@ def test_clients_that_take_nothing_cost_little_and_take_nothing_from_others(tmp_
             await until(lambda: sum(each._write_paused for each in sockets.connections) == 6)
             for _ in range(3):
                 assert len(records(await good.ask(fetch_all(), 12, FetchResponse))) == stored
-            assert broker.cluster.unsent_bytes < 6 * 2 * 1024 * 1024
+            assert broker.cluster.runtime.unsent_bytes < 6 * 2 * 1024 * 1024
             buffered = sum(each._socket.get_write_buffer_size() for each in sockets.connections)
             assert buffered < 6 * 2 * 1024 * 1024
             for client in (*dead, good):
@@ -74,7 +74,7 @@ def test_a_client_that_takes_nothing_is_cut_when_it_was_idle_for_too_long(tmp_pa
             connections = broker.server.sockets(1).connections
             await until(lambda: any(each._write_paused for each in connections))
             await until(lambda: not connections)
-            assert broker.cluster.unsent_bytes == 0
+            assert broker.cluster.runtime.unsent_bytes == 0
             dead.writer.transport.abort()
 
     run(scenario())
@@ -85,7 +85,7 @@ def test_others_have_their_turns_while_a_large_answer_is_sent(tmp_path: Path) ->
         async with running_broker(tmp_path) as broker:
             large, small = await filled(broker), await broker.connect()
             await small.ask(ASK, 3, ApiVersionsResponse)
-            turns = broker.cluster.turns.count
+            turns = broker.cluster.runtime.turns.count
             large.send(fetch_all(), 12)
             small.send(ASK, 3)
             order: list[str] = []
@@ -98,7 +98,7 @@ def test_others_have_their_turns_while_a_large_answer_is_sent(tmp_path: Path) ->
                 receive(large, FetchResponse, 12, "large"), receive(small, ApiVersionsResponse, 3, "small")
             )
             assert order == ["small", "large"]
-            assert broker.cluster.turns.count - turns > _MEGABYTES * 1_000_000 // streaming._SLICE
+            assert broker.cluster.runtime.turns.count - turns > _MEGABYTES * 1_000_000 // streaming._SLICE
             for client in (large, small):
                 client.close()
 

@@ -30,6 +30,8 @@ PROCESSORS = f"{SOURCE}-to-{TARGET}"
 
 _BUSY_MS = 25_000
 _QUIET_MS = 240_000
+#: One story of so many goes without a rude client, whose work changes every interleaving.
+_CALM = 3
 
 #: Everything acknowledged is on the disk.
 SYNCED = {"log.flush.interval.messages": "1"}
@@ -105,6 +107,10 @@ class Story:
         self.producers: list[IdempotentProducer | TransactionalProducer] = []
         self._named = 0
 
+    @property
+    def _is_rude(self) -> bool:
+        return self.world.seed % _CALM != 0
+
     # The beginning
 
     def tell(self) -> None:
@@ -132,7 +138,9 @@ class Story:
     def _make_topics(self) -> None:
         from pykbroker.controller.topics import NewTopic
 
-        image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1), NewTopic(RUDE, 1, 1)]
+        image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1)]
+        if self._is_rude:
+            image.append(NewTopic(RUDE, 1, 1))
         self.world.server.running.metadata.create_topics(image)
 
     def _enter(self) -> None:
@@ -150,7 +158,9 @@ class Story:
         if self.cast.admin:
             self.admin = Admin(self.world, self.history, side=SIDE, grown=SIDE, group=READERS, transactional_ids=["tx"])
 
-        self.rude = Rude(self.world, self.history, RUDE, (SOURCE, TARGET))
+        self.rude = None
+        if self._is_rude:
+            self.rude = Rude(self.world, self.history, RUDE, (SOURCE, TARGET))
 
     def _name(self, kind: str) -> str:
         self._named += 1
@@ -291,7 +301,8 @@ class Story:
         self.world.note("quiet")
         if self.admin is not None:
             self.admin.stopped = True
-        self.rude.stopped = True
+        if self.rude is not None:
+            self.rude.stopped = True
         if not self.world.run(_QUIET_MS, self._finished):
             self.history.wrong(f"not finished in time: {self._unfinished()}")
 
