@@ -40,7 +40,7 @@ class RequestHeader(WireStruct):
 def decode_request_header(buf: Buffer, pos: int) -> tuple[RequestHeader, int]:
     """Read a request header at ``pos`` of a frame; return it and where the body begins.
 
-    The version need not be one the API has: ApiVersions answers those too. Tagged fields of the header are skipped; none
+    What is not UTF-8 in the client id becomes replacement characters, as in Kafka. The version need not be one the API has: ApiVersions answers those too. Tagged fields of the header are skipped; none
     is defined. Raises WireError if the API key is unknown, for then the header's length is unknown too, and if the
     bytes are malformed.
     """
@@ -54,7 +54,7 @@ def decode_request_header(buf: Buffer, pos: int) -> tuple[RequestHeader, int]:
         if size >= 0:
             start = pos
             pos += size
-            client_id = str(buf[start:pos], "utf-8")
+            client_id = str(buf[start:pos], "utf-8", "replace")
         if version >= flexible_from:
             tags = buf[pos]
             pos += 1
@@ -62,8 +62,6 @@ def decode_request_header(buf: Buffer, pos: int) -> tuple[RequestHeader, int]:
                 _, pos = read_unknown_tags(buf, pos, tags)
     except (struct_error, IndexError) as error:
         raise truncated("request header", 2) from error
-    except UnicodeDecodeError as error:
-        raise WireError("a client id that is not UTF-8") from error
     if pos > len(buf):
         raise truncated("request header", 1)
     return RequestHeader(key, version, correlation_id, client_id), pos

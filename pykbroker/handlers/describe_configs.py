@@ -158,6 +158,8 @@ def _layers(broker: Broker) -> Layers:
     image, config = broker.cluster.metadata.image, broker.cluster.config
     node_id = str(broker.node_id)
     own = {"node.id": node_id, "broker.id": node_id}
+    if broker.rack is not None:
+        own["broker.rack"] = broker.rack
     if broker.node_id != config.node_id:
         addresses = ",".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in broker.endpoints)
         own |= {"listeners": addresses, "advertised.listeners": addresses}

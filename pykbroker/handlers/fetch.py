@@ -14,13 +14,14 @@ dropped too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from pykbroker.partitions.fetch_sessions import FetchItem, Watcher, requested
+from pykbroker.partitions.fetch_sessions import FetchItem, SessionWaiter, requested
 from pykbroker.partitions.replica_selector import replica_to_read
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.frames import CUT_SIZE
 from pykbroker.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -38,11 +39,14 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.storage.log.reading import ReadPlan
     from pykbroker.wire.messages.fetch import FetchRequest
+    from pykbroker.wire.primitives import Buffer
 
 #: While clients leave this much of their answers unsent, in bytes, everybody's answers are small ones; Apache Kafka need
 #: not care, for it does not read what it sends.
 _UNSENT_BUDGET = 128 * 1024 * 1024
 _SMALL_ANSWER = 256 * 1024
+#: So many bytes of an answer are read at once; what is more stays in its files until the client takes it.
+_INLINE_BYTES = 1024 * 1024
 _READ_COMMITTED = 1
 _CONSUMER = -1
 _FROM_ANY_REPLICA_SINCE = 11
@@ -86,7 +90,7 @@ def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchRespo
     return response
 
 
-class _Fetch(Watcher):
+class _Fetch(SessionWaiter):
     """One request on its way: looked at once at least, and again when woken, until it has enough or its time is up."""
 
     def __init__(
@@ -95,6 +99,7 @@ class _Fetch(Watcher):
         self.broker = broker
         self.version = ctx.api_version
         self.listener = ctx.listener
+        self.connection = ctx.connection
         self.request = request
         self.session = session
         # A session that this very request opened answers in full; later ones only with what changed.
@@ -133,8 +138,9 @@ class _Fetch(Watcher):
 
     def _wait(self, attempt: _Attempt) -> Deferred[FetchResponse]:
         deferred: Deferred[FetchResponse] = Deferred()
+        deferred.when_abandoned = self._stop_waiting
         self.deferred = deferred
-        self.new_bytes = attempt.size
+        self.needed, self.new_bytes = attempt.needed, attempt.counted
         if self.session is not None:
             self.session.waiter = self
         else:
@@ -146,11 +152,24 @@ class _Fetch(Watcher):
 
     def appended(self, partition: Partition, size: int) -> None:
         self.new_bytes += size
-        if self.new_bytes >= self.request.min_bytes:
+        if self.new_bytes >= self.needed:
             self.broker.cluster.runtime.wake_queue.add(self._retry)
 
     def changed(self, partition: Partition) -> None:
         self.broker.cluster.runtime.wake_queue.add(self._retry)
+
+    def session_closed(self) -> None:
+        self.expired = True
+        self.broker.cluster.runtime.wake_queue.add(self._retry)
+
+    def follow(self, item: FetchItem, partition: Partition) -> None:
+        """``item`` names ``partition`` from now on."""
+        if self.session is not None:
+            self.session.watch(item, partition)
+            return
+        item.partition = partition
+        if self.deferred is not None:
+            partition.watchers[self] = None
 
     def _expire(self) -> None:
         self.expired = True
@@ -158,11 +177,11 @@ class _Fetch(Watcher):
 
     def _retry(self) -> None:
         deferred = self.deferred
-        if deferred is None or deferred.done:
+        if deferred is None:
             return
         attempt = self._look()
         if not (attempt.enough() or self.expired):
-            self.new_bytes = attempt.size
+            self.new_bytes = attempt.counted
             return
         self._stop_waiting()
         if attempt.cold:
@@ -171,6 +190,7 @@ class _Fetch(Watcher):
             deferred.complete(attempt.response())
 
     def _stop_waiting(self) -> None:
+        self.deferred = None
         self.timer.cancel()
         if self.session is not None:
             if self.session.waiter is self:
@@ -187,8 +207,10 @@ class _Attempt:
     def __init__(self, fetch: _Fetch) -> None:
         self.fetch = fetch
         self.size = 0
+        self.counted = 0  # of min_bytes
         room = max(_SMALL_ANSWER, _UNSENT_BUDGET - fetch.broker.cluster.runtime.unsent_bytes)
         self.left = min(fetch.max_bytes, room)
+        self.needed = min(fetch.request.min_bytes, self.left)
         self.urgent = False  # an error or a divergence is answered at once
         self.found: list[tuple[FetchItem, PartitionData]] = []
         self.cold: list[_Reading] = []
@@ -196,12 +218,7 @@ class _Attempt:
 
     def enough(self) -> bool:
         fetch = self.fetch
-        return (
-            self.urgent
-            or self.size >= fetch.request.min_bytes
-            or fetch.broker.leaving
-            or not self.found_any_to_wait_for()
-        )
+        return self.urgent or self.counted >= self.needed or fetch.broker.leaving or not self.found_any_to_wait_for()
 
     def found_any_to_wait_for(self) -> bool:
         """A fetch of no partitions at all is answered at once."""
@@ -242,10 +259,7 @@ class _Attempt:
             partition = cluster.partition(item.topic, item.index)
             if partition is None:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if self.fetch.session is not None:
-            self.fetch.session.watch(item, partition)
-        else:
-            item.partition = partition
+        self.fetch.follow(item, partition)
         return partition
 
     def _read(self, item: FetchItem, partition: Partition) -> None:
@@ -267,11 +281,24 @@ class _Attempt:
             size = self._carry_out(_Reading(item, partition, data, plan, committed=fetch.committed), limit)
             self.size += size
             self.left -= size
+            self.counted += size
+            if self.counted < self.needed:
+                self._count_more(plan, limit - size)
         self.found.append((item, data))
+
+    def _count_more(self, plan: ReadPlan, cut: int) -> None:
+        """As Kafka counts: what a limit cut off counts up to the limit, for no wait would bring it; and who reads in an
+        older segment does not wait, for nothing is added there.
+        """
+        if plan.ends_in_older_segment:
+            self.urgent = True
+        elif cut > 0 and plan.limited:
+            self.counted += cut
 
     def _carry_out(self, reading: _Reading, limit: int) -> int:
         """How many bytes it brings; where the disk must be waited for, how many it may bring, later."""
-        brought = reading.now()
+        inline = max(_INLINE_BYTES - self.size, CUT_SIZE)
+        brought = reading.now(inline)
         if brought is not None:
             return brought
         self.cold.append(reading)
@@ -376,7 +403,7 @@ class _Attempt:
 class _Reading:
     """What one partition brings: its batches and, for a reader of committed data, the aborted transactions in them."""
 
-    __slots__ = ("committed", "data", "item", "partition", "plan")
+    __slots__ = ("committed", "data", "inline", "item", "partition", "plan")
 
     def __init__(
         self, item: FetchItem, partition: Partition, data: PartitionData, plan: ReadPlan, *, committed: bool
@@ -386,13 +413,18 @@ class _Reading:
         self.data = data
         self.plan = plan
         self.committed = committed
+        self.inline = 0
 
-    def now(self) -> int | None:
-        """Read what memory holds: how many bytes, or None where the disk must be waited for."""
-        records = self.plan.read_now()
+    def now(self, inline: int) -> int | None:
+        """Read what memory holds: how many bytes, or None where the disk must be waited for.
+
+        More than ``inline`` bytes are left in their file, for the connection to read as the client takes them.
+        """
+        self.inline = inline
+        records = self.plan.read_now(inline)
         if records is None:
             return None
-        self.data.records = records
+        self.data.records = cast("Buffer", records)
         try:
             self._find_aborted(read_cached)
         except WouldBlockError:
@@ -403,7 +435,7 @@ class _Reading:
     def wait(self) -> None:
         """Read, in a thread that may wait for the disk."""
         try:
-            self.data.records = self.plan.read()
+            self.data.records = cast("Buffer", self.plan.read(self.inline))
             self._find_aborted(read_blocking)
         except KafkaError as error:
             self.data.error_code, self.data.records = error.code, b""

@@ -8,10 +8,11 @@ log start and -5 and -6 find nothing, as Apache Kafka answers with tiering off.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
+
+log = logging.getLogger(__name__)
 
 LATEST = -1
 EARLIEST = -2
@@ -141,6 +144,9 @@ def _search_all(searches: list[_Search], version: int) -> None:
             _fill(answer, _find(partition, timestamp, upper), version)
         except KafkaError as error:
             answer.error_code = error.code
+        except WireError as error:  # as Kafka answers it
+            log.warning("A search by timestamp in %r met a batch that cannot be decoded: %s", partition, error)
+            answer.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def _find(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int]:

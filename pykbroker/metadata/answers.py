@@ -6,6 +6,7 @@ asks for the same one. While the image stands still, the same question gets the 
 
 from __future__ import annotations
 
+from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 #: Version, listener, who asks, names asked for (None: all), and which authorized operations.
@@ -16,11 +17,13 @@ MAX_QUESTIONS = 8
 
 
 def question(request: MetadataRequest, version: int, listener: str, principal: str) -> Question | None:
-    """What is asked, and by whom, as a key; None for a request by topic ids, which few send."""
+    """What is asked, and by whom, as a key; None for a request with topic ids, which few send: where
+    there are ids, names say nothing.
+    """
     names: tuple[str, ...] | None = None
     if request.topics is not None and (request.topics or version > 0):
         names = tuple([topic.name or "" for topic in request.topics])
-        if "" in names:
+        if "" in names or any(topic.topic_id != ZERO_ID for topic in request.topics):
             return None
     return (
         version,

@@ -5,7 +5,8 @@ of a frame, moves to a block of the connection's own. That it keeps while it is 
 because a client that sends one such frame sends more. So an idle connection costs a few kilobytes. A handler sees slices
 of the block, so whatever it keeps beyond its call it must copy (wire's decoders copy all but records).
 
-A client that asks for more than it takes is not read from until it has taken that: its answers wait here, in memory.
+A client that asks for more than it takes is not read from until it has taken that: its answers wait here, in memory,
+but for records that lie in files, which are read as it takes them (streaming.py).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from typing import TYPE_CHECKING, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.network.receive_block import ReceiveBlock
+from pykbroker.network.streaming import Stream
 from pykbroker.runtime.waits import Deferred
+from pykbroker.storage.log.stored import StoredRecords
 
 if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined]  # a name for people; Python 3.12 has it
@@ -46,10 +49,11 @@ _SIZE = struct.Struct(">i")
 class _Slot:
     """The place of a response that is not there yet, in the order of requests."""
 
-    __slots__ = ("done", "pieces", "size")
+    __slots__ = ("deferred", "done", "pieces", "size")
 
     def __init__(self) -> None:
         self.done = False
+        self.deferred: Deferred[list[Buffer] | None] | None = None
         self.pieces: list[Buffer] | None = None
         self.size = 0  # of pieces that wait for an earlier answer
 
@@ -84,6 +88,8 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting: deque[_Slot] = deque()
         self._out: list[Buffer] = []
         self._out_size = 0
+        self._has_stored = False  # what is to be sent lies in files, in part
+        self._stream: Stream | None = None  # what is being sent out of files, and all behind it
         self._held_bytes = 0  # of answers that wait for an earlier one
         self._unsent = 0  # what the socket had not taken when it was full
         self._in_turn = False
@@ -103,8 +109,14 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         log.debug("The connection from %s:%d on listener %s has ended", self.host, self.port, self.listener)
         self._transport = self._socket = None
-        self._waiting.clear()
+        waiting, self._waiting = self._waiting, deque()
+        for slot in waiting:
+            if slot.deferred is not None:
+                slot.deferred.abandon()
         self._out.clear()
+        if self._stream is not None:
+            self._stream.stop()
+            self._stream = None
         self._received.drop()
         self._set_kept(0, 0)
         self._on_close(self)
@@ -119,12 +131,17 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         self._write_paused = True
         self._pause_reading()
+        if self._stream is not None:
+            self._stream.pause()
         if self._socket is not None:
             self._set_kept(self._held_bytes, self._socket.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         self._write_paused = False
+        self.last_active = self.broker.cluster.runtime.clock.monotonic()
         self._set_kept(self._held_bytes, 0)
+        if self._stream is not None:
+            self._stream.resume()
         self._resume()
 
     # ---- frames in --------------------------------------------------------------------------------------------------
@@ -132,11 +149,13 @@ class Connection(asyncio.BufferedProtocol):
     def _turn(self) -> None:
         """Take up every whole frame that has arrived, then send what was answered in one write."""
         self._in_turn = True
-        cluster = self.broker.cluster
-        self.last_active = cluster.runtime.clock.monotonic()
-        if not cluster.runtime.turns.running:
-            cluster.runtime.turns.began(self.last_active)
+        runtime = self.broker.cluster.runtime
+        self.last_active = runtime.clock.monotonic()
+        if not runtime.turns.running:
+            runtime.turns.began(self.last_active)
         try:
+            if runtime.timers.is_due(self.last_active):  # what is due came before what arrived now
+                runtime.timers.run_due()
             self._take_frames()
         except CloseConnection as error:
             self.close(str(error))
@@ -148,10 +167,11 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _take_frames(self) -> None:
-        received, dispatch, monotonic = self._received, self._dispatch, self.broker.cluster.runtime.clock.monotonic
+        received, dispatch, runtime = self._received, self._dispatch, self.broker.cluster.runtime
+        monotonic, timers = runtime.clock.monotonic, runtime.timers
         view, start, end = received.view, received.start, received.end
         turn_ends = self.last_active + _TURN_S
-        while end - start >= 4 and not self._reading_paused:
+        while end - start >= 4 and not self._reading_paused and self._transport is not None:
             size = _SIZE.unpack_from(view, start)[0]
             if not 0 <= size <= self._max_frame:
                 raise CloseConnection(self._strange_size(bytes(view[start : start + 4]), size))
@@ -166,13 +186,15 @@ class Connection(asyncio.BufferedProtocol):
                 self._hold(error.until)
                 return
             self._answer(answer)
-            if self._transport is None:
-                return
             start = frame_end
             if self._out_size >= _FLUSH_AT:
                 self._flush()
-            if start < end and monotonic() >= turn_ends:
-                self._let_others()
+            if start < end and not self._reading_paused:
+                now = monotonic()
+                if now >= turn_ends:
+                    self._let_others()
+                elif timers.is_due(now):
+                    timers.run_due()
         if start == end:
             received.emptied()
         else:
@@ -198,6 +220,7 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(result, list):
             self._fill(slot, result)
         else:
+            slot.deferred = result
             result.when_done(lambda deferred: self._arrived(slot, deferred))
         if self._waits_for_too_much():
             self._pause_reading()
@@ -205,13 +228,17 @@ class Connection(asyncio.BufferedProtocol):
     def _send(self, pieces: list[Buffer]) -> None:
         """With the next flush."""
         self._out += pieces
-        self._out_size += len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
+        if len(pieces) == 1:
+            self._out_size += len(pieces[0])
+        else:
+            self._out_size += sum(map(len, pieces))
+            self._has_stored = self._has_stored or any(type(piece) is StoredRecords for piece in pieces)
 
     def _fill(self, slot: _Slot, pieces: list[Buffer] | None) -> None:
         slot.pieces = pieces
         slot.done = True
         if pieces is not None and slot is not self._waiting[0]:
-            slot.size = sum(map(len, pieces))
+            slot.size = sum(len(piece) for piece in pieces if type(piece) is not StoredRecords)
             self._set_kept(self._held_bytes + slot.size, self._unsent)
 
     def _arrived(self, slot: _Slot, deferred: Deferred[list[Buffer] | None]) -> None:
@@ -250,12 +277,38 @@ class Connection(asyncio.BufferedProtocol):
         if not out or self._transport is None:
             return
         self._out, self._out_size = [], 0
-        if len(out) == 1:
+        if self._has_stored or self._stream is not None:
+            self._has_stored = False
+            self._send_stored(self._transport, out)
+        elif len(out) == 1:
             self._transport.write(out[0])
         elif size < _JOIN_BELOW:
             self._transport.write(b"".join(out))
         else:
             self._transport.writelines(out)
+
+    def _send_stored(self, transport: asyncio.Transport, pieces: list[Buffer]) -> None:
+        if self._stream is None:
+            self._pause_reading()
+            self._stream = Stream(self.broker.cluster.runtime, transport, self._stream_ended)
+            if self._write_paused:
+                self._stream.pause()
+        self._stream.add(pieces)
+
+    def _stream_ended(self, error: Exception | None) -> None:
+        self._stream = None
+        if error is not None:
+            log.warning(
+                "Cut the connection to %s:%d: records that were announced cannot be read (%s)",
+                self.host,
+                self.port,
+                error,
+            )
+            self.cut()
+        elif self._transport is not None:
+            self._resume()
+        elif self._socket is not None:
+            self._socket.close()  # what ``close`` left to be sent is sent
 
     # ---- flow ------------------------------------------------------------------------------------------------------------
 
@@ -285,7 +338,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def _resume(self) -> None:
         """Go on reading once the client takes its responses again; frames that lie in the block come first."""
-        may_read = not (self._write_paused or self._held or self._finishing or self._waits_for_too_much())
+        may_read = not (
+            self._write_paused
+            or self._stream is not None
+            or self._held
+            or self._finishing
+            or self._waits_for_too_much()
+        )
         if self._reading_paused and may_read:
             self._reading_paused = False
             self._turn()
@@ -296,6 +355,11 @@ class Connection(asyncio.BufferedProtocol):
         """Bytes of answers kept in memory: behind an earlier one, and for a socket that is full."""
         self.broker.cluster.runtime.unsent_bytes += held + unsent - self._held_bytes - self._unsent
         self._held_bytes, self._unsent = held, unsent
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether the client has not taken all that was answered."""
+        return self._stream is not None or (self._socket is not None and self._socket.get_write_buffer_size() > 0)
 
     def let_memory_go(self) -> None:
         """Of a connection that is idle for now."""
@@ -324,4 +388,5 @@ class Connection(asyncio.BufferedProtocol):
             )
         self._flush()
         transport, self._transport = self._transport, None
-        transport.close()
+        if self._stream is None:
+            transport.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 
 #: Size of the shared block, and of the smallest of a connection's own.
@@ -65,6 +66,8 @@ class ReceiveBlock:
 
 
 def _block(size: int) -> memoryview:
-    if size <= KEPT_BLOCK:
-        return memoryview(bytearray(max(BLOCK, 1 << (size - 1).bit_length())))
-    return memoryview(mmap.mmap(-1, size))  # pages appear only as bytes arrive
+    """Memory of which pages appear only as bytes arrive, whatever a frame announces, and which goes back at once."""
+    pages = mmap.mmap(-1, max(BLOCK, 1 << (size - 1).bit_length()) if size <= KEPT_BLOCK else size)
+    with contextlib.suppress(OSError, AttributeError):  # a system without huge pages
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return memoryview(pages)

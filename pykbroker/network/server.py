@@ -189,7 +189,10 @@ class Server:
                 for connection in [c for c in sockets.connections if c.last_active < idle_since]:
                     connection.let_memory_go()
                     if connection.last_active < closed_since:
-                        connection.close()
+                        if connection.is_sending:
+                            connection.cut()  # it takes nothing, so it would never end in good order
+                        else:
+                            connection.close()
             cluster.runtime.timers.after(_IDLE_CHECK_MS, check)
 
         cluster.runtime.timers.after(_IDLE_CHECK_MS, check)

@@ -72,7 +72,8 @@ class FetchSession:
         self.items: dict[ItemKey, FetchItem] = {}
         self.ready: dict[ItemKey, FetchItem] = {}
         #: Whoever waits for this session's partitions is told of appends and changes.
-        self.waiter: Watcher | None = None
+        self.waiter: SessionWaiter | None = None
+        self.closed = False
         self._by_partition: dict[Partition, FetchItem] = {}
 
     def put(self, item: FetchItem) -> None:
@@ -88,9 +89,11 @@ class FetchSession:
             self.unwatch(item)
 
     def watch(self, item: FetchItem, partition: Partition) -> None:
-        """Follow ``partition`` for ``item`` from now on."""
+        """Follow ``partition`` for ``item`` from now on; a session that is closed follows nothing any more."""
         self.unwatch(item)
         item.partition = partition
+        if self.closed:
+            return
         self._by_partition[partition] = item
         partition.watchers[self] = None
 
@@ -101,9 +104,13 @@ class FetchSession:
             partition.watchers.pop(self, None)
 
     def close(self) -> None:
-        """Stop watching; the session is gone."""
+        """Stop watching; the session is gone, and who waits in it is answered."""
+        self.closed = True
         for item in self.items.values():
             self.unwatch(item)
+        waiter, self.waiter = self.waiter, None
+        if waiter is not None:
+            waiter.session_closed()
 
     def appended(self, partition: Partition, size: int) -> None:
         item = self._by_partition.get(partition)
@@ -129,6 +136,14 @@ class Watcher:
 
     def changed(self, partition: Partition) -> None:
         """Its leader, its existence, its log start or the end of what is synced changed: look again at once."""
+        raise NotImplementedError
+
+
+class SessionWaiter(Watcher):
+    """A fetch that waits for a session's partitions."""
+
+    def session_closed(self) -> None:
+        """Nothing will be told any more."""
         raise NotImplementedError
 
 
@@ -195,8 +210,8 @@ class FetchSessions:
         return session
 
     def _evict(self) -> bool:
-        oldest = next(iter(self._sessions.values()))
-        if self._clock.monotonic() - oldest.last_used < self._eviction_s:
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or self._clock.monotonic() - oldest.last_used < self._eviction_s:
             return False
         self._drop(oldest.id)
         return True

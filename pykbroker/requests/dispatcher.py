@@ -160,7 +160,9 @@ def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> An
 def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
     """The encoded form of a response that is still to come."""
     answered = response.recover(KafkaError, lambda error: _failure(route, request, ctx.api_version, error))
-    return answered.map(partial(_encoded, ctx))
+    sent: Deferred[Any] = answered.map(partial(_encoded, ctx))
+    sent.when_abandoned = response.abandon
+    return sent
 
 
 def _encoded(ctx: RequestContext, response: Any) -> Any:

@@ -54,6 +54,7 @@ class Timers:
         self._heap: list[Timer] = []
         self._sequence = 0
         self._sweep_at = _SWEEP_FLOOR
+        self._running = False
         #: Called with a deadline (monotonic seconds) that is now the earliest one.
         self.wake: Callable[[float], None] | None = None
 
@@ -86,8 +87,25 @@ class Timers:
             heapq.heappop(heap)
         return heap[0].deadline if heap else None
 
+    def is_due(self, now: float) -> bool:
+        """Whether ``run_due`` has something to do at ``now``, in monotonic seconds."""
+        heap = self._heap
+        return bool(heap) and heap[0].deadline <= now
+
     def run_due(self) -> None:
-        """Fire every timer whose time has come, in order; a failing one is logged and does not stop the others."""
+        """Fire every timer whose time has come, in order; a failing one is logged and does not stop the others.
+
+        What a timer sets off may call this again; then the first call goes on alone.
+        """
+        if self._running:
+            return
+        self._running = True
+        try:
+            self._run_due()
+        finally:
+            self._running = False
+
+    def _run_due(self) -> None:
         heap = self._heap
         now = self._clock.monotonic()
         while heap and (heap[0].cancelled or heap[0].deadline <= now):

@@ -24,13 +24,15 @@ E = TypeVar("E", bound=Exception)
 class Deferred(Generic[T]):
     """A result that is set once, by ``complete`` or ``fail``."""
 
-    __slots__ = ("_callbacks", "_error", "_value", "done")
+    __slots__ = ("_callbacks", "_error", "_value", "done", "when_abandoned")
 
     def __init__(self) -> None:
         self.done = False
         self._value: T | None = None
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Deferred[T]], None]] | None = None
+        #: Called by ``abandon``: what whoever works towards the result does when nobody is left to take it.
+        self.when_abandoned: Callable[[], None] | None = None
 
     @classmethod
     def completed(cls, value: T) -> Deferred[T]:
@@ -71,6 +73,12 @@ class Deferred(Generic[T]):
         if not self.done:
             self._error = error
             self._finish()
+
+    def abandon(self) -> None:
+        """Nobody is left to take the result: whoever works towards it may stop, and let go what waits for it."""
+        told, self.when_abandoned = self.when_abandoned, None
+        if told is not None and not self.done:
+            told()
 
     def when_done(self, callback: Callable[[Deferred[T]], None]) -> None:
         """Run ``callback(self)`` when done; at once if it is. What it raises is logged and reaches nobody else."""

@@ -84,7 +84,7 @@ class Network:
 class _Asked:
     """A request on its way, and the answer once it is there."""
 
-    __slots__ = ("answer", "correlation_id", "deferred", "key", "version")
+    __slots__ = ("answer", "correlation_id", "deferred", "key", "result", "version")
 
     def __init__(self, correlation_id: int, key: int, version: int) -> None:
         self.correlation_id = correlation_id
@@ -92,6 +92,8 @@ class _Asked:
         self.version = version
         self.deferred: Deferred[Any] = Deferred()
         self.answer: bytes | None = None
+        #: What the broker works towards.
+        self.result: Deferred[Any] | None = None
 
 
 class Link:
@@ -133,6 +135,8 @@ class Link:
         self.closed = True
         self._network.forget(self)
         for asked in self._asked:
+            if asked.result is not None:
+                asked.result.abandon()
             self._world.at(1, partial(asked.deferred.fail, Disconnected()))
         self._asked.clear()
 
@@ -160,6 +164,8 @@ class Link:
                 return
             self._arrived.popleft()
             self._world.note(f"{self._client_id} asks {self.node} {ApiKey(asked.key).name} {asked.correlation_id}")
+            if isinstance(result, Deferred):
+                asked.result = result
             if self._network.strikes("lost answer", self._network.faults.lost_answers):
                 self.cut()
             elif isinstance(result, Deferred):

@@ -119,9 +119,11 @@ class Log:
 
     @property
     def last_stable_offset(self) -> int:
-        """The first offset of an open transaction, else the log end offset."""
+        """The first offset of an open transaction that is still there (DeleteRecords may have taken its beginning), else
+        the log end offset.
+        """
         first = self.producers.first_unstable_offset
-        return self.log_end_offset if first is None else first
+        return self.log_end_offset if first is None else max(first, self.log_start_offset)
 
     @property
     def needs_flush_before_ack(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
 from pykbroker.storage.log.segment import PLACE, Segment
+from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
@@ -23,6 +24,7 @@ _length_at = Struct(">8xi").unpack_from
 
 #: From so many bytes on, the offset index saves walking over most batches to find the last whole one.
 _WALK_BYTES = 128 * 1024
+_ALL = 1 << 62
 
 
 class ReadPlan:
@@ -32,15 +34,18 @@ class ReadPlan:
     """
 
     __slots__ = (
+        "_after",
         "_at_least_one",
         "_data",
         "_end",
+        "_inline",
         "_log",
         "_max_bytes",
         "_number",
         "_offset",
         "_position",
         "_segments",
+        "_shut_out",
         "_to_end",
         "_upper",
     )
@@ -60,7 +65,10 @@ class ReadPlan:
         self._position = segment.recent_position(offset)
         #: -1 where only the disk knows the segment's size.
         self._end = segment.size if segment.size_known else -1
-        self._data: Buffer | None = None
+        self._data: Buffer | StoredRecords | None = None
+        self._after = -1  # the offset after batches that are left in their file
+        self._inline = _ALL  # more bytes than these are left in their file
+        self._shut_out = False  # the first batch is larger than the limit
 
     @property
     def size(self) -> int:
@@ -74,13 +82,32 @@ class ReadPlan:
         """The offset after the last batch that was read; before the read, the upper offset."""
         if self._data is None:
             return self._upper
+        if isinstance(self._data, StoredRecords):
+            return self._after
         return last_offset(self._data) + 1 if self._data else self._offset
 
-    def read_now(self) -> Buffer | None:
-        """The batches if memory holds them; None where only ``read`` can tell. Raises KAFKA_STORAGE_ERROR."""
+    @property
+    def limited(self) -> bool:
+        """After the read: whether its limit kept it from bringing all that there is in its segment."""
+        return self._shut_out or (bool(self._data) and self.end_offset < self._upper)
+
+    @property
+    def ends_in_older_segment(self) -> bool:
+        """After the read: whether it brought something, and what may be read goes on in a later segment."""
+        following = self._number + 1
+        return (
+            bool(self._data) and following < len(self._segments) and self._segments[following].base_offset < self._upper
+        )
+
+    def read_now(self, inline: int = _ALL) -> Buffer | StoredRecords | None:
+        """The batches if memory holds them; None where only ``read`` can tell. Raises KAFKA_STORAGE_ERROR.
+
+        More than ``inline`` bytes are left in their file.
+        """
+        self._inline = inline
         segment = self._segments[self._number]
         position = self._position
-        if self._to_end and position >= 0 and self._end - position <= self._max_bytes:
+        if self._to_end and position >= 0 and self._end - position <= min(self._max_bytes, inline):
             try:
                 self._data = segment.log.pread_cached(self._end - position, position)
             except OSError as error:
@@ -92,16 +119,17 @@ class ReadPlan:
             return None
         return self._data
 
-    def read(self) -> Buffer:
+    def read(self, inline: int = _ALL) -> Buffer | StoredRecords:
         """The batches; waits for the disk. Empty where nothing is below the upper offset.
 
         Raises KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE where retention removed the segment meanwhile, or
-        UNKNOWN_TOPIC_OR_PARTITION where the topic was deleted.
+        UNKNOWN_TOPIC_OR_PARTITION where the topic was deleted. More than ``inline`` bytes are left in their file.
         """
+        self._inline = inline
         self._data = self._read(read_blocking)
         return self._data
 
-    def _read(self, read: Reader) -> Buffer:
+    def _read(self, read: Reader) -> Buffer | StoredRecords:
         try:
             return self._find_and_read(read)
         except FileNotFoundError:
@@ -110,7 +138,7 @@ class ReadPlan:
         except OSError as error:
             raise self._failed(error) from error
 
-    def _read_what_is_there_now(self, read: Reader) -> Buffer:
+    def _read_what_is_there_now(self, read: Reader) -> Buffer | StoredRecords:
         log = self._log
         if self._offset < log.log_start_offset:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -122,7 +150,7 @@ class ReadPlan:
         except OSError as error:
             raise self._failed(error) from error
 
-    def _find_and_read(self, read: Reader) -> Buffer:
+    def _find_and_read(self, read: Reader) -> Buffer | StoredRecords:
         for number in range(self._number, len(self._segments)):
             segment = self._segments[number]
             if segment.base_offset >= self._upper:
@@ -136,8 +164,38 @@ class ReadPlan:
                     raise WouldBlockError
                 position = segment.find(self._offset, end, read)
             if 0 <= position < end:  # compaction may have left a segment empty
+                size = min(end - position, max(self._max_bytes, HEADER_SIZE))
+                if size > self._inline:
+                    stored = self._leave(number, position, end, read)
+                    if stored is not None:
+                        return stored
                 return self._read_from(segment, position, end, read)
         return b""
+
+    def _leave(self, number: int, position: int, end: int, read: Reader) -> StoredRecords | None:
+        """What lies from ``position`` on, as far as the limit goes, without reading it; None where that must be read to
+        know where a batch ends.
+        """
+        segment = self._segments[number]
+        first = _length_at(read(segment.log, HEADER_SIZE, position))[0] + LOG_OVERHEAD
+        if first > self._max_bytes or first > end - position:
+            return None
+        is_last = number + 1 == len(self._segments)
+        after = self._upper if is_last else self._segments[number + 1].base_offset
+        if not self._to_end and (is_last or self._upper < after):
+            upper = segment.find(self._upper, end, read)
+            if 0 <= upper < end:
+                end, after = upper, self._upper
+        stop = min(end, position + self._max_bytes)
+        if stop < end:
+            start = max(segment.indexes.batch_before(stop, read), position)
+            if stop - start > self._inline:
+                return None
+            tail = read(segment.log, min(stop + HEADER_SIZE, end) - start, start)
+            kept = whole_batches(memoryview(tail)[: stop - start], self._upper)
+            stop, after = start + kept, _BASE_AND_LENGTH.unpack_from(tail, kept)[0]
+        self._after = min(after, self._upper)
+        return StoredRecords(self._log, segment, position, stop - position) if stop > position else None
 
     def _read_from(self, segment: Segment, position: int, end: int, read: Reader) -> Buffer:
         available = end - position
@@ -148,6 +206,7 @@ class ReadPlan:
         first = _length_at(data)[0] + LOG_OVERHEAD
         if first > self._max_bytes:
             if not self._at_least_one or first > available:
+                self._shut_out = first <= available
                 return b""
             return data if first == size else read(segment.log, first, position)
         if size == available and self._to_end:

@@ -25,6 +25,11 @@ from pykbroker.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from pykbroker.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -278,6 +283,29 @@ def test_consumers_read_from_a_replica_in_their_rack(tmp_path: Path) -> None:
                 assert (found.error_code, found.preferred_read_replica, bool(found.records)) == (0, -1, True)
             outside = (await brokers.ask(3, fetch(topic="alone"), 12, FetchResponse)).responses[0].partitions[0]
             assert outside.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        finally:
+            await node.stop()
+
+    run(scenario())
+
+
+def test_every_broker_describes_its_own_rack(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        config = BrokerConfig(
+            {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path), "broker.rack": "of the file"}
+        )
+        node = Node(config, 3, racks=["a", "b", "a"], durable=False)
+        await node.start()
+        brokers = Three(node)
+        try:
+            for broker, rack in ((1, "a"), (2, "b"), (3, "a")):
+                asked = DescribeConfigsResource(resource_type=4, resource_name=str(broker))
+                answer = await brokers.ask(broker, DescribeConfigsRequest([asked]), 4, DescribeConfigsResponse)
+                settings = {each.name: each.value for each in answer.results[0].configs}
+                assert (settings["broker.rack"], settings["node.id"]) == (rack, str(broker))
+                if broker > 1:
+                    where = node.addresses()[broker].rsplit(":", 1)[1]
+                    assert settings["listeners"] == f"PLAINTEXT://127.0.0.1:{where}"
         finally:
             await node.stop()
 

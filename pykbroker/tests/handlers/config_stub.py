@@ -19,6 +19,7 @@ class ConfigBroker(StubBroker):
     def __init__(self, node_id: int = 1, brokers: int = 1, **settings: str) -> None:
         super().__init__(brokers, **settings)
         self.node_id = node_id
+        self.rack = None
         self.endpoints = [Endpoint("PLAINTEXT", "127.0.0.1", 9090 + node_id)]
         self.controller.subscribe(lambda image, _delta: self._apply(image))
         self.controller.create_topics([NewTopic("t", 1, 1)])

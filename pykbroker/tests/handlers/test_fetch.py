@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from pykbroker.controller.topics import NewTopic
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.colddisk import ColdDisk
 from pykbroker.tests.running import Client, RunningBroker, running_broker, until
 from pykbroker.wire.batch_header import read_batch_header
 from pykbroker.wire.errors import ErrorCode
-from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from pykbroker.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -29,8 +37,13 @@ def run(test) -> None:
     asyncio.run(asyncio.wait_for(test, 30))
 
 
-async def create(client: Client, name: str, partitions: int = 1) -> bytes:
-    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+async def create(client: Client, name: str, partitions: int = 1, **configs: str) -> bytes:
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=1,
+        configs=[CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()],
+    )
     answer = await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7, CreateTopicsResponse)
     assert answer.topics[0].error_code == 0
     return answer.topics[0].topic_id
@@ -241,5 +254,154 @@ def test_a_read_that_fails_after_a_wait_leaves_nobody_waiting(tmp_path: Path) ->
             failing.fail(MemoryError("no room for the records"))
             broker.cluster.runtime.offload_read = lambda *_: failing
             assert await client.closed_by_broker()
+
+    run(scenario())
+
+
+async def waiting_in_a_session(broker: RunningBroker, client: Client, topic: bytes, max_wait_ms: int) -> int:
+    """A fetch of the end of partition 0, in a session of its own, that waits; the session's id."""
+    full = await client.ask(request(topic, {0: 0}, session_epoch=0), VERSION, FetchResponse)
+    step = request(topic, {0: 0}, session_id=full.session_id, session_epoch=1, max_wait_ms=max_wait_ms)
+    client.send(step, VERSION)
+    session = broker.cluster.brokers[1].fetch_sessions._sessions[full.session_id]
+    await until(lambda: session.waiter is not None)
+    return full.session_id
+
+
+def test_a_fetch_that_waits_when_its_session_is_closed_is_answered_and_watches_no_more(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await opened(broker)
+            topic = await create(client, "t")
+            partition = broker.cluster.partition("t", 0)
+            session = await waiting_in_a_session(broker, client, topic, 3_600_000)
+            # As the Java client's close() does it: on the same connection, behind the fetch.
+            client.send(request(session_id=session, session_epoch=-1), VERSION)
+            _, answer = await client.receive(FetchResponse, VERSION)
+            assert answer.session_id == session
+            assert answer.responses == []
+            _, closed = await client.receive(FetchResponse, VERSION)
+            assert closed.session_id == 0
+            assert not partition.watchers
+            client.close()
+
+    run(scenario())
+
+
+def test_a_fetch_whose_time_is_up_after_its_session_was_closed_watches_no_more(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client, other = await opened(broker), await opened(broker)
+            topic = await create(client, "t")
+            partition = broker.cluster.partition("t", 0)
+            session = await waiting_in_a_session(broker, client, topic, 300)
+            await other.ask(request(session_id=session, session_epoch=-1), VERSION, FetchResponse)
+            _, answer = await client.receive(FetchResponse, VERSION)
+            assert answer.error_code == 0
+            assert not partition.watchers
+            client.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_a_fetch_whose_connection_is_gone_waits_no_more(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            alone, member, other = [await opened(broker) for _ in range(3)]
+            topic = await create(alone, "t")
+            partition = broker.cluster.partition("t", 0)
+            session = await waiting_in_a_session(broker, member, topic, 3_600_000)
+            alone.send(request(topic, {0: 0}, max_wait_ms=3_600_000), VERSION)
+            await until(lambda: len(partition.watchers) == 2)
+            found = broker.cluster.brokers[1].fetch_sessions._sessions[session]
+            alone.writer.transport.abort()
+            member.close()
+            await until(lambda: list(partition.watchers) == [found] and found.waiter is None)
+            assert all(timer.cancelled or timer.deadline < 3600 for timer in broker.cluster.runtime.timers._heap)
+            other.close()
+
+    run(scenario())
+
+
+def test_a_fetch_by_name_follows_a_topic_that_is_made_again_while_it_waits(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            consumer, admin = await opened(broker), await opened(broker)
+            await create(admin, "t")
+            asked = request(b"", {0: 0}, max_wait_ms=3_600_000)
+            asked.topics[0].topic = "t"
+            consumer.send(asked, 12)
+            await until(lambda: bool(broker.cluster.partition("t", 0).watchers))
+            cluster = broker.cluster
+            cluster.metadata.delete_topics([cluster.metadata.image.topic("t").id])
+            cluster.metadata.create_topics([NewTopic("t", 1, 1)])  # before the fetch looks again
+            await until(lambda: bool(broker.cluster.partition("t", 0).watchers))
+            await produce(admin, "t", b"a")
+            _, answer = await consumer.receive(FetchResponse, 12)
+            assert sizes(answer)[0] > 0
+            consumer.close()
+            admin.close()
+
+    run(scenario())
+
+
+#: Limits of a fetch of one or two partitions with 40 batches of some 3 KB each, which is answered at once.
+CUT_READS = {
+    "min bytes as large as a partition's limit": {"min_bytes": 10_000, "partition_max": 10_000, "partitions": 1},
+    "min bytes above max bytes": {"min_bytes": 1 << 20, "max_bytes": 10_000},
+    "min bytes as large as all partitions' limits": {"min_bytes": 20_000, "partition_max": 10_000},
+    "a first batch above every limit": {"min_bytes": 1 << 20, "max_bytes": 10, "partition_max": 10},
+    "no room for a batch of the second partition": {"min_bytes": 5000, "max_bytes": 5000, "partition_max": 4000},
+}
+
+
+@pytest.mark.parametrize("name", CUT_READS)
+def test_a_read_that_its_limit_cuts_counts_as_the_limit(tmp_path: Path, name: str) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await opened(broker)
+            topic = await create(client, "t", 2)
+            for _ in range(40):
+                for partition in (0, 1):
+                    await produce(client, "t", b"x" * 3000, partition=partition)
+            offsets = dict.fromkeys(range(CUT_READS[name].get("partitions", 2)), 0)
+            asked = request(topic, offsets, max_wait_ms=3_600_000, **CUT_READS[name])
+            answer = await client.ask(asked, VERSION, FetchResponse)
+            assert sum(sizes(answer).values()) > 3000
+            client.close()
+
+    run(scenario())
+
+
+def test_a_fetch_waits_where_its_limits_allow_less_than_its_min_bytes(tmp_path: Path) -> None:
+    """As in Apache Kafka: one partition may bring 10,000 bytes, and 20,000 are asked for."""
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await opened(broker)
+            topic = await create(client, "t")
+            for _ in range(10):
+                await produce(client, "t", b"x" * 3000)
+            limits = {"min_bytes": 20_000, "partition_max": 10_000}
+            client.send(request(topic, {0: 0}, max_wait_ms=3_600_000, **limits), VERSION)
+            await until(lambda: bool(broker.cluster.partition("t", 0).watchers))
+            client.close()
+
+    run(scenario())
+
+
+def test_a_fetch_from_an_older_segment_does_not_wait(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await opened(broker)
+            topic = await create(client, "t", segment_bytes="1048576", max_message_bytes="1000000")
+            await produce(client, "t", b"little")
+            for _ in range(2):
+                await produce(client, "t", b"x" * 600_000)
+            asked = request(topic, {0: 0}, min_bytes=1_100_000, partition_max=1 << 21, max_wait_ms=3_600_000)
+            answer = await client.ask(asked, VERSION, FetchResponse)
+            assert 600_000 < sizes(answer)[0] < 700_000
+            client.close()
 
     run(scenario())

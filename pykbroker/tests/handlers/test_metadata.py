@@ -202,3 +202,12 @@ def test_a_throttle_time_is_one_clients_own():
         out = bytearray()
         answer.encode(out, 12)
         assert MetadataResponse.decode(bytes(out), 0, 12)[0].throttle_time_ms == throttle
+
+
+def test_a_request_with_an_id_and_the_name_of_another_topic_misleads_nobody(broker):
+    """The id counts, as in Kafka, and whoever asks by that name afterwards gets the topic of that name."""
+    a, b = broker.image.topic("a").id, broker.image.topic("b").id
+    contradiction = MetadataRequest(topics=[MetadataRequestTopic(topic_id=a, name="b")])
+    for _ in range(2):
+        assert [(t.name, t.topic_id) for t in broker.ask(metadata, contradiction, 12).topics] == [("a", a)]
+        assert [(t.name, t.topic_id) for t in broker.ask(metadata, by_name("b"), 12).topics] == [("b", b)]

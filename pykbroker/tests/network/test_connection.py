@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from pykbroker.network.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock
+from pykbroker.runtime.clock import ManualClock
 from pykbroker.tests.running import running_broker
+from pykbroker.tests.running import until as until_true
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -232,6 +234,58 @@ def test_a_later_version_of_api_versions_is_answered_in_version_0(tmp_path: Path
             assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
             assert {key.api_key for key in answer.api_keys} >= {0, 1, 3, 18}
             assert (await client.ask(ASK, 4, ApiVersionsResponse)).error_code == 0
+            client.close()
+
+    run(scenario())
+
+
+def test_a_client_id_may_be_any_bytes(tmp_path: Path) -> None:
+    """Kafka reads what is not UTF-8 as replacement characters."""
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            client.writer.write(struct.pack(">ihhih", 14, 18, 0, 7, 4) + b"\xe9t\xe9!")
+            correlation, answer = await client.receive(ApiVersionsResponse, 0)
+            assert (correlation, answer.error_code) == (7, 0)
+            client.close()
+
+    run(scenario())
+
+
+def test_what_is_due_happens_before_the_requests_of_the_same_turn(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        async with running_broker(tmp_path, clock=clock) as broker:
+            client = await broker.connect()
+            await client.ask(ASK, 3, ApiVersionsResponse)
+            fired = []
+            broker.cluster.runtime.timers.after(60_000, lambda: fired.append("first"))
+            broker.cluster.runtime.timers.after(60_001, lambda: fired.append("later"))
+            clock.advance(60_000)  # the loop's own timer is not yet due
+            await client.ask(ASK, 3, ApiVersionsResponse)
+            assert fired == ["first"]
+            client.close()
+
+    run(scenario())
+
+
+def test_what_becomes_due_in_a_turn_does_not_wait_for_its_end(tmp_path: Path, monkeypatch) -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        async with running_broker(tmp_path, clock=clock) as broker:
+            events = []
+
+            def handle_frame(*_) -> None:
+                events.append("frame")
+                clock.advance(1)
+
+            broker.cluster.runtime.timers.after(2, lambda: events.append("timer"))
+            monkeypatch.setattr("pykbroker.requests.dispatcher.Dispatcher.answer", handle_frame)
+            client = await broker.connect()
+            client.writer.write(struct.pack(">i", 0) * 4)
+            await until_true(lambda: events.count("frame") == 4)
+            assert events == ["frame", "frame", "timer", "frame", "frame"]
             client.close()
 
     run(scenario())

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import resource
+from pathlib import Path
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,3 +84,22 @@ def test_a_block_of_its_own_is_kept_unless_it_is_large() -> None:
         assert len(client.block.view) == kept
     client.block.drop()
     assert len(client.block.view) == BLOCK
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.parametrize("announced", [1000, BLOCK, 1 << 20, KEPT_BLOCK, 50 << 20])
+def test_memory_is_in_proportion_to_what_was_received(announced: int) -> None:
+    """300 beginnings of frames of 104 bytes each, and nothing behind them."""
+    shared = shared_block()
+    before = resident_bytes()
+    clients = [Client(shared, number % 5) for number in range(300)]
+    for client in clients:
+        client.pending = announced.to_bytes(4) + bytes(100)
+        client.receive(104)
+    assert resident_bytes() - before < 300 * 2 * resource.getpagesize() + (1 << 20)
+    for client in clients:
+        client.block.drop()
+    assert resident_bytes() - before < 2 << 20

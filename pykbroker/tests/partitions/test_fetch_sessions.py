@@ -86,3 +86,9 @@ def test_a_final_or_first_epoch_ends_the_session_named() -> None:
     assert again is not None
     assert world.begin(again, epoch=-1) is None
     assert len(world.sessions) == 0
+
+
+def test_without_slots_there_are_no_sessions() -> None:
+    world = World(slots=0)
+    assert world.begin() is None
+    assert len(world.sessions) == 0

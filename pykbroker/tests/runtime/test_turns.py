@@ -42,8 +42,6 @@ def test_every_entrance_of_a_running_broker_is_measured(tmp_path: Path, monkeypa
             def long_work(*_) -> None:
                 clock.advance(_LONG_MS)
 
-            if entrance == "frame":
-                monkeypatch.setattr("pykbroker.requests.dispatcher.Dispatcher.answer", long_work)
             client = await broker.connect()
             cluster.runtime.turns.restart()
             if entrance == "timer":
@@ -51,8 +49,11 @@ def test_every_entrance_of_a_running_broker_is_measured(tmp_path: Path, monkeypa
             elif entrance == "woken":
                 cluster.runtime.wake_queue.add(long_work)
             elif entrance == "thread":
-                cluster.runtime.offload(int).map(long_work)
+                cluster.runtime.offload(int).when_done(long_work)
             else:
+                monkeypatch.setattr("pykbroker.requests.dispatcher.Dispatcher.answer", long_work)
+                client.close()
+                client = await broker.connect()
                 client.send(ApiVersionsRequest(), 3)
             await until(lambda: cluster.runtime.turns.longest_s > 0)
             assert cluster.runtime.turns.restart() == _LONG_MS / 1000

@@ -12,6 +12,7 @@ from pykbroker.coordination.transactions.loading import Loading as TransactionLo
 from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import State, Transaction
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.simulation.history import History
 from pykbroker.simulation.world import World
 
@@ -22,8 +23,8 @@ class Watch:
     def __init__(self, world: World, history: History) -> None:
         self._world = world
         self._history = history
-        #: Topic id and partition to high watermark and last stable offset.
-        self._ends: dict[tuple[bytes, int], tuple[int, int]] = {}
+        #: Topic id and partition to high watermark, last stable offset and log start offset.
+        self._ends: dict[tuple[bytes, int], tuple[int, int, int]] = {}
         #: Group, topic id, topic and partition to committed offset.
         self._committed: dict[tuple[str, bytes, str, int], int] = {}
         #: Transactional id to what is known of it.
@@ -37,6 +38,7 @@ class Watch:
         if cluster is not None:
             self._look_at_partitions(cluster)
             self._look_at_groups(cluster)
+            self._look_at_watchers(cluster)
             self._look_at_offsets(cluster)
             self._look_at_transactions(cluster)
 
@@ -50,12 +52,11 @@ class Watch:
             if partition.opened_log is None:
                 continue
             key = (partition.topic_id, partition.index)
-            now = (partition.high_watermark, partition.last_stable_offset)
+            now = (partition.high_watermark, partition.last_stable_offset, partition.log_start_offset)
             before = self._ends.get(key, now)
-            if now == before:
-                self._ends[key] = now
-                continue
-            if now[0] < before[0] or now[1] < before[1] or now[1] > now[0]:
+            # What DeleteRecords did may not be on the disk when the server is killed.
+            undone = now[2] < before[2]
+            if now[0] < before[0] or (now[1] < before[1] and not undone) or not now[2] <= now[1] <= now[0]:
                 self._history.wrong(f"ends of {partition!r} went from {before} to {now}")
             self._ends[key] = now
 
@@ -67,6 +68,22 @@ class Watch:
                 for group in before - shard.groups.keys():
                     self._history.forgotten(group)
                 self._groups[index] = set(shard.groups)
+
+    def _look_at_watchers(self, cluster: Cluster) -> None:
+        """Nobody watches a partition for a session that is closed or a connection that is gone."""
+        sessions = {
+            session for broker in cluster.brokers.values() for session in broker.fetch_sessions._sessions.values()
+        }
+        fetches = [session.waiter for session in sessions if session.waiter is not None]
+        for partition in cluster.partitions():
+            for watcher in partition.watchers:
+                if not isinstance(watcher, FetchSession):
+                    fetches.append(watcher)
+                elif watcher not in sessions:
+                    self._history.wrong(f"a session that is closed watches {partition!r}")
+        for fetch in fetches:
+            if fetch.connection.closed:
+                self._history.wrong("a fetch waits whose connection is gone")
 
     def _look_at_offsets(self, cluster: Cluster) -> None:
         for shard in group_shards(cluster).values():

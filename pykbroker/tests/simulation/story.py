@@ -19,6 +19,7 @@ from pykbroker.simulation.clients.modern_consumer import ModernConsumer
 from pykbroker.simulation.clients.processor import Processor, output_of
 from pykbroker.simulation.clients.producer import IdempotentProducer
 from pykbroker.simulation.clients.reader import Reader
+from pykbroker.simulation.clients.rude import Rude
 from pykbroker.simulation.clients.transactional import TransactionalProducer
 from pykbroker.simulation.history import Fate, History
 from pykbroker.simulation.network import Faults
@@ -26,12 +27,14 @@ from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.simulation.world import World
 from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
 
-SOURCE, TARGET, SIDE = "source", "target", "side"
+SOURCE, TARGET, SIDE, RUDE = "source", "target", "side", "rude"
 READERS = "readers"
 PROCESSORS = f"{SOURCE}-to-{TARGET}"
 
 _BUSY_MS = 25_000
 _QUIET_MS = 240_000
+#: One story of so many goes without a rude client, whose work changes every interleaving.
+_CALM = 3
 
 #: Everything acknowledged is on the disk.
 SYNCED = {"log.flush.interval.messages": "1"}
@@ -128,6 +131,10 @@ class Story:
         self.producers: list[IdempotentProducer | TransactionalProducer] = []
         self._named = 0
 
+    @property
+    def _is_rude(self) -> bool:
+        return self.world.seed % _CALM != 0
+
     # The beginning
 
     def tell(self) -> None:
@@ -158,6 +165,8 @@ class Story:
         from pykbroker.controller.topics import NewTopic
 
         image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1)]
+        if self._is_rude:
+            image.append(NewTopic(RUDE, 1, 1))
         metadata = self.world.server.running.metadata
         metadata.create_topics(image)
         if self.cast.crowd:
@@ -181,6 +190,10 @@ class Story:
         if self.cast.admin:
             self.admin = Admin(self.world, self.history, side=SIDE, grown=SIDE, group=READERS, transactional_ids=["tx"])
         self.crowd = Crowd(self.world, self.history, partitions, side=SIDE) if self.cast.crowd else None
+
+        self.rude = None
+        if self._is_rude:
+            self.rude = Rude(self.world, self.history, RUDE, (SOURCE, TARGET))
 
     def _name(self, kind: str) -> str:
         self._named += 1
@@ -323,6 +336,8 @@ class Story:
             self.admin.stopped = True
         if self.crowd is not None:
             self.crowd.stopped = True
+        if self.rude is not None:
+            self.rude.stopped = True
         if not self.world.run(_QUIET_MS, self._finished):
             self.history.wrong(f"not finished in time: {self._unfinished()}")
 

@@ -52,6 +52,10 @@ EXPECTED = {
     "offset of a crowd looked at": 10,
     "records deleted": 5,
     "partition added": 10,
+    "session closed under a fetch": 100,
+    "connection cut under a fetch": 50,
+    "contradiction": 100,
+    "open transaction trimmed": 50,
 }
 
 

@@ -208,3 +208,14 @@ def test_a_snapshot_remembers_a_batch_of_one_record_at_sequence_0():
     repeated = restored.check_batch(header(1, 0, 0, 7), check_sequence=True)
     assert repeated is not None
     assert (repeated.first_sequence, repeated.last_sequence, repeated.first_offset) == (0, 0, 0)
+
+
+def test_the_last_stable_offset_is_never_before_the_log_start(log):
+    """As in Kafka: what DeleteRecords took of an open transaction is stable."""
+    append(log, batch([b"a"] * 4, producer=(1, 0, 0), transactional=True))
+    append(log, batch([b"b"] * 6))
+    assert log.last_stable_offset == 0
+    assert log.delete_records_before(8) == 8
+    assert log.last_stable_offset == 8
+    append_marker(log, 1, 0, commit=True)
+    assert log.last_stable_offset == log.log_end_offset == 11
