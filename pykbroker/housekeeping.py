@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: Some intervals may be set to 0, which would leave nothing of the core to clients.
+_SHORTEST_MS = 100
 #: How often time-based flushes are looked for (log.flush.scheduler.interval.ms is "never" by default in Kafka, which
 #: would make flush.ms of a single topic a dead letter).
 _FLUSH_ROUND_MS = 1000
@@ -83,7 +85,7 @@ class Housekeeping:
                 looked_ahead = cluster.offload_read(retention.look_ahead, some, now_ms)
                 looked_ahead.map(partial(retain, some)).pass_failure_to(over)
             else:
-                cluster.offload(logs.plan_removals(now_ms)).pass_to(over)
+                cluster.offload(logs.plan_removals()).pass_to(over)
 
         def retain(some: list[Log], _: None) -> None:
             try:
@@ -110,7 +112,7 @@ class Housekeeping:
         return self._cluster.offload(self._cluster.logs.plan_checkpoints())
 
     def _flushes(self) -> Deferred[None] | None:
-        due = self._cluster.logs.due_flushes(self._cluster.clock.now_ms())
+        due = self._cluster.logs.due_flushes()
         return self._cluster.offload(_flush, due) if due else None
 
     def _compactions(self) -> Deferred[None]:
@@ -150,6 +152,8 @@ class Housekeeping:
         return over
 
     def _every(self, interval_ms: int, delay_ms: int, work: Callable[[], Deferred[None] | None]) -> None:
+        interval_ms = max(interval_ms, _SHORTEST_MS)
+
         def begin() -> None:
             running: Deferred[None] | None = None
             try:

@@ -29,6 +29,8 @@ from wire.batch_header import BatchHeader
 from wire.primitives import Buffer
 
 _WRITE_BYTES = 1024 * 1024
+#: The last time that a batch can name.
+_LAST_MS = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -105,7 +107,7 @@ class _Cleaner:
         self._result = CleaningResult([], job.first_dirty_offset)
         self._read_since_pause = 0
         #: From when on the tombstones and markers of this time may go.
-        self._horizon = job.now_ms + job.config.delete_retention_ms
+        self._horizon = min(job.now_ms + job.config.delete_retention_ms, _LAST_MS)
 
     # -- first pass ---------------------------------------------------------------------------------------------------
 

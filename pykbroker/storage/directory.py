@@ -42,8 +42,8 @@ class LogDirectory:
         self.offline = False
         #: The disk took no more data when something was last written.
         self.full = False
-        #: (due time in milliseconds, path without suffix) of renamed segments and directories that are to be removed.
-        self._doomed: list[tuple[int, str]] = []
+        #: (due time in monotonic seconds, path without suffix) of renamed segments and directories that are to be removed.
+        self._doomed: list[tuple[float, str]] = []
 
     def refusal(self) -> KafkaError:
         """The error for whatever is asked of an offline directory."""
@@ -80,12 +80,13 @@ class LogDirectory:
         """Have ``path`` removed by ``plan_removals`` when ``delay_ms`` have passed: a directory, or the ``.deleted`` files
         of the segment with that stem.
         """
-        self._doomed.append((self.clock.now_ms() + delay_ms, path))
+        self._doomed.append((self.clock.monotonic() + delay_ms / 1000, path))
 
-    def plan_removals(self, now_ms: int) -> Callable[[], None]:
+    def plan_removals(self) -> Callable[[], None]:
         """What removes all that was left to be removed until now; to be called once, in any thread."""
-        due = [path for when, path in self._doomed if when <= now_ms]
-        self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
+        now = self.clock.monotonic()
+        due = [path for when, path in self._doomed if when <= now]
+        self._doomed = [entry for entry in self._doomed if entry[0] > now]
         return lambda: self._remove(due)
 
     def _remove(self, due: list[str]) -> None:

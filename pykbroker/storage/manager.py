@@ -161,7 +161,7 @@ class LogManager:
             compacted_to=folder.cleaner_offsets.get(key, 0),
         )
         folder.closed.discard(key)
-        log.flushed_ms = folder.home.clock.now_ms()
+        log.flushed_at = folder.home.clock.monotonic()
         return log
 
     def needs_recovery(self, key: TopicPartition) -> bool:
@@ -241,7 +241,7 @@ class LogManager:
         Raises KAFKA_STORAGE_ERROR where a directory failed, after the round through the others.
         """
         self.retain(list(self.logs.values()), now_ms)
-        self.plan_removals(now_ms)()
+        self.plan_removals()()
 
     def retain(self, logs: Iterable[Log], now_ms: int) -> None:
         """These logs' part of the round; ``retention.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR
@@ -254,9 +254,9 @@ class LogManager:
         for log in self.logs.values():
             log.producers.remove_expired(now_ms, expiration_ms)
 
-    def plan_removals(self, now_ms: int) -> Callable[[], None]:
+    def plan_removals(self) -> Callable[[], None]:
         """What removes the files whose delay is over; to be called once, in any thread. It raises KAFKA_STORAGE_ERROR."""
-        plans = [folder.home.plan_removals(now_ms) for folder in self.folders.usable]
+        plans = [folder.home.plan_removals() for folder in self.folders.usable]
         return lambda: _all(plans)
 
     def compacted(self) -> list[tuple[Log, int | None]]:
@@ -298,19 +298,20 @@ class LogManager:
         if end_offset is not None:
             self.folders.at(log.home).cleaner_offsets[log.topic, log.partition] = end_offset
 
-    def due_flushes(self, now_ms: int) -> list[Log]:
+    def due_flushes(self) -> list[Log]:
         """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
+        now = self.home.clock.monotonic()
         due: list[Log] = []
         for log in self._usable_logs():
             rolled = log.active.base_offset > log.recovery_point
-            if rolled or (log.unflushed and now_ms - log.flushed_ms >= log.config.flush_ms):
-                log.flushed_ms = now_ms
+            if rolled or (log.unflushed and (now - log.flushed_at) * 1000 >= log.config.flush_ms):
+                log.flushed_at = now
                 due.append(log)
         return due
 
-    def flush_round(self, now_ms: int) -> None:
+    def flush_round(self) -> None:
         """Flush what is due, in this thread."""
-        for log in self.due_flushes(now_ms):
+        for log in self.due_flushes():
             log.flush()
 
     def checkpoint_round(self) -> None:

@@ -102,7 +102,7 @@ class Worker:
 
     def rounds(self) -> None:
         now = self.store.clock.now_ms()
-        self.store.manager.flush_round(now)
+        self.store.manager.flush_round()
         self.store.manager.retention_round(now)
         self.store.manager.checkpoint_round()
         self.synced = max(self.synced, self.log.recovery_point)
