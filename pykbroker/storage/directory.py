@@ -32,7 +32,7 @@ _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 class LogDirectory:
     """Where logs live: a path on a disk, and whether it may still be used."""
 
-    __slots__ = ("_doomed", "clock", "disk", "full", "offline", "path", "random")
+    __slots__ = ("_doomed", "_missing", "clock", "disk", "full", "offline", "path", "random")
 
     def __init__(self, path: str, disk: Disk, clock: Clock, random: Random) -> None:
         self.disk = disk
@@ -44,6 +44,8 @@ class LogDirectory:
         self.full = False
         #: (due time in monotonic seconds, path without suffix) of renamed segments and directories that are to be removed.
         self._doomed: list[tuple[float, str]] = []
+        #: Files that readers did not find, each worth one line in the log.
+        self._missing: set[str] = set()
 
     def refusal(self) -> KafkaError:
         """The error for whatever is asked of an offline directory."""
@@ -61,6 +63,17 @@ class LogDirectory:
         if not self.offline:
             self.offline = True
             log.error("Log directory %s goes offline: %s failed: %s", self.path, doing, error)
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
+
+    def unread(self, error: OSError, doing: str) -> KafkaError:
+        """A reader met ``error``; the error to answer with. A file that is missing says nothing about the disk, and what the
+        other files hold is served on.
+        """
+        if not isinstance(error, FileNotFoundError):
+            return self.failed(error, doing)
+        if error.filename not in self._missing:
+            self._missing.add(error.filename)
+            log.error("%s failed: the file %s is missing", doing, error.filename)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
 
     def refused(self, error: OSError, doing: str) -> KafkaError:

@@ -103,6 +103,11 @@ class SimulatedFile:
         self._disk.operation(f"sync {self.path}")
         inode.sync()
 
+    def rename(self, path: str) -> None:
+        self._disk.move(self.path, path)
+        self.path = path
+        self._disk.renamed()
+
     def close(self) -> None:
         self._inode = None
 
@@ -117,6 +122,8 @@ class SimulatedDisk:
     def __init__(self) -> None:
         self.operations = 0
         self.fail: Callable[[int, str], BaseException | None] | None = None
+        #: Called when a file has another name: another thread may look just then.
+        self.renamed: Callable[[], None] = _nobody_looks
         #: Nothing is in the page cache: every cached read asks for a thread.
         self.cold = False
         self._names: dict[str, _Inode | None] = {"/": None}
@@ -222,6 +229,11 @@ class SimulatedDisk:
             inode.sync()
 
     def rename(self, old: str, new: str) -> None:
+        self.move(old, new)
+        self.renamed()
+
+    def move(self, old: str, new: str) -> None:
+        """``rename``, before anybody looks."""
         if old not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), old)
         self.operation(f"rename {old} {new}")
@@ -258,6 +270,10 @@ class SimulatedDisk:
 
     def free_bytes(self, path: str) -> tuple[int, int]:
         return 2**40, 2**39
+
+
+def _nobody_looks() -> None:
+    pass
 
 
 def _has_parents(path: str, names: dict[str, _Inode | None]) -> bool:
