@@ -9,15 +9,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pykbroker.dispatch import SUPPORTED
 from pykbroker.metadata.features import KRAFT_VERSION, SUPPORTED_RANGES
-from wire.errors import ErrorCode
-from wire.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey, SupportedFeatureKey
+from pykbroker.requests.dispatch import SUPPORTED
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.api_versions import ApiVersionsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 

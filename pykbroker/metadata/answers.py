@@ -6,7 +6,7 @@ asks for the same one. While the image stands still, the same question gets the 
 
 from __future__ import annotations
 
-from wire.messages.metadata import MetadataRequest, MetadataResponse
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 #: Version, listener, names asked for (None: all), and which authorized operations.
 Question = tuple[int, str, tuple[str, ...] | None, bool, bool]

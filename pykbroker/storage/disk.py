@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from threading import get_ident
 from typing import Protocol
 
-from wire.primitives import Buffer
+from pykbroker.wire.primitives import Buffer
 
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
 #: Descriptors held open at once, unless the maker of a disk says otherwise.
