@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pykbroker.process.cleaner import CleanerProcess, CleanerStopped, Order
+from pykbroker.process.cleaner import Cleaner, CleanerProcess, CleanerStopped, Order
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.compaction import compaction
 from pykbroker.storage.log import retention
@@ -39,10 +39,10 @@ class Housekeeping:
     that a slow one never overlaps itself.
     """
 
-    def __init__(self, cluster: Cluster, *, durable: bool) -> None:
+    def __init__(self, cluster: Cluster, *, durable: bool, cleaner: Cleaner | None = None) -> None:
         self._cluster = cluster
         self._durable = durable
-        self._cleaner = CleanerProcess()
+        self._cleaner = cleaner or CleanerProcess()
 
     def start(self) -> None:
         """Arm the timers; the first rounds come after log.initial.task.delay.ms, the cleaner's at once, as in Kafka."""
@@ -74,29 +74,32 @@ class Housekeeping:
         self._cluster.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
 
     def _retention(self) -> Deferred[None]:
-        """Some logs at a time; what the loop is to decide on, a thread has read before."""
+        """Some logs at a time."""
         cluster, logs = self._cluster, self._cluster.logs
         over: Deferred[None] = Deferred()
-        now_ms = cluster.clock.now_ms()
         rest = list(logs.logs.values())
 
-        def next_some() -> None:
+        def next_some(_: None) -> None:
             some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
             if some:
-                looked_ahead = cluster.offload_read(retention.look_ahead, some, now_ms)
-                looked_ahead.map(partial(retain, some)).pass_failure_to(over)
+                self._retain(some).map(next_some).pass_failure_to(over)
             else:
                 cluster.offload(logs.plan_removals()).pass_to(over)
 
-        def retain(some: list[Log], _: None) -> None:
+        next_some(None)
+        return over
+
+    def _retain(self, some: list[Log]) -> Deferred[None]:
+        """Retention of these logs; what the loop is to decide on, a thread has read before."""
+        cluster, now_ms = self._cluster, self._cluster.clock.now_ms()
+
+        def retain(_: None) -> None:
             try:
-                logs.retain(some, now_ms)
+                cluster.logs.retain(some, now_ms)
             except KafkaError as error:
                 log.error("Retention failed for some logs: %s", error)
-            next_some()
 
-        next_some()
-        return over
+        return cluster.offload_read(retention.look_ahead, some, now_ms).map(retain)
 
     def _elections(self) -> Deferred[None] | None:
         """Leadership goes back to the preferred replicas; as with KRaft, however few partitions are elsewhere."""
@@ -117,12 +120,22 @@ class Housekeeping:
         return self._cluster.offload(_flush, due) if due else None
 
     def _compactions(self) -> Deferred[None]:
-        """Compact what is due, the dirtiest log first, one after the other."""
+        """Compact what is due, the dirtiest log first, one after the other.
+
+        Logs that retention has to care for too have its turn in between, as in Kafka: while one is being compacted nothing is
+        dropped, and a cleaner that is slow for what comes in has always one at work.
+        """
         cluster, logs = self._cluster, self._cluster.logs
         over: Deferred[None] = Deferred()
 
         def look() -> None:
-            looked_ahead = cluster.offload_read(compaction.look_ahead, logs.compacted(), cluster.clock.now_ms())
+            compacted = logs.compacted()
+            both = [log for log, _ in compacted if log.config.delete]
+            retained = self._retain(both) if both else Deferred.completed(None)
+            retained.map(partial(find, compacted)).pass_failure_to(over)
+
+        def find(compacted: list[tuple[Log, int | None]], _: None) -> None:
+            looked_ahead = cluster.offload_read(compaction.look_ahead, compacted, cluster.clock.now_ms())
             looked_ahead.map(next_one).pass_failure_to(over)
 
         def next_one(due: bool) -> None:
@@ -132,7 +145,7 @@ class Housekeeping:
                 over.complete(None)
                 return
             order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
-            cluster.offload(self._cleaner.run, order).when_done(partial(cleaned, plan))
+            cluster.offload(self._compact, plan, order).when_done(partial(cleaned, plan))
 
         def cleaned(plan: CompactionPlan, run: Deferred[CleaningResult]) -> None:
             outcome: CleaningResult | BaseException
@@ -141,7 +154,7 @@ class Housekeeping:
             except CleanerStopped:
                 over.complete(None)
                 return
-            except Exception as error:  # noqa: BLE001 - the store logs it and leaves this log alone
+            except Exception as error:  # noqa: BLE001 - the store logs it and tries again later
                 outcome = error
             try:
                 logs.finish_compaction(plan, outcome)
@@ -151,6 +164,14 @@ class Housekeeping:
 
         look()
         return over
+
+    def _compact(self, plan: CompactionPlan, order: Order) -> CleaningResult:
+        """For a thread. Whatever ends it too soon, what it has written does not stay to fill the disk."""
+        try:
+            return self._cleaner.run(order)
+        except BaseException:
+            plan.remove_leftovers()
+            raise
 
     def _every(self, interval_ms: int, delay_ms: int, work: Callable[[], Deferred[None] | None]) -> None:
         interval_ms = max(interval_ms, _SHORTEST_MS)
