@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 
 #: Some intervals may be set to 0, which would leave nothing of the core to clients.
 _SHORTEST_MS = 100
-#: How often time-based flushes are looked for (log.flush.scheduler.interval.ms is "never" by default in Kafka, which
-#: would make flush.ms of a single topic a dead letter).
+#: How often files whose delay is over, and time-based flushes, are looked for (log.flush.scheduler.interval.ms is "never" by
+#: default in Kafka, which would make flush.ms of a single topic a dead letter).
 _FLUSH_ROUND_MS = 1000
 #: Logs opened in one go after a start, and the pause until the next ones.
 _OPENED_AT_ONCE = 8
@@ -51,6 +51,7 @@ class Housekeeping:
         self._every(config["log.retention.check.interval.ms"], delay, self._retention)
         self._every(config["log.flush.offset.checkpoint.interval.ms"], delay, self._checkpoints)
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
+        self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._removals)
         interval_ms = config["producer.id.expiration.check.interval.ms"]
         self._every(interval_ms, interval_ms, self._producers)
         if config["log.cleaner.enable"]:
@@ -75,16 +76,15 @@ class Housekeeping:
 
     def _retention(self) -> Deferred[None]:
         """Some logs at a time."""
-        cluster, logs = self._cluster, self._cluster.logs
         over: Deferred[None] = Deferred()
-        rest = list(logs.logs.values())
+        rest = list(self._cluster.logs.logs.values())
 
         def next_some(_: None) -> None:
             some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
             if some:
                 self._retain(some).map(next_some).pass_failure_to(over)
             else:
-                cluster.offload(logs.plan_removals()).pass_to(over)
+                over.complete(None)
 
         next_some(None)
         return over
@@ -114,6 +114,10 @@ class Housekeeping:
 
     def _checkpoints(self) -> Deferred[None] | None:
         return self._cluster.offload(self._cluster.logs.plan_checkpoints())
+
+    def _removals(self) -> Deferred[None] | None:
+        logs = self._cluster.logs
+        return self._cluster.offload(logs.plan_removals()) if logs.removals_due else None
 
     def _flushes(self) -> Deferred[None] | None:
         due = self._cluster.logs.due_flushes()

@@ -95,6 +95,12 @@ class LogDirectory:
         """
         self._doomed.append((self.clock.monotonic() + delay_ms / 1000, path))
 
+    @property
+    def removals_due(self) -> bool:
+        """Whether ``plan_removals`` would remove anything."""
+        now = self.clock.monotonic()
+        return any(when <= now for when, _ in self._doomed)
+
     def plan_removals(self) -> Callable[[], None]:
         """What removes all that was left to be removed until now; to be called once, in any thread."""
         now = self.clock.monotonic()

@@ -36,8 +36,6 @@ from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.primitives import Buffer
 
 _WRITE_BYTES = 1024 * 1024
-#: This part of a disk, and no more than a segment, is left to producers.
-_KEPT_PART = 50
 #: The last time that a batch can name.
 _LAST_MS = 2**63 - 1
 
@@ -94,8 +92,8 @@ class CleaningResult:
 def clean(job: CleaningJob, disk: Disk, pause: Callable[[int], None] | None = None) -> CleaningResult:
     """Do the job. ``pause`` is told how many bytes were read or written, and may wait to keep to a rate.
 
-    A segment is written when the disk has room for it and for what producers send meanwhile; where that ends, the rest is
-    left for another time. Raises NoRoomError where there is none for the first one, or OSError; what it had written then is
+    It takes no more than half of what is free on the disk: the files that it replaces go later, and producers go on meanwhile.
+    Where that ends, the rest is left for another time. Raises NoRoomError where there is none for the first one, or OSError; what it had written then is
     of no use (``leftovers``).
     """
     cleaner = _Cleaner(job, disk, pause or _no_pause)
@@ -171,8 +169,10 @@ class _Cleaner:
         result.end_offset = self._mapped + 1
         transactions = CleanedTransactions(self._job.aborted)
         written: list[Segment] = []
+        free = self._free_bytes()
+        kept = free // 2
         for group in self._groups():
-            free, kept = self._room()
+            free = self._free_bytes()
             needed = sum(size for _, size, _ in group)
             if needed + kept > free:
                 if not written:
@@ -190,10 +190,8 @@ class _Cleaner:
         self._disk.sync_directory(self._job.directory)
         return result
 
-    def _room(self) -> tuple[int, int]:
-        """Bytes that are free on the disk, and how many of them are kept for producers."""
-        total, free = self._disk.free_bytes(self._job.directory)
-        return free, min(self._job.config.segment_bytes, total // _KEPT_PART)
+    def _free_bytes(self) -> int:
+        return self._disk.free_bytes(self._job.directory)[1]
 
     def _groups(self) -> list[list[tuple[int, int, bool]]]:
         """Neighbours that fit into one segment are joined."""

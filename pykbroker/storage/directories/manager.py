@@ -256,6 +256,11 @@ class LogManager:
         for log in self.logs.values():
             log.producers.remove_expired(now_ms, expiration_ms)
 
+    @property
+    def removals_due(self) -> bool:
+        """Whether the delay of any removed file is over."""
+        return any(folder.home.removals_due for folder in self.folders.usable)
+
     def plan_removals(self) -> Callable[[], None]:
         """What removes the files whose delay is over; to be called once, in any thread. It raises KAFKA_STORAGE_ERROR."""
         plans = [folder.home.plan_removals() for folder in self.folders.usable]

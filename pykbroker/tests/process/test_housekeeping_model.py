@@ -139,7 +139,7 @@ class House:
         names = {name for name in self.disk.list(self.log.path) if name.endswith(".deleted")}
         now = self.clock.monotonic()
         self.doomed = {name: self.doomed.get(name, now) for name in names}
-        limit_ms = self.log.config.file_delete_delay_ms + 2 * (RETENTION_INTERVAL_MS + 10 * SLOWEST_THREAD_MS)
+        limit_ms = self.log.config.file_delete_delay_ms + 2 * (1000 + SLOWEST_THREAD_MS)
         for name, since in self.doomed.items():
             assert (now - since) * 1000 <= limit_ms, name
 

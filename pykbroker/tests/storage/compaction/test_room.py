@@ -64,7 +64,7 @@ def small() -> Small:
 
 
 def test_without_room_for_one_segment_nothing_is_written(small, caplog):
-    small.leave_room(900)
+    small.leave_room(1500)
     before = small.disk.operations
     assert isinstance(small.compact(), NoRoomError)
     assert small.disk.operations == before
@@ -73,7 +73,7 @@ def test_without_room_for_one_segment_nothing_is_written(small, caplog):
 
 
 def test_with_room_for_a_part_that_part_is_compacted_and_the_rest_later(small, caplog):
-    small.leave_room(1500)
+    small.leave_room(2500)
     before = small.log.size_bytes
     first = small.compact()
     assert not first.complete
