@@ -15,8 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.metadata.names import is_internal
-from pykbroker.requests.dispatch import CloseConnection
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.storage.log.validate import NotOneBatch, RecordsRejected
 from pykbroker.wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.network.sockets import Bind, BrokerSockets
+from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.waits import Deferred
 
 if TYPE_CHECKING:
@@ -46,11 +47,14 @@ class Threads:
 class Server:
     """Runs a cluster's brokers on one loop. Open the sockets first: only they tell which ports the brokers have.
 
-    More than ``most_connections`` at once are not accepted.
+    More than ``most_connections`` at once are not accepted. ``dispatcher`` answers their requests.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, most_connections: int) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, most_connections: int, dispatcher: Dispatcher | None = None
+    ) -> None:
         self._loop = loop
+        self._dispatcher = dispatcher or Dispatcher()
         self._most_connections = most_connections
         self._said_full = False
         self._cluster: Cluster | None = None
@@ -71,7 +75,9 @@ class Server:
         """
         sockets = self._sockets.get(node_id)
         if sockets is None:
-            sockets = self._sockets[node_id] = BrokerSockets(self._loop, partial(self._broker, node_id), self._has_room)
+            sockets = self._sockets[node_id] = BrokerSockets(
+                self._loop, partial(self._broker, node_id), self._dispatcher, self._has_room
+            )
         return await sockets.open(bind, max_frame)
 
     def _broker(self, node_id: int) -> Broker:
@@ -95,20 +101,33 @@ class Server:
 
     async def start_serving(self, cluster: Cluster) -> None:
         """Give the cluster this loop's time and threads, and accept connections."""
-        cluster.offload = partial(self.offload, self._threads)
-        cluster.offload_read = partial(self.offload, self._reading_threads)
-        cluster.wake_queue.schedule = self._loop.call_soon
+        cluster.runtime.offload = partial(self.offload, self._threads)
+        cluster.runtime.offload_read = partial(self.offload, self._reading_threads)
+        cluster.runtime.wake_queue.schedule = self._loop.call_soon
         self._drive(cluster)
         self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
         self._cluster = cluster
         for sockets in self._sockets.values():
             await sockets.start_serving()
 
+    def forget_cluster(self) -> None:
+        """Cut the connections, and drive the cluster's timers no more; listening goes on, and who connects meanwhile waits
+        for ``start_serving``.
+        """
+        if self._cluster is not None:
+            self._cluster.runtime.timers.wake = None
+            self._cluster.runtime.wake_queue.schedule = None
+        if self._wake_up is not None:
+            self._wake_up.cancel()
+            self._wake_up = None
+        for sockets in self._sockets.values():
+            sockets.cut_connections()
+
     # ---- time and threads ----------------------------------------------------------------------------------------------
 
     def _drive(self, cluster: Cluster) -> None:
         """Keep one loop timer on the earliest deadline of the cluster's heap."""
-        timers, clock = cluster.timers, cluster.clock
+        timers, clock = cluster.runtime.timers, cluster.runtime.clock
 
         def wake(deadline: float) -> None:
             if self._wake_up is not None:
@@ -152,7 +171,7 @@ class Server:
         """Idle connections keep no memory to receive in, and after ``limit_ms`` (if it is positive) they are closed."""
 
         def check() -> None:
-            now = cluster.clock.monotonic()
+            now = cluster.runtime.clock.monotonic()
             idle_since = now - _IDLE_CHECK_MS / 1000
             closed_since = now - limit_ms / 1000 if limit_ms > 0 else -math.inf
             for sockets in self._sockets.values():
@@ -160,9 +179,9 @@ class Server:
                     connection.let_memory_go()
                     if connection.last_active < closed_since:
                         connection.close()
-            cluster.timers.after(_IDLE_CHECK_MS, check)
+            cluster.runtime.timers.after(_IDLE_CHECK_MS, check)
 
-        cluster.timers.after(_IDLE_CHECK_MS, check)
+        cluster.runtime.timers.after(_IDLE_CHECK_MS, check)
 
     # ---- the end ---------------------------------------------------------------------------------------------------------
 
@@ -186,7 +205,7 @@ class Server:
         for sockets in self._sockets.values():
             sockets.close()
         if self._cluster is not None:
-            self._cluster.timers.wake = None
+            self._cluster.runtime.timers.wake = None
         if self._wake_up is not None:
             self._wake_up.cancel()
         for threads in (self._reading_threads, self._threads):

@@ -59,7 +59,7 @@ class Housekeeping:
         if config["auto.leader.rebalance.enable"]:
             interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
             self._every(interval_ms, interval_ms, self._elections)
-        self._cluster.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
+        self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
 
     def stop(self) -> None:
         """End what runs outside of this process."""
@@ -72,7 +72,7 @@ class Housekeeping:
             self._cluster.dormant.open(chosen).settled().map(self._rest_then_open).or_log("opening logs")
 
     def _rest_then_open(self, _: None) -> None:
-        self._cluster.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
+        self._cluster.runtime.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
 
     def _retention(self) -> Deferred[None]:
         """Some logs at a time."""
@@ -91,7 +91,7 @@ class Housekeeping:
 
     def _retain(self, some: list[Log]) -> Deferred[None]:
         """Retention of these logs; what the loop is to decide on, a thread has read before."""
-        cluster, now_ms = self._cluster, self._cluster.clock.now_ms()
+        cluster, now_ms = self._cluster, self._cluster.runtime.clock.now_ms()
 
         def retain(_: None) -> None:
             try:
@@ -99,7 +99,7 @@ class Housekeeping:
             except KafkaError as error:
                 log.error("Retention failed for some logs: %s", error)
 
-        return cluster.offload_read(retention.look_ahead, some, now_ms).map(retain)
+        return cluster.runtime.offload_read(retention.look_ahead, some, now_ms).map(retain)
 
     def _elections(self) -> Deferred[None] | None:
         """Leadership goes back to the preferred replicas; as with KRaft, however few partitions are elsewhere."""
@@ -109,19 +109,19 @@ class Housekeeping:
     def _producers(self) -> Deferred[None] | None:
         """The setting may change at run time."""
         cluster = self._cluster
-        cluster.logs.forget_producers(cluster.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
+        cluster.logs.forget_producers(cluster.runtime.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
         return None
 
     def _checkpoints(self) -> Deferred[None] | None:
-        return self._cluster.offload(self._cluster.logs.plan_checkpoints())
+        return self._cluster.runtime.offload(self._cluster.logs.plan_checkpoints())
 
     def _removals(self) -> Deferred[None] | None:
         logs = self._cluster.logs
-        return self._cluster.offload(logs.plan_removals()) if logs.removals_due else None
+        return self._cluster.runtime.offload(logs.plan_removals()) if logs.removals_due else None
 
     def _flushes(self) -> Deferred[None] | None:
         due = self._cluster.logs.due_flushes()
-        return self._cluster.offload(_flush, due) if due else None
+        return self._cluster.runtime.offload(_flush, due) if due else None
 
     def _compactions(self) -> Deferred[None]:
         """Compact what is due, the dirtiest log first, one after the other.
@@ -139,17 +139,19 @@ class Housekeeping:
             retained.map(partial(find, compacted)).pass_failure_to(over)
 
         def find(compacted: list[tuple[Log, int | None]], _: None) -> None:
-            looked_ahead = cluster.offload_read(compaction.look_ahead, compacted, cluster.clock.now_ms())
+            looked_ahead = cluster.runtime.offload_read(
+                compaction.look_ahead, compacted, cluster.runtime.clock.now_ms()
+            )
             looked_ahead.map(next_one).pass_failure_to(over)
 
         def next_one(due: bool) -> None:
             logs.cleaner_memory_bytes = cluster.config["log.cleaner.dedupe.buffer.size"]
-            plan = logs.plan_compaction(cluster.clock.now_ms()) if due else None
+            plan = logs.plan_compaction(cluster.runtime.clock.now_ms()) if due else None
             if plan is None:
                 over.complete(None)
                 return
             order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
-            cluster.offload(self._compact, plan, order).when_done(partial(cleaned, plan))
+            cluster.runtime.offload(self._compact, plan, order).when_done(partial(cleaned, plan))
 
         def cleaned(plan: CompactionPlan, run: Deferred[CleaningResult]) -> None:
             outcome: CleaningResult | BaseException
@@ -196,9 +198,9 @@ class Housekeeping:
                 log.error("A round of housekeeping failed (%s); it is tried again in %d ms", error, interval_ms)
             except Exception:
                 log.exception("A round of housekeeping failed; it is tried again in %d ms", interval_ms)
-            self._cluster.timers.after(interval_ms, begin)
+            self._cluster.runtime.timers.after(interval_ms, begin)
 
-        self._cluster.timers.after(delay_ms, begin)
+        self._cluster.runtime.timers.after(delay_ms, begin)
 
 
 def _flush(logs: list[Log]) -> None:

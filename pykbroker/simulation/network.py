@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from pykbroker.requests.dispatch import NotYet
+from pykbroker.handlers.contract import NotYet
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.server import LISTENER
 from pykbroker.wire.apis import ApiKey, response_class

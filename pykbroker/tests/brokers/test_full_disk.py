@@ -58,7 +58,7 @@ def test_a_start_on_a_full_disk(seed: int) -> None:
         cluster.shutdown()
         cluster = start(disk, seed + 1)
         end = fill(cluster, rng)
-    plan = cluster.logs.plan_compaction(cluster.clock.now_ms())
+    plan = cluster.logs.plan_compaction(cluster.runtime.clock.now_ms())
     assert plan is not None
     before = disk.used_bytes
     last = disk.operations + rng.randint(8, 60)

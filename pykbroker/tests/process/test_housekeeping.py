@@ -32,8 +32,8 @@ def cluster() -> Cluster:
 
 def rounds(cluster: Cluster, count: int) -> None:
     for _ in range(count):
-        cluster.clock.advance(INTERVAL_MS)
-        cluster.timers.run_due()
+        cluster.runtime.clock.advance(INTERVAL_MS)
+        cluster.runtime.timers.run_due()
 
 
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), OSError(5, "failed"), KeyError("defect")])
@@ -63,14 +63,14 @@ def test_an_interval_of_nothing_leaves_the_core_to_others(monkeypatch, setting: 
     done, times = getattr(cluster.logs, step), []
 
     def noted() -> object:
-        times.append(cluster.clock.now_ms())
+        times.append(cluster.runtime.clock.now_ms())
         return done()
 
     monkeypatch.setattr(cluster.logs, step, noted)
     Housekeeping(cluster, durable=False).start()
     for _ in range(1000):
-        cluster.clock.advance(1)
-        cluster.timers.run_due()
+        cluster.runtime.clock.advance(1)
+        cluster.runtime.timers.run_due()
     assert 5 < len(times) <= 11
 
 

@@ -87,7 +87,7 @@ class House:
             return found
 
         self.cluster.logs.plan_compaction = plan  # type: ignore[method-assign]
-        self.cluster.offload = self.cluster.offload_read = self.offload
+        self.cluster.runtime.offload = self.cluster.runtime.offload_read = self.offload
         self.housekeeping = Housekeeping(self.cluster, durable=False, cleaner=self)
 
     # -- threads ------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class House:
         orders = [arg for arg in args if isinstance(arg, Order)]
         size = sum(2 * segment[1] for order in orders for segment in order.job.segments)
         took = 1000 * size / self.bytes_per_second + self.random.randrange(SLOWEST_THREAD_MS)
-        self.cluster.timers.after(took, end)
+        self.cluster.runtime.timers.after(took, end)
         return done
 
     def run(self, order: Order) -> CleaningResult:
@@ -152,7 +152,7 @@ class House:
                 self.clock.set_wall(self.clock.now_ms() + self.random.choice((-DAY_MS, DAY_MS)))
             now_ms = self.clock.now_ms()
             append(self.log, batch([bytes(60)], keys=[b"%d" % number], timestamp=now_ms), now_ms=now_ms)
-            self.cluster.timers.run_due()
+            self.cluster.runtime.timers.run_due()
             self.check_files()
 
 
