@@ -1,7 +1,6 @@
 """Compaction in a process of its own, so that the work of decoding records takes nothing from the loop.
 
-``python -m pykbroker.process.cleaner`` reads a pickled order from standard input, does it, and writes the pickled outcome to
-standard output: it talks to the broker that started it and to nobody else. Standard input stays open until the outcome is
+The child reads a pickled order from standard input, does it, and writes the pickled outcome to standard output: it talks to the broker that started it and to nobody else. Standard input stays open until the outcome is
 read; when it ends before, the broker has died, and another may soon write the same files, so the process ends at once.
 """
 
@@ -13,10 +12,26 @@ import pickle
 import subprocess
 import sys
 import threading
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
+import pykbroker
+from pykbroker.process import descriptors
 from pykbroker.storage.compaction.cleaner_worker import clean_files
 from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult
+
+#: What the child runs, isolated (``-I``): a pickle.py in the folder where the broker was started is not taken for Python's
+#: own. Its packages are ours, from the first argument; the other arguments are where else the broker finds modules.
+_BEGIN = """
+import sys
+root, *others = sys.argv[1:]
+sys.path.insert(0, root)
+import pykbroker
+sys.path[:1] = []
+sys.path += [path for path in others if path not in sys.path]
+from pykbroker.process.cleaner import main
+main()
+"""
 
 
 class Order(NamedTuple):
@@ -32,10 +47,22 @@ class CleanerFailed(RuntimeError):
 
 
 class CleanerStopped(CleanerFailed):
-    """The cleaner was stopped: what it was doing is left to the next start."""
+    """The cleaner was stopped: the compaction is left to the next start."""
 
     def __init__(self) -> None:
         super().__init__("the broker is stopping")
+
+
+class Cleaner(Protocol):
+    """Who does the compactions."""
+
+    def run(self, order: Order) -> CleaningResult:
+        """Do the order. Raises CleanerFailed or OSError, or CleanerStopped after ``stop``."""
+        ...
+
+    def stop(self) -> None:
+        """End one that runs, and begin no other."""
+        ...
 
 
 class CleanerProcess:
@@ -49,8 +76,7 @@ class CleanerProcess:
         """Do the order in a new process and wait for it. Raises CleanerFailed, or CleanerStopped after ``stop``."""
         if self._stopped:
             raise CleanerStopped
-        command = [sys.executable, "-m", "pykbroker.process.cleaner"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603 - ourselves
+        with subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603 - ourselves
             self._child = child
             if self._stopped:
                 child.kill()
@@ -66,10 +92,16 @@ class CleanerProcess:
         raise CleanerFailed(str(outcome))
 
     def stop(self) -> None:
-        """Kill a compaction that runs; what it leaves is removed at the next start."""
+        """Kill a compaction that runs."""
         self._stopped = True
         if self._child is not None:
             self._child.kill()
+
+
+def _command() -> list[str]:
+    """How the child is started, with the broker's own path but for the folder it was started in."""
+    others = [path for path in sys.path if Path(path).is_absolute() and Path(path) != Path.cwd()]
+    return [sys.executable, "-I", "-c", _BEGIN, str(Path(pykbroker.__file__).parents[1]), *others]
 
 
 def _ask(child: subprocess.Popen[bytes], order: Order) -> bytes:
@@ -88,7 +120,8 @@ def main() -> None:
     threading.Thread(target=_die_with_the_broker, daemon=True).start()
     outcome: CleaningResult | str
     try:
-        outcome = clean_files(order.job, order.bytes_per_second, durable=order.durable)
+        files = descriptors.allowed().files
+        outcome = clean_files(order.job, order.bytes_per_second, durable=order.durable, max_open=files)
     except Exception as error:  # noqa: BLE001 - told to the broker, which logs it
         outcome = f"{type(error).__name__}: {error}"
     sys.stdout.buffer.write(pickle.dumps(outcome))
@@ -97,7 +130,3 @@ def main() -> None:
 def _die_with_the_broker() -> None:
     os.read(sys.stdin.fileno(), 1)
     os._exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pykbroker.process.cleaner import CleanerProcess, CleanerStopped, Order
+from pykbroker.process.cleaner import Cleaner, CleanerProcess, CleanerStopped, Order
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.compaction import compaction
 from pykbroker.storage.log import retention
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: How often time-based flushes are looked for (log.flush.scheduler.interval.ms is "never" by default in Kafka, which
-#: would make flush.ms of a single topic a dead letter).
+#: Some intervals may be set to 0, which would leave nothing of the core to clients.
+_SHORTEST_MS = 100
+#: How often files whose delay is over, and time-based flushes, are looked for (log.flush.scheduler.interval.ms is "never" by
+#: default in Kafka, which would make flush.ms of a single topic a dead letter).
 _FLUSH_ROUND_MS = 1000
 #: Logs opened in one go after a start, and the pause until the next ones.
 _OPENED_AT_ONCE = 8
@@ -37,10 +39,10 @@ class Housekeeping:
     that a slow one never overlaps itself.
     """
 
-    def __init__(self, cluster: Cluster, *, durable: bool) -> None:
+    def __init__(self, cluster: Cluster, *, durable: bool, cleaner: Cleaner | None = None) -> None:
         self._cluster = cluster
         self._durable = durable
-        self._cleaner = CleanerProcess()
+        self._cleaner = cleaner or CleanerProcess()
 
     def start(self) -> None:
         """Arm the timers; the first rounds come after log.initial.task.delay.ms, the cleaner's at once, as in Kafka."""
@@ -49,6 +51,7 @@ class Housekeeping:
         self._every(config["log.retention.check.interval.ms"], delay, self._retention)
         self._every(config["log.flush.offset.checkpoint.interval.ms"], delay, self._checkpoints)
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
+        self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._removals)
         interval_ms = config["producer.id.expiration.check.interval.ms"]
         self._every(interval_ms, interval_ms, self._producers)
         if config["log.cleaner.enable"]:
@@ -72,29 +75,31 @@ class Housekeeping:
         self._cluster.runtime.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
 
     def _retention(self) -> Deferred[None]:
-        """Some logs at a time; what the loop is to decide on, a thread has read before."""
-        cluster, logs = self._cluster, self._cluster.logs
+        """Some logs at a time."""
         over: Deferred[None] = Deferred()
-        now_ms = cluster.runtime.clock.now_ms()
-        rest = list(logs.logs.values())
+        rest = list(self._cluster.logs.logs.values())
 
-        def next_some() -> None:
+        def next_some(_: None) -> None:
             some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
             if some:
-                looked_ahead = cluster.runtime.offload_read(retention.look_ahead, some, now_ms)
-                looked_ahead.map(partial(retain, some)).pass_failure_to(over)
+                self._retain(some).map(next_some).pass_failure_to(over)
             else:
-                cluster.runtime.offload(logs.plan_removals(now_ms)).pass_to(over)
+                over.complete(None)
 
-        def retain(some: list[Log], _: None) -> None:
+        next_some(None)
+        return over
+
+    def _retain(self, some: list[Log]) -> Deferred[None]:
+        """Retention of these logs; what the loop is to decide on, a thread has read before."""
+        cluster, now_ms = self._cluster, self._cluster.runtime.clock.now_ms()
+
+        def retain(_: None) -> None:
             try:
-                logs.retain(some, now_ms)
+                cluster.logs.retain(some, now_ms)
             except KafkaError as error:
                 log.error("Retention failed for some logs: %s", error)
-            next_some()
 
-        next_some()
-        return over
+        return cluster.runtime.offload_read(retention.look_ahead, some, now_ms).map(retain)
 
     def _elections(self) -> Deferred[None] | None:
         """Leadership goes back to the preferred replicas; as with KRaft, however few partitions are elsewhere."""
@@ -110,18 +115,32 @@ class Housekeeping:
     def _checkpoints(self) -> Deferred[None] | None:
         return self._cluster.runtime.offload(self._cluster.logs.plan_checkpoints())
 
+    def _removals(self) -> Deferred[None] | None:
+        logs = self._cluster.logs
+        return self._cluster.runtime.offload(logs.plan_removals()) if logs.removals_due else None
+
     def _flushes(self) -> Deferred[None] | None:
-        due = self._cluster.logs.due_flushes(self._cluster.runtime.clock.now_ms())
+        due = self._cluster.logs.due_flushes()
         return self._cluster.runtime.offload(_flush, due) if due else None
 
     def _compactions(self) -> Deferred[None]:
-        """Compact what is due, the dirtiest log first, one after the other."""
+        """Compact what is due, the dirtiest log first, one after the other.
+
+        Logs that retention has to care for too have its turn in between, as in Kafka: while one is being compacted nothing is
+        dropped, and a cleaner that is slow for what comes in has always one at work.
+        """
         cluster, logs = self._cluster, self._cluster.logs
         over: Deferred[None] = Deferred()
 
         def look() -> None:
+            compacted = logs.compacted()
+            both = [log for log, _ in compacted if log.config.delete]
+            retained = self._retain(both) if both else Deferred.completed(None)
+            retained.map(partial(find, compacted)).pass_failure_to(over)
+
+        def find(compacted: list[tuple[Log, int | None]], _: None) -> None:
             looked_ahead = cluster.runtime.offload_read(
-                compaction.look_ahead, logs.compacted(), cluster.runtime.clock.now_ms()
+                compaction.look_ahead, compacted, cluster.runtime.clock.now_ms()
             )
             looked_ahead.map(next_one).pass_failure_to(over)
 
@@ -132,7 +151,7 @@ class Housekeeping:
                 over.complete(None)
                 return
             order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
-            cluster.runtime.offload(self._cleaner.run, order).when_done(partial(cleaned, plan))
+            cluster.runtime.offload(self._compact, plan, order).when_done(partial(cleaned, plan))
 
         def cleaned(plan: CompactionPlan, run: Deferred[CleaningResult]) -> None:
             outcome: CleaningResult | BaseException
@@ -141,7 +160,7 @@ class Housekeeping:
             except CleanerStopped:
                 over.complete(None)
                 return
-            except Exception as error:  # noqa: BLE001 - the store logs it and leaves this log alone
+            except Exception as error:  # noqa: BLE001 - the store logs it and tries again later
                 outcome = error
             try:
                 logs.finish_compaction(plan, outcome)
@@ -152,7 +171,17 @@ class Housekeeping:
         look()
         return over
 
+    def _compact(self, plan: CompactionPlan, order: Order) -> CleaningResult:
+        """For a thread. Whatever ends it too soon, what it has written does not stay to fill the disk."""
+        try:
+            return self._cleaner.run(order)
+        except BaseException:
+            plan.remove_leftovers()
+            raise
+
     def _every(self, interval_ms: int, delay_ms: int, work: Callable[[], Deferred[None] | None]) -> None:
+        interval_ms = max(interval_ms, _SHORTEST_MS)
+
         def begin() -> None:
             running: Deferred[None] | None = None
             try:

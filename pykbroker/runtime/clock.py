@@ -32,15 +32,20 @@ class ManualClock:
     """A clock that stands still until a test or the simulator moves it."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
-        self._start_ms = now_ms
         self._now_ms = now_ms
+        self._passed_ms = 0
 
     def now_ms(self) -> int:
         return self._now_ms
 
     def monotonic(self) -> float:
-        return (self._now_ms - self._start_ms) / 1000
+        return self._passed_ms / 1000
 
     def advance(self, ms: int) -> None:
         """Move both clocks forward by ``ms`` milliseconds."""
         self._now_ms += ms
+        self._passed_ms += ms
+
+    def set_wall(self, now_ms: int) -> None:
+        """Set the wall clock, as an administrator or a time server does; it may go back. No time passes."""
+        self._now_ms = now_ms

@@ -27,6 +27,10 @@ class ColdFile(RealFile):
         super().__init__(disk, path)
         self._cold = disk
 
+    def size(self) -> int:
+        self._cold.wait_for(self.path, _INODE * _PAGE, 1)
+        return super().size()
+
     def pread(self, size: int, position: int) -> bytes:
         self._cold.wait_for(self.path, position, size)
         return super().pread(size, position)

@@ -90,18 +90,29 @@ class SimulatedFile:
 
     def pwrite(self, data: Buffer, position: int) -> None:
         inode = self._opened()
-        self._disk.operation(f"write {self.path}", lambda: inode.change(position, bytes(data[: len(data) // 2])))
+
+        def partly() -> None:
+            inode.change(position, bytes(data[: len(data) // 2]))
+
+        self._disk.operation(f"write {self.path}", partly)
+        self._disk.take_room(inode, position + len(data), partly)
         inode.change(position, bytes(data))
 
     def truncate(self, size: int) -> None:
         inode = self._opened()
         self._disk.operation(f"{'extend' if size > len(inode.content) else 'truncate'} {self.path}")
+        self._disk.take_room(inode, size)
         inode.change(size, None)
 
     def sync(self) -> None:
         inode = self._opened()
         self._disk.operation(f"sync {self.path}")
         inode.sync()
+
+    def rename(self, path: str) -> None:
+        self._disk.move(self.path, path)
+        self.path = path
+        self._disk.renamed()
 
     def close(self) -> None:
         self._inode = None
@@ -117,6 +128,10 @@ class SimulatedDisk:
     def __init__(self) -> None:
         self.operations = 0
         self.fail: Callable[[int, str], BaseException | None] | None = None
+        #: How many bytes files may have together, if there is a limit.
+        self.capacity: int | None = None
+        #: Called when a file has another name: another thread may look just then.
+        self.renamed: Callable[[], None] = _nobody_looks
         #: Nothing is in the page cache: every cached read asks for a thread.
         self.cold = False
         self._names: dict[str, _Inode | None] = {"/": None}
@@ -134,6 +149,19 @@ class SimulatedDisk:
             if partly is not None:
                 partly()
             raise error
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of all files that have a name."""
+        return sum(len(inode.content) for inode in {*self._names.values()} if inode is not None)
+
+    def take_room(self, inode: _Inode, end: int, partly: Callable[[], None] | None = None) -> None:
+        """Let a file become so long where the disk has room for it; else ``partly`` is done and ENOSPC raised."""
+        more = end - len(inode.content)
+        if self.capacity is not None and more > 0 and self.used_bytes + more > self.capacity:
+            if partly is not None and self.used_bytes + more // 2 <= self.capacity:
+                partly()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def crash(self, rng: Random) -> None:
         """Lose power: only what was synced is sure to be left."""
@@ -216,12 +244,18 @@ class SimulatedDisk:
         self.create(path)
         inode = self.inode(path)
         self.operation(f"write {path}", lambda: inode.change(0, data[: len(data) // 2]))
+        self.take_room(inode, len(data))
         inode.change(0, data)
         if sync:
             self.operation(f"sync {path}")
             inode.sync()
 
     def rename(self, old: str, new: str) -> None:
+        self.move(old, new)
+        self.renamed()
+
+    def move(self, old: str, new: str) -> None:
+        """``rename``, before anybody looks."""
         if old not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), old)
         self.operation(f"rename {old} {new}")
@@ -257,7 +291,13 @@ class SimulatedDisk:
         self._pending = rest
 
     def free_bytes(self, path: str) -> tuple[int, int]:
-        return 2**40, 2**39
+        if self.capacity is None:
+            return 2**40, 2**39
+        return self.capacity, max(self.capacity - self.used_bytes, 0)
+
+
+def _nobody_looks() -> None:
+    pass
 
 
 def _has_parents(path: str, names: dict[str, _Inode | None]) -> bool:

@@ -40,7 +40,7 @@ _TOLD_AGAIN_MS = 60_000
 class LogDirectory:
     """Where logs live: a path on a disk, and whether it may still be used."""
 
-    __slots__ = ("_doomed", "_told_full_ms", "clock", "disk", "full", "offline", "path", "random")
+    __slots__ = ("_doomed", "_missing", "_told_full_ms", "clock", "disk", "full", "offline", "path", "random")
 
     def __init__(self, path: str, disk: Disk, clock: Clock, random: Random) -> None:
         self.disk = disk
@@ -51,8 +51,10 @@ class LogDirectory:
         #: The disk took no more data when something was last written.
         self.full = False
         self._told_full_ms = -_TOLD_AGAIN_MS
-        #: (due time in milliseconds, path without suffix) of renamed segments and directories that are to be removed.
-        self._doomed: list[tuple[int, str]] = []
+        #: (due time in monotonic seconds, path without suffix) of renamed segments and directories that are to be removed.
+        self._doomed: list[tuple[float, str]] = []
+        #: Files that readers did not find, each worth one line in the log.
+        self._missing: set[str] = set()
 
     def refusal(self) -> KafkaError:
         """The error for whatever is asked of an offline directory."""
@@ -70,6 +72,17 @@ class LogDirectory:
         if not self.offline:
             self.offline = True
             log.error("Log directory %s goes offline: %s failed: %s", self.path, doing, error)
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
+
+    def unread(self, error: OSError, doing: str) -> KafkaError:
+        """A reader met ``error``; the error to answer with. A file that is missing says nothing about the disk, and what the
+        other files hold is served on.
+        """
+        if not isinstance(error, FileNotFoundError):
+            return self.failed(error, doing)
+        if error.filename not in self._missing:
+            self._missing.add(error.filename)
+            log.error("%s failed: the file %s is missing", doing, error.filename)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
 
     def refused(self, error: OSError, doing: str) -> KafkaError:
@@ -95,12 +108,19 @@ class LogDirectory:
         """Have ``path`` removed by ``plan_removals`` when ``delay_ms`` have passed: a directory, or the ``.deleted`` files
         of the segment with that stem.
         """
-        self._doomed.append((self.clock.now_ms() + delay_ms, path))
+        self._doomed.append((self.clock.monotonic() + delay_ms / 1000, path))
 
-    def plan_removals(self, now_ms: int) -> Callable[[], None]:
+    @property
+    def removals_due(self) -> bool:
+        """Whether ``plan_removals`` would remove anything."""
+        now = self.clock.monotonic()
+        return any(when <= now for when, _ in self._doomed)
+
+    def plan_removals(self) -> Callable[[], None]:
         """What removes all that was left to be removed until now; to be called once, in any thread."""
-        due = [path for when, path in self._doomed if when <= now_ms]
-        self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
+        now = self.clock.monotonic()
+        due = [path for when, path in self._doomed if when <= now]
+        self._doomed = [entry for entry in self._doomed if entry[0] > now]
         return lambda: self._remove(due)
 
     def _remove(self, due: list[str]) -> None:

@@ -54,6 +54,12 @@ class File(Protocol):
         """Return when the file's bytes and length are on the disk."""
         ...
 
+    def rename(self, path: str) -> None:
+        """Give the file another name, as ``Disk.rename``. Whoever uses it in another thread meanwhile finds it: there is no
+        moment at which it has one name on the disk and another here.
+        """
+        ...
+
     def close(self) -> None:
         """Give back the descriptor. A later operation opens the file again."""
         ...
@@ -176,8 +182,9 @@ class RealFile:
             if not alone:
                 fd = self._descriptor()
                 self._pins += 1
+            else:
+                fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         if alone:
-            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
             try:
                 yield fd
             finally:
@@ -192,8 +199,8 @@ class RealFile:
                     self.close()
 
     def size(self) -> int:
-        with self._borrowed() as fd:
-            return os.fstat(fd).st_size
+        with self._disk.lock:
+            return os.fstat(self.fd).st_size if self.fd >= 0 else os.stat(self.path).st_size
 
     def pread(self, size: int, position: int) -> bytes:
         if get_ident() == self._disk.owner:
@@ -235,6 +242,11 @@ class RealFile:
         if self._disk.durable:
             with self._borrowed() as fd:
                 os.fsync(fd)
+
+    def rename(self, path: str) -> None:
+        with self._disk.lock:
+            self._disk.rename(self.path, path)
+            self.path = path
 
     def close(self) -> None:
         with self._disk.lock:

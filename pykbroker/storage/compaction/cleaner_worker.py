@@ -13,8 +13,10 @@ from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult, c
 from pykbroker.storage.disk import RealDisk
 
 
-def clean_files(job: CleaningJob, bytes_per_second: float, durable: bool = True) -> CleaningResult:
-    """Do ``job``, reading and writing at most ``bytes_per_second`` (log.cleaner.io.max.bytes.per.second). Raises OSError."""
+def clean_files(job: CleaningJob, bytes_per_second: float, *, durable: bool, max_open: int) -> CleaningResult:
+    """Do ``job``, reading and writing at most ``bytes_per_second`` (log.cleaner.io.max.bytes.per.second), with at most
+    ``max_open`` descriptors. Raises OSError.
+    """
     clock = SystemClock()
     started = clock.monotonic()
     moved = 0
@@ -27,4 +29,4 @@ def clean_files(job: CleaningJob, bytes_per_second: float, durable: bool = True)
         if ahead > 0:
             idle.wait(ahead)
 
-    return clean(job, RealDisk(durable=durable), pause)
+    return clean(job, RealDisk(durable=durable, max_open=max_open), pause)

@@ -12,6 +12,7 @@ New segments are written as ``.cleaned``, synced, and renamed to ``.swap``: from
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -35,6 +36,8 @@ from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.primitives import Buffer
 
 _WRITE_BYTES = 1024 * 1024
+#: The last time that a batch can name.
+_LAST_MS = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -78,6 +81,8 @@ class CleaningResult:
 
     groups: list[CleanedGroup]
     end_offset: int
+    #: False: there was no room on the disk for what comes behind the groups.
+    complete: bool = True
     bytes_read: int = 0
     bytes_written: int = 0
     records_read: int = 0
@@ -87,11 +92,22 @@ class CleaningResult:
 def clean(job: CleaningJob, disk: Disk, pause: Callable[[int], None] | None = None) -> CleaningResult:
     """Do the job. ``pause`` is told how many bytes were read or written, and may wait to keep to a rate.
 
-    Raises OSError; what it had written then is left-over that recovery removes.
+    It takes no more than half of what is free on the disk: the files that it replaces go later, and producers go on meanwhile.
+    Where that ends, the rest is left for another time. Raises NoRoomError where there is none for the first one, or OSError; what it had written then is
+    of no use (``leftovers``).
     """
     cleaner = _Cleaner(job, disk, pause or _no_pause)
     cleaner.map_keys()
     return cleaner.rewrite()
+
+
+class NoRoomError(OSError):
+    """The disk has no room for another segment."""
+
+    def __init__(self, needed: int, free: int) -> None:
+        super().__init__(
+            errno.ENOSPC, f"it needs {needed} bytes beside those that are kept for producers, and {free} are free"
+        )
 
 
 def _no_pause(_bytes: int) -> None:
@@ -111,7 +127,7 @@ class _Cleaner:
         self._result = CleaningResult([], job.first_dirty_offset)
         self._read_since_pause = 0
         #: From when on the tombstones and markers of this time may go.
-        self._horizon = job.now_ms + job.config.delete_retention_ms
+        self._horizon = min(job.now_ms + job.config.delete_retention_ms, _LAST_MS)
 
     # -- first pass ---------------------------------------------------------------------------------------------------
 
@@ -152,15 +168,30 @@ class _Cleaner:
         result = self._result
         result.end_offset = self._mapped + 1
         transactions = CleanedTransactions(self._job.aborted)
-        written = [self._rewrite_group(group, transactions) for group in self._groups()]
+        written: list[Segment] = []
+        free = self._free_bytes()
+        kept = free // 2
+        for group in self._groups():
+            free = self._free_bytes()
+            needed = sum(size for _, size, _ in group)
+            if needed + kept > free:
+                if not written:
+                    raise NoRoomError(needed, free)
+                # What is written is clean for itself: what supersedes its records lies behind it.
+                result.end_offset = max(group[0][0], self._job.first_dirty_offset)
+                result.complete = False
+                break
+            written.append(self._rewrite_group(group, transactions))
         metadata = self._disk.read(f"{self._job.directory}/{PARTITION_METADATA}")
         if decode_partition_metadata(metadata) != self._job.topic_id:
             raise FileNotFoundError(f"{self._job.directory} belongs to another topic by now")
         for segment in written:
             segment.rename(SWAP)
-            segment.close()
         self._disk.sync_directory(self._job.directory)
         return result
+
+    def _free_bytes(self) -> int:
+        return self._disk.free_bytes(self._job.directory)[1]
 
     def _groups(self) -> list[list[tuple[int, int, bool]]]:
         """Neighbours that fit into one segment are joined."""
@@ -209,6 +240,7 @@ class _Cleaner:
         self._result.groups.append(
             CleanedGroup(target.base_offset, [base for base, _, _ in group], target.size, bool(target.aborted))
         )
+        target.close()
         return target
 
     def _must_leave_trace(self, header: BatchHeader) -> bool:

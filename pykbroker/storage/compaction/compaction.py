@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.storage.compaction.cleaning import CleanedGroup, CleaningJob, CleaningResult, LastRecord
 from pykbroker.storage.directory import SWAP
+from pykbroker.storage.log.leftovers import remove_unused_segments
 from pykbroker.storage.log.retention import newest_record_ms
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.trimming import discard, drop_snapshots
@@ -150,6 +151,16 @@ class CompactionPlan:
             result.bytes_read,
         )
         return result.end_offset
+
+    def remove_leftovers(self) -> None:
+        """After a failure: remove what was written for it, which may fill the disk; for any thread. Raises
+        KAFKA_STORAGE_ERROR.
+        """
+        home = self.log.home
+        try:
+            remove_unused_segments(home.disk, self.job.directory)
+        except OSError as error:
+            raise home.failed(error, f"removing what a compaction of {self.log.name} has left") from error
 
     def _install(self, group: CleanedGroup) -> None:
         """Old files to ``.deleted``, then the new ones to their names: a crash in between is completed by recovery."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from random import Random
 
 from pykbroker.storage import checkpoints, names
@@ -13,6 +14,7 @@ from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
 from pykbroker.storage.directories import closed_logs
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk, replace_file
+from pykbroker.storage.log.leftovers import remove_leftovers
 from pykbroker.storage.log.log import Log
 
 logger = logging.getLogger(__name__)
@@ -91,6 +93,11 @@ class DataFolder:
         check_ours(disk, path)
         found = set(disk.list(path))
         self._load_meta_properties(node_id, cluster_id)
+        for name in found:
+            # A copy whose move was cut short (of Kafka's, too) is of no use: the log itself lies elsewhere.
+            left_over = names.put_aside_as(name) in (names.DELETE, names.FUTURE)
+            if left_over and names.remove_partition(disk, f"{path}/{name}"):
+                logger.info("Removed %s/%s, which the last run left to be removed", path, name)
         self.recovery_points = self._read(checkpoints.RECOVERY_POINTS)
         self.log_starts = self._read(checkpoints.LOG_STARTS)
         self.high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
@@ -100,12 +107,7 @@ class DataFolder:
             disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
             disk.sync_directory(path)
         elif found:
-            self._find_closed()
-        for name in found:
-            # A copy whose move was cut short (of Kafka's, too) is of no use: the log itself lies elsewhere.
-            left_over = names.put_aside_as(name) in (names.DELETE, names.FUTURE)
-            if left_over and names.remove_partition(disk, f"{path}/{name}"):
-                logger.info("Removed %s/%s, which the last run left to be removed", path, name)
+            self._find_closed(found)
         self.partitions = sum(names.PARTITION.fullmatch(name) is not None for name in found)
 
     def _load_meta_properties(self, node_id: int, cluster_id: str) -> None:
@@ -129,16 +131,29 @@ class DataFolder:
         if properties != found:
             replace_file(disk, path, checkpoints.encode_properties(properties))
 
-    def _find_closed(self) -> None:
+    def _find_closed(self, found: Iterable[str]) -> None:
         """See which logs need no recovery. The others are forgotten, on the disk too: what recovery makes of their files may
         be lost with the power, and whatever that leaves must not look as if it had been closed.
         """
         disk, path = self.home.disk, self.path
         looks = closed_logs.read_looks(disk, path)
         still = {key: look for key, look in looks.items() if closed_logs.look_now(disk, path, key) == look}
+        self._make_room(found, still)
         if len(still) < len(looks):
             closed_logs.write_looks(disk, path, still)
         self.closed.update(still)
+
+    def _make_room(self, found: Iterable[str], closed: Collection[TopicPartition]) -> None:
+        """Remove what a compaction was writing when the process ended, before anything is opened: it may fill the disk, and
+        opening writes. A log that lies as it was closed has none of that.
+        """
+        disk = self.home.disk
+        for name in found:
+            match = names.PARTITION.fullmatch(name)
+            if match is not None and (match["topic"], int(match["index"])) not in closed:
+                directory = f"{self.path}/{name}"
+                with contextlib.suppress(NotADirectoryError):
+                    remove_leftovers(disk, directory, disk.list(directory))
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:

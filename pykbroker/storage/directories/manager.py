@@ -18,6 +18,7 @@ from pykbroker.storage import checkpoints
 from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
 from pykbroker.storage.compaction.cleaning import CleaningResult
 from pykbroker.storage.compaction.compaction import Cleanable, CompactionPlan, cleanable
+from pykbroker.storage.compaction.retries import Retries
 from pykbroker.storage.directories.folder import DataFolder
 from pykbroker.storage.directories.folders import Folders, put_stray_aside
 from pykbroker.storage.directories.moving import LogMove
@@ -63,7 +64,7 @@ class LogManager:
         self.broker_epoch = -1
         #: The logs opened so far.
         self.logs: dict[TopicPartition, Log] = {}
-        self._uncleanable: set[Log] = set()
+        self._retries = Retries()
 
     def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int]:
         """Where a log lies, or would lie, and how many bytes of batches it has. It is not opened for that.
@@ -164,7 +165,7 @@ class LogManager:
             compacted_to=folder.cleaner_offsets.get(key, 0),
         )
         folder.closed.discard(key)
-        log.flushed_ms = folder.home.clock.now_ms()
+        log.flushed_at = folder.home.clock.monotonic()
         return log
 
     def needs_recovery(self, key: TopicPartition) -> bool:
@@ -180,7 +181,7 @@ class LogManager:
         """Take a log out of use at once; its files are removed after file.delete.delay.ms. Raises KAFKA_STORAGE_ERROR."""
         log.deleted = True
         log.cleaning = None
-        self._uncleanable.discard(log)
+        self._retries.forget(log)
         self.logs.pop((log.topic, log.partition), None)
         for segment in log.segments:
             segment.close()
@@ -219,7 +220,7 @@ class LogManager:
             raise
         del self.logs[key]
         log.deleted = True
-        self._uncleanable.discard(log)
+        self._retries.forget(log)
         self._discard(source, key, log.config)
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
@@ -241,7 +242,7 @@ class LogManager:
         Raises KAFKA_STORAGE_ERROR where a directory failed, after the round through the others.
         """
         self.retain(list(self.logs.values()), now_ms)
-        self.plan_removals(now_ms)()
+        self.plan_removals()()
 
     def retain(self, logs: Iterable[Log], now_ms: int) -> None:
         """These logs' part of the round; ``retention.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR
@@ -254,17 +255,23 @@ class LogManager:
         for log in self.logs.values():
             log.producers.remove_expired(now_ms, expiration_ms)
 
-    def plan_removals(self, now_ms: int) -> Callable[[], None]:
+    @property
+    def removals_due(self) -> bool:
+        """Whether the delay of any removed file is over."""
+        return any(folder.home.removals_due for folder in self.folders.usable)
+
+    def plan_removals(self) -> Callable[[], None]:
         """What removes the files whose delay is over; to be called once, in any thread. It raises KAFKA_STORAGE_ERROR."""
-        plans = [folder.home.plan_removals(now_ms) for folder in self.folders.usable]
+        plans = [folder.home.plan_removals() for folder in self.folders.usable]
         return lambda: _all(plans)
 
     def compacted(self) -> list[tuple[Log, int | None]]:
         """The logs that compaction has to care for, each with the offset up to which it is clean."""
+        now = self.home.clock.monotonic()
         return [
             (log, self.folders.at(log.home).cleaner_offsets.get((log.topic, log.partition)))
             for log in self._usable_logs()
-            if log.config.compact and log not in self._uncleanable
+            if log.config.compact and self._retries.may_try(log, now)
         ]
 
     def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
@@ -285,32 +292,45 @@ class LogManager:
     def finish_compaction(self, plan: CompactionPlan, result: CleaningResult | BaseException) -> None:
         """Take over what ``cleaning.clean(plan.job, disk)`` returned, in any thread or process, or the error it raised.
 
-        A log whose compaction failed is left alone until the next start. Raises KAFKA_STORAGE_ERROR.
+        A log whose compaction failed, or lacked room for a part, is left alone for a while. What the failed one wrote must be
+        gone by then (``plan.remove_leftovers``). Raises KAFKA_STORAGE_ERROR.
         """
         log = plan.log
         if isinstance(result, BaseException):
             if log.cleaning is plan:
                 log.cleaning = None
-                self._uncleanable.add(log)
-                logger.error("Compaction of %s failed and is not tried again before a restart: %r", log.name, result)
+                logger.error(
+                    "Compaction of %s failed and is tried again in %d s: %s", log.name, self._pause(log), result
+                )
             return
         end_offset = plan.finish(result)
-        if end_offset is not None:
-            self.folders.at(log.home).cleaner_offsets[log.topic, log.partition] = end_offset
+        if end_offset is None:
+            return
+        self.folders.at(log.home).cleaner_offsets[log.topic, log.partition] = end_offset
+        if result.complete:
+            self._retries.forget(log)
+        else:
+            pause = self._pause(log)
+            logger.warning("The disk has no room to compact all of %s: the rest is tried in %d s", log.name, pause)
 
-    def due_flushes(self, now_ms: int) -> list[Log]:
+    def _pause(self, log: Log) -> float:
+        """Leave a log alone for a while; for how many seconds."""
+        return self._retries.failed(log, self.home.clock.monotonic())
+
+    def due_flushes(self) -> list[Log]:
         """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
+        now = self.home.clock.monotonic()
         due: list[Log] = []
         for log in self._usable_logs():
             rolled = log.active.base_offset > log.recovery_point
-            if rolled or (log.unflushed and now_ms - log.flushed_ms >= log.config.flush_ms):
-                log.flushed_ms = now_ms
+            if rolled or (log.unflushed and (now - log.flushed_at) * 1000 >= log.config.flush_ms):
+                log.flushed_at = now
                 due.append(log)
         return due
 
-    def flush_round(self, now_ms: int) -> None:
+    def flush_round(self) -> None:
         """Flush what is due, in this thread."""
-        for log in self.due_flushes(now_ms):
+        for log in self.due_flushes():
             log.flush()
 
     def checkpoint_round(self) -> None:

@@ -108,10 +108,6 @@ class SegmentIndexes:
         self.by_offset.file.sync()
         self.by_time.file.sync()
 
-    def moved(self, offset_path: str, time_path: str) -> None:
-        """The files have other names now."""
-        self.by_offset.file.path, self.by_time.file.path = offset_path, time_path
-
     def close(self) -> None:
         """Give back the descriptors."""
         self.by_offset.file.close()

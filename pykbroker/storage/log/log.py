@@ -55,7 +55,7 @@ class Log:
         "config",
         "deleted",
         "epochs",
-        "flushed_ms",
+        "flushed_at",
         "flushes",
         "home",
         "log_end_offset",
@@ -90,7 +90,8 @@ class Log:
         self.recovery_point = 0
         #: No transaction that begins before it can be open again after a power loss.
         self.stable_point = 0
-        self.flushed_ms = 0
+        #: When it was last flushed, or opened, in monotonic seconds.
+        self.flushed_at = 0.0
         self.epochs = LeaderEpochs()
         self.producers = Producers()
         #: Offsets of the .snapshot files, rising.

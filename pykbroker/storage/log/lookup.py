@@ -1,7 +1,8 @@
 """Questions to a log that are answered from its indexes: by timestamp, and which transactions were aborted.
 
 They may be asked in any thread, over the segments as they are when the question comes. Segments that retention or
-compaction takes away meanwhile are no error: then the question is asked again, of those that took their place.
+compaction takes away meanwhile are no error: then the question is asked again, of those that took their place. A file
+that is missing without that fails the question alone.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ def _ask(log: Log, question: Callable[[list[Segment]], T], doing: str) -> T:
     """``question`` of the log's segments. Raises KAFKA_STORAGE_ERROR, or UNKNOWN_TOPIC_OR_PARTITION where the topic was
     deleted meanwhile.
     """
-    log.home.check()
-    try:
+    while True:
+        log.home.check()
+        segments = log.segments
         try:
-            return question(log.segments)
-        except FileNotFoundError:
-            return question(log.segments)
-    except OSError as error:
-        if log.deleted:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{log.name} was deleted meanwhile.") from error
-        raise log.home.failed(error, f"{doing} {log.name}") from error
+            return question(segments)
+        except OSError as error:
+            if log.deleted:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{log.name} was deleted meanwhile.") from error
+            if not isinstance(error, FileNotFoundError) or log.segments is segments:
+                raise log.home.unread(error, f"{doing} {log.name}") from error
 
 
 def aborted_transactions(

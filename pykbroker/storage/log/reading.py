@@ -110,6 +110,8 @@ class ReadPlan:
         if self._to_end and position >= 0 and self._end - position <= min(self._max_bytes, inline):
             try:
                 self._data = segment.log.pread_cached(self._end - position, position)
+            except FileNotFoundError:
+                return None
             except OSError as error:
                 raise self._failed(error) from error
             return self._data
@@ -130,25 +132,23 @@ class ReadPlan:
         return self._data
 
     def _read(self, read: Reader) -> Buffer | StoredRecords:
-        try:
-            return self._find_and_read(read)
-        except FileNotFoundError:
+        while True:
+            try:
+                return self._find_and_read(read)
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError) or self._log.segments is self._segments:
+                    raise self._failed(error) from error
             # Retention or compaction took the segments away since the plan was made.
-            return self._read_what_is_there_now(read)
-        except OSError as error:
-            raise self._failed(error) from error
+            self._plan_anew()
 
-    def _read_what_is_there_now(self, read: Reader) -> Buffer | StoredRecords:
+    def _plan_anew(self) -> None:
         log = self._log
+        segments = log.segments
         if self._offset < log.log_start_offset:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-        self._segments = log.segments
-        self._number = log.segment_number(self._offset)
+        self._segments = segments
+        self._number = log.segment_number(self._offset, segments)
         self._position, self._end = -1, -1
-        try:
-            return self._find_and_read(read)
-        except OSError as error:
-            raise self._failed(error) from error
 
     def _find_and_read(self, read: Reader) -> Buffer | StoredRecords:
         for number in range(self._number, len(self._segments)):
@@ -220,7 +220,7 @@ class ReadPlan:
     def _failed(self, error: OSError) -> KafkaError:
         if self._log.deleted:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._log.name} was deleted meanwhile.")
-        return self._log.home.failed(error, f"reading {self._log.name}")
+        return self._log.home.unread(error, f"reading {self._log.name}")
 
 
 def whole_batches(data: Buffer, upper_offset: int, start: int = 0) -> int:

@@ -11,8 +11,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpointError, decode_epochs
-from pykbroker.storage.directory import CLEANED, DELETED, SEGMENT_SUFFIXES, SWAP
+from pykbroker.storage.directory import SEGMENT_SUFFIXES, SWAP
 from pykbroker.storage.log.epochs import LeaderEpochs
+from pykbroker.storage.log.leftovers import offset_in, remove_leftovers
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.trimming import (
     count_before,
@@ -24,14 +25,11 @@ from pykbroker.storage.log.trimming import (
     restore_producers,
     snapshot_path,
 )
-from pykbroker.storage.names import strangers
 
 if TYPE_CHECKING:
     from pykbroker.storage.log.log import Log
 
 logger = logging.getLogger(__name__)
-
-_DIGITS = 20
 
 
 def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, compacted_to: int) -> None:
@@ -61,30 +59,17 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, c
         log.stable_point = log.last_stable_offset
 
 
-def _offset(name: str) -> int:
-    """The offset in a file name of 20 digits and a suffix; -1 in other names."""
-    stem, dot, _ = name.partition(".")
-    return int(stem) if dot and len(stem) == _DIGITS and stem.isdigit() else -1
-
-
 def _tidy(log: Log, names: list[str]) -> set[str]:
     """Remove what deletions and unfinished writes left, complete what compaction has begun; the names that remain."""
     disk = log.home.disk
-    cleaned = min((_offset(name) for name in names if name.endswith(CLEANED)), default=2**63)
-    kept = set(names)
-    for name in names:
-        unfinished = name.endswith(SWAP) and _offset(name) >= cleaned
-        left_over = name.endswith((DELETED, CLEANED, ".tmp")) and not strangers((name,))
-        if unfinished or left_over:
-            disk.remove(f"{log.path}/{name}")
-            kept.discard(name)
+    kept = remove_leftovers(disk, log.path, names)
     if any(name.endswith(SWAP) for name in kept):
-        for base in sorted(_offset(name) for name in kept if name.endswith(".log" + SWAP)):
+        for base in sorted(offset_in(name) for name in kept if name.endswith(".log" + SWAP)):
             _complete_swap(log, base, kept)
         kept = set(disk.list(log.path))
     for name in list(kept):
         stem, _, kind = name.partition(".")
-        if f".{kind}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept and _offset(name) >= 0:
+        if f".{kind}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept and offset_in(name) >= 0:
             disk.remove(f"{log.path}/{name}")
             kept.discard(name)
     return kept
@@ -97,7 +82,9 @@ def _complete_swap(log: Log, base: int, names: set[str]) -> None:
     # The .index is the first to get its name. Once it has, the files of the same base are the new segment's own.
     begun = f"{base:020d}.index{SWAP}" not in names
     for name in names:
-        if name.endswith(SEGMENT_SUFFIXES) and (base < _offset(name) < end or (_offset(name) == base and not begun)):
+        if name.endswith(SEGMENT_SUFFIXES) and (
+            base < offset_in(name) < end or (offset_in(name) == base and not begun)
+        ):
             log.home.disk.remove(f"{log.path}/{name}")
     segment.rename("")
     segment.close()
@@ -105,7 +92,7 @@ def _complete_swap(log: Log, base: int, names: set[str]) -> None:
 
 def _load_segments(log: Log, names: set[str]) -> None:
     disk = log.home.disk
-    bases = sorted(_offset(name) for name in names if name.endswith(".log") and _offset(name) >= 0)
+    bases = sorted(offset_in(name) for name in names if name.endswith(".log") and offset_in(name) >= 0)
     segments = [
         Segment(disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=log.home.clock.now_ms())
         for base in bases
@@ -113,7 +100,7 @@ def _load_segments(log: Log, names: set[str]) -> None:
     log.segments = segments or [make_segment(log, 0, log.home.clock.now_ms())]
     if not segments:
         log.unsynced += [log.path, log.active.log.path]
-    log.snapshots = sorted(_offset(name) for name in names if name.endswith(".snapshot") and _offset(name) >= 0)
+    log.snapshots = sorted(offset_in(name) for name in names if name.endswith(".snapshot") and offset_in(name) >= 0)
 
 
 def _load_epochs(log: Log, names: set[str]) -> None:

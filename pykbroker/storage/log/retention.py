@@ -27,8 +27,8 @@ def apply_retention(log: Log, now_ms: int) -> int:
     try:
         dropped = len(drop_segments(log, count_before(log, log.log_start_offset)))
         if log.config.delete:
-            dropped += len(drop_segments(log, _over_size(log)))
-            dropped += _drop_expired(log, now_ms)
+            dropped += _drop(log, _over_size(log), now_ms)
+            dropped += _drop(log, _expired(log, now_ms), now_ms)
     except OSError as error:
         raise log.home.failed(error, f"looking for old segments of {log.name}") from error
     return dropped
@@ -46,13 +46,15 @@ def look_ahead(logs: Iterable[Log], now_ms: int) -> None:
 
 
 def _over_size(log: Log) -> int:
-    """How many of the oldest segments can go while retention.bytes remain."""
+    """How many of the oldest segments can go while retention.bytes remain; where that is none at all, the active one too,
+    unless it is empty.
+    """
     limit = log.config.retention_bytes
     excess = log.size_bytes - limit if limit >= 0 else 0
     count = 0
-    for segment in log.segments[:-1]:
+    for segment in log.segments:
         excess -= segment.size
-        if excess < 0:
+        if segment.size == 0 or excess < 0:
             break
         count += 1
     return count
@@ -71,8 +73,7 @@ def _expired(log: Log, now_ms: int) -> int:
     return count
 
 
-def _drop_expired(log: Log, now_ms: int) -> int:
-    count = _expired(log, now_ms)
+def _drop(log: Log, count: int, now_ms: int) -> int:
     if count and count == len(log.segments):
         log.roll(now_ms)
     return len(drop_segments(log, count))

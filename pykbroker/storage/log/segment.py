@@ -37,7 +37,8 @@ _MAX_RELATIVE_OFFSET = 2**31 - 1
 
 _DEFAULTS = LogConfig()
 
-#: A cold read in a worker thread may load the indexes of a closed segment while the loop does.
+#: A cold read in a worker thread may load the indexes of a closed segment while the loop does, or while the loop gives the
+#: segment's files other names.
 _loading = threading.Lock()
 
 
@@ -126,7 +127,7 @@ class Segment:
     def size(self) -> int:
         """Bytes of batches."""
         if self._size < 0:
-            self._size = self.disk.size(self.log.path)
+            self._size = self.log.size()
         return self._size
 
     @property
@@ -151,8 +152,9 @@ class Segment:
     def aborted(self) -> AbortedIndex:
         """The aborted transactions whose markers lie here."""
         if self._aborted is None:
-            path = self.path(".txnindex")
-            self._aborted = AbortedIndex(self.disk, path, self.disk.size(path))
+            with _loading:
+                self._load_aborted()
+        assert self._aborted is not None
         return self._aborted
 
     @property
@@ -163,6 +165,11 @@ class Segment:
     @property
     def aborted_loaded(self) -> bool:
         return self._aborted is not None
+
+    def _load_aborted(self) -> None:
+        if self._aborted is None:
+            path = self.path(".txnindex")
+            self._aborted = AbortedIndex(self.disk, path, self.disk.size(path))
 
     def _load_indexes(self) -> None:
         if self._indexes is not None:
@@ -374,18 +381,31 @@ class Segment:
     def rename(self, suffix: str) -> None:
         """Give every file another suffix; open descriptors stay valid. Interrupted by a crash, it leaves a segment that
         lacks nothing, or files without a .log that do not count: the .log goes first to ``.deleted``, else last.
+
+        Readers in other threads go on meanwhile: what they use has its old name or its new one, and what they have not
+        loaded yet they load when all of it has the new one.
         """
-        before = dict(zip(SEGMENT_SUFFIXES, self.paths(), strict=True))
-        self.suffix = suffix
         log, *others = SEGMENT_SUFFIXES
-        for kind in (log, *others) if suffix == DELETED else (*others, log):
-            with contextlib.suppress(FileNotFoundError):
-                self.disk.rename(before[kind], self.path(kind))
-        self.log.path = self.path(".log")
+        with _loading:
+            before = dict(zip(SEGMENT_SUFFIXES, self.paths(), strict=True))
+            used = self._files()
+            self.suffix = suffix
+            for kind in (log, *others) if suffix == DELETED else (*others, log):
+                file, path = used.get(kind), self.path(kind)
+                try:
+                    file.rename(path) if file is not None else self.disk.rename(before[kind], path)
+                except FileNotFoundError:
+                    if file is not None:
+                        file.path = path
+
+    def _files(self) -> dict[str, File]:
+        """Those that are loaded, by kind."""
+        files = {".log": self.log}
         if self._indexes is not None:
-            self._indexes.moved(self.path(".index"), self.path(".timeindex"))
+            files |= {".index": self._indexes.by_offset.file, ".timeindex": self._indexes.by_time.file}
         if self._aborted is not None:
-            self._aborted.file.path = self.path(".txnindex")
+            files[".txnindex"] = self._aborted.file
+        return files
 
     def close(self) -> None:
         """Give back the descriptors."""

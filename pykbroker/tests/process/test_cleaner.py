@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 from pykbroker.process.cleaner import CleanerFailed, CleanerProcess, CleanerStopped, Order
 from pykbroker.process.housekeeping import Housekeeping
+from pykbroker.storage.checkpoints import PARTITION_METADATA, encode_partition_metadata
 from pykbroker.storage.compaction.cleaning import CleaningJob
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.tests.running import running_broker
@@ -79,6 +81,38 @@ def test_a_compaction_that_is_stopped_is_no_failure(tmp_path: Path) -> None:
 def test_what_the_cleaner_cannot_do_is_told() -> None:
     with pytest.raises(CleanerFailed, match="AttributeError"):
         CleanerProcess().run(Order(None, float("inf"), durable=False))
+
+
+def test_modules_of_the_folder_where_the_broker_was_started_are_not_taken_for_others(tmp_path, monkeypatch) -> None:
+    for name in ("pickle", "threading", "crc32c", "pykbroker"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('not for you')")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CleanerFailed, match="AttributeError"):
+        CleanerProcess().run(Order(None, float("inf"), durable=False))
+
+
+SEGMENTS = 60
+
+
+def test_a_log_of_more_segments_than_files_may_be_open(tmp_path: Path) -> None:
+    """The child inherits the limit."""
+    sizes = []
+    for number in range(SEGMENTS):
+        data = encode_batch([Record(timestamp=0, key=b"%d" % number, value=bytes(1000))], base_offset=number)
+        (tmp_path / f"{number:020}.log").write_bytes(data)
+        sizes.append(len(data))
+    (tmp_path / PARTITION_METADATA).write_bytes(encode_partition_metadata(bytes(16)))
+    segments = [(number, size, False) for number, size in enumerate(sizes)]
+    config = LogConfig(segment_bytes=sizes[0])
+    job = CleaningJob(str(tmp_path), segments, 0, SEGMENTS, 0, [], {}, config, bytes(16), 1 << 20)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+    try:
+        result = CleanerProcess().run(Order(job, float("inf"), durable=False))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(result.groups) == SEGMENTS
+    assert len(list(tmp_path.glob("*.log.swap"))) == SEGMENTS
 
 
 def endless_order(directory: Path) -> Order:

@@ -25,7 +25,8 @@ def cluster() -> Cluster:
     cluster = Cluster.open(config, Path("/data"), SimulatedDisk(), ManualClock(), random.Random(1))
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
     cluster.auto_create("t")
-    _ = cluster.partition("t", 0).log
+    log = cluster.partition("t", 0).log
+    log.home.remove_later(f"{log.path}/{0:020d}", 0)
     return cluster
 
 
@@ -51,6 +52,28 @@ def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog
     assert "failed" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("setting", "step"),
+    [("log.cleaner.backoff.ms", "compacted"), ("log.flush.offset.checkpoint.interval.ms", "plan_checkpoints")],
+)
+def test_an_interval_of_nothing_leaves_the_core_to_others(monkeypatch, setting: str, step: str) -> None:
+    config = BrokerConfig({setting: "0", "log.initial.task.delay.ms": "0"})
+    cluster = Cluster.open(config, Path("/data"), SimulatedDisk(), ManualClock(), random.Random(1))
+    cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
+    done, times = getattr(cluster.logs, step), []
+
+    def noted() -> object:
+        times.append(cluster.runtime.clock.now_ms())
+        return done()
+
+    monkeypatch.setattr(cluster.logs, step, noted)
+    Housekeeping(cluster, durable=False).start()
+    for _ in range(1000):
+        cluster.runtime.clock.advance(1)
+        cluster.runtime.timers.run_due()
+    assert 5 < len(times) <= 11
+
+
 @pytest.mark.parametrize("step", ["look_ahead", "removals"])
 def test_a_thread_that_fails_ends_its_round_only(cluster: Cluster, monkeypatch, caplog, step: str) -> None:
     tries = []
@@ -62,7 +85,7 @@ def test_a_thread_that_fails_ends_its_round_only(cluster: Cluster, monkeypatch, 
     if step == "look_ahead":
         monkeypatch.setattr("pykbroker.storage.log.retention.look_ahead", fail)
     else:
-        monkeypatch.setattr(cluster.logs, "plan_removals", lambda _now_ms: fail)
+        monkeypatch.setattr(cluster.logs, "plan_removals", lambda: fail)
     Housekeeping(cluster, durable=False).start()
     rounds(cluster, 3)
     assert len(tries) >= 2

@@ -165,3 +165,24 @@ def test_directories(disk, tmp_path):
     disk.remove(path + "/f")
     disk.remove_tree(str(tmp_path / "a"))
     assert not disk.exists(path)
+
+
+@pytest.mark.parametrize("max_open", [0, 4])
+def test_a_reader_between_a_rename_and_the_note_of_the_new_name(tmp_path, monkeypatch, max_open):
+    """It waits, or it would look under the old name; with descriptors to keep and with none."""
+    disk = RealDisk(max_open=max_open)
+    file = open_file(disk, tmp_path / "f.swap", b"hello")
+    file.close()
+    found = []
+    reader = threading.Thread(target=lambda: found.extend((file.size(), file.pread(5, 0))))
+    rename = os.replace
+
+    def rename_and_let_it_read(old, new):
+        rename(old, new)
+        reader.start()
+        reader.join(0.05)
+
+    monkeypatch.setattr(os, "replace", rename_and_let_it_read)
+    file.rename(str(tmp_path / "f"))
+    reader.join()
+    assert found == [5, b"hello"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pykbroker.storage.checkpoints import encode_partition_metadata
@@ -186,6 +188,17 @@ def test_a_tombstone_lives_for_delete_retention_from_its_first_compaction(compac
     compacted.send((b"x", b"2"))
     compacted.clean()
     assert compacted.offsets == [1, 3, 5]
+
+
+def test_delete_retention_may_be_for_ever():
+    compacted = Compacted(replace(CONFIG, delete_retention_ms=2**63 - 1))
+    compacted.send((b"a", b"1"), (b"b", b"1"))
+    compacted.send((b"a", None))
+    for _ in range(2):
+        compacted.clean()
+        compacted.store.clock.advance(1000 * DAY)
+        compacted.send((b"c", b"1"))
+        assert (2, START_MS, None) in [(record.offset, record.timestamp, record.value) for record in compacted.records]
 
 
 def test_a_tombstone_is_superseded_like_any_other(compacted):

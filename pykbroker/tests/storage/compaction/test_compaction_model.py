@@ -11,7 +11,9 @@ import random
 import pytest
 
 from pykbroker.simulation.simdisk import ProcessDied
-from pykbroker.storage.compaction.cleaning import clean
+from pykbroker.storage.compaction.cleaning import CleaningResult, clean
+from pykbroker.storage.compaction.compaction import CompactionPlan
+from pykbroker.storage.directory import CLEANED, SWAP
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.support import Store, append, append_marker, batch
@@ -35,6 +37,10 @@ PRODUCERS = (7, 8)
 Entry = tuple[bytes, bytes | None]
 
 
+class CleanerDied(BaseException):
+    """The cleaner's process is killed at this operation."""
+
+
 class Worker:
     """One run. ``entries`` has what was acknowledged; ``aborted`` and ``undecided`` the offsets of such transactions."""
 
@@ -51,7 +57,8 @@ class Worker:
         self.log: Log = self.store.log(CONFIG)
 
     def step(self) -> None:
-        self.store.clock.advance(self.random.randrange(60))
+        # Now and then long enough for a compaction that failed to be tried again.
+        self.store.clock.advance(20_000 if self.random.random() < 0.05 else self.random.randrange(60))
         actions = (self.append, self.transact, self.flush, self.compact, self.rounds)
         self.random.choices(actions, (8, 5, 2, 2, 2))[0]()
 
@@ -102,7 +109,7 @@ class Worker:
 
     def rounds(self) -> None:
         now = self.store.clock.now_ms()
-        self.store.manager.flush_round(now)
+        self.store.manager.flush_round()
         self.store.manager.retention_round(now)
         self.store.manager.checkpoint_round()
         self.synced = max(self.synced, self.log.recovery_point)
@@ -113,10 +120,35 @@ class Worker:
         if plan is None:
             return
         plan.job.memory_bytes = self.random.choice((500, 1500, 10**6))
-        result = clean(plan.job, self.store.disk)
+        result = self.clean(plan)
         manager.finish_compaction(plan, result)
-        assert result.end_offset > plan.job.first_dirty_offset
-        self.check_superseded(result.end_offset)
+        if isinstance(result, CleaningResult):
+            if result.complete:
+                assert result.end_offset > plan.job.first_dirty_offset
+            self.check_superseded(result.end_offset)
+        assert not [name for name in self.store.disk.list(self.log.path) if name.endswith((CLEANED, SWAP))]
+
+    def clean(self, plan: CompactionPlan) -> CleaningResult | BaseException:
+        """What the cleaner's process does; it may die, or find the disk full, while the broker lives on."""
+        disk = self.store.disk
+        hindrance = self.random.choice((None, None, None, "death", "full"))
+        fail, used = disk.fail, disk.used_bytes
+        if hindrance == "death":
+            last = disk.operations + self.random.randint(1, 30)
+            disk.fail = lambda number, name: (
+                (fail and fail(number, name)) or (CleanerDied() if number >= last else None)
+            )
+        elif hindrance == "full":
+            disk.capacity = used + self.random.randrange(4000)
+        try:
+            return clean(plan.job, disk)
+        except (CleanerDied, OSError) as error:
+            disk.fail, disk.capacity = fail, None
+            plan.remove_leftovers()
+            assert disk.used_bytes == used
+            return error
+        finally:
+            disk.fail, disk.capacity = fail, None
 
     def check_superseded(self, end: int) -> None:
         """Below the cleaned offset each key is there once, but for the last batches of producers."""

@@ -126,7 +126,8 @@ def test_a_transaction_index_that_cannot_be_written(store, log):
 def test_rounds_that_fail(store, log, round_name):
     log.delete_records_before(5)
     log.roll(START_MS)
-    arguments = () if round_name == "checkpoint_round" else (START_MS + 10**9,)
+    store.clock.advance(10**9)
+    arguments = (store.clock.now_ms(),) if round_name == "retention_round" else ()
     store.disk.fail = lambda _number, name: OSError(errno.EIO, "on purpose")
     storage_error(lambda: getattr(store.manager, round_name)(*arguments))
     assert store.manager.home.offline

@@ -148,7 +148,7 @@ class Worker:
         self.go_on_as_the_log_knows()
 
     def rounds(self) -> None:
-        self.store.manager.flush_round(self.now())
+        self.store.manager.flush_round()
         self.store.manager.retention_round(self.now() + 100_000)
         self.store.manager.checkpoint_round()
         self.start_synced = self.log.log_start_offset

@@ -9,6 +9,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.support import START_MS, Store, append, batch
 from pykbroker.wire.batch_header import iter_batches
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 SEGMENTS = 8
 BATCHES = 4
@@ -98,3 +99,29 @@ def test_the_next_compaction_joins_them_with_their_neighbours() -> None:
     bases = [segment.base_offset for segment in log.segments]
     assert bases[0] == 0
     assert bases == sorted(set(bases))
+
+
+QUESTIONS = {
+    "read": lambda log: log.plan_read(0, 1000).read(),
+    "search": lambda log: log.offset_for_timestamp(START_MS),
+    "newest": lambda log: log.offset_of_max_timestamp(),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_file_that_is_missing_fails_its_readers_alone(question, caplog):
+    store = Store()
+    log = store.log(LogConfig(segment_bytes=300, index_interval_bytes=50))
+    for number in range(12):
+        append(log, batch([bytes(40)], timestamp=START_MS + (100 if number < 3 else number)))
+    for path in log.segments[0].paths():
+        store.disk.remove(path)
+    log.segments[0].close()
+    for _ in range(3):
+        with pytest.raises(KafkaError) as caught:
+            QUESTIONS[question](log)
+        assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert not store.manager.home.offline
+    assert len(caplog.records) == 1, "one line for one file"
+    assert len(bytes(log.plan_read(log.active.base_offset, 1000).read())) > 0
+    assert append(log, batch([b"more"])).base_offset == 12

@@ -32,6 +32,15 @@ def test_by_size_nothing_goes_while_it_fits():
     assert apply_retention(log, START_MS) == 0
 
 
+def test_by_size_with_no_bytes_allowed_the_active_segment_goes_too():
+    _, log = filled(LogConfig(segment_bytes=500, retention_bytes=0, retention_ms=-1))
+    apply_retention(log, START_MS)
+    assert log.log_start_offset == log.log_end_offset == 30
+    assert log.size_bytes == 0
+    assert apply_retention(log, START_MS) == 0, "an empty segment stays"
+    assert append(log, batch([b"x"])).base_offset == 30
+
+
 def test_by_time_old_segments_go():
     config = LogConfig(segment_bytes=500, retention_ms=DAY)
     _, log = filled(config)
@@ -85,10 +94,30 @@ def test_files_go_after_their_delay():
     log.delete_records_before(30)
     names = store.disk.list("/data/t-0")
     assert len([name for name in names if name.endswith(".log.deleted")]) == 5
-    store.manager.retention_round(START_MS + 999)
+    store.clock.advance(999)
+    store.manager.retention_round(START_MS)
     assert len(store.disk.list("/data/t-0")) == len(names)
-    store.manager.retention_round(START_MS + 1000)
+    store.clock.advance(1)
+    store.manager.retention_round(START_MS)
     assert not [name for name in store.disk.list("/data/t-0") if name.endswith(".deleted")]
+
+
+def test_files_do_not_wait_longer_where_the_clock_goes_back():
+    store, log = filled(LogConfig(segment_bytes=500, file_delete_delay_ms=1000))
+    log.delete_records_before(30)
+    store.clock.set_wall(START_MS - DAY)
+    store.clock.advance(1000)
+    store.manager.retention_round(store.clock.now_ms())
+    assert not [name for name in store.disk.list("/data/t-0") if name.endswith(".deleted")]
+
+
+def test_files_do_not_go_sooner_where_the_clock_goes_forward():
+    store, log = filled(LogConfig(segment_bytes=500, file_delete_delay_ms=1000))
+    log.delete_records_before(30)
+    store.clock.set_wall(START_MS + DAY)
+    store.clock.advance(999)
+    store.manager.retention_round(store.clock.now_ms())
+    assert len([name for name in store.disk.list("/data/t-0") if name.endswith(".log.deleted")]) == 5
 
 
 def test_snapshots_go_with_their_segments():

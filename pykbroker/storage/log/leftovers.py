@@ -1,0 +1,55 @@
+"""What deletions, unfinished writes and compactions leave in a log's directory when they end too soon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pykbroker.storage.directory import CLEANED, DELETED, SWAP
+from pykbroker.storage.disk import Disk
+from pykbroker.storage.names import strangers
+
+_DIGITS = 20
+
+
+def offset_in(name: str) -> int:
+    """The offset in a file name of 20 digits and a suffix; -1 in other names."""
+    stem, dot, _ = name.partition(".")
+    return int(stem) if dot and len(stem) == _DIGITS and stem.isdigit() else -1
+
+
+def remove_leftovers(disk: Disk, directory: str, names: Iterable[str]) -> set[str]:
+    """Remove what is of no use in the directory of a log that is not open, if a broker named it; the names that remain. Raises OSError.
+
+    A compaction that has renamed all it wrote to ``.swap`` is not among it: recovery completes that.
+    """
+    kept = set(names)
+    cleaned = min((offset_in(name) for name in kept if name.endswith(CLEANED)), default=2**63)
+    for name in _in_order(kept):
+        unfinished = name.endswith(SWAP) and (offset_in(name) >= cleaned or _log_of(name) not in kept)
+        if unfinished or (name.endswith((DELETED, CLEANED, ".tmp")) and not strangers((name,))):
+            disk.remove(f"{directory}/{name}")
+            kept.discard(name)
+    return kept
+
+
+def remove_unused_segments(disk: Disk, directory: str) -> None:
+    """Remove all that a failed compaction wrote for a log that is in use; for any thread. Raises OSError.
+
+    Nothing where the log's directory was put aside meanwhile.
+    """
+    try:
+        names = disk.list(directory)
+    except FileNotFoundError:
+        return
+    for name in _in_order(name for name in names if name.endswith((CLEANED, SWAP))):
+        disk.remove(f"{directory}/{name}")
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """A segment's .log first: what is left of it without that does not count, should this end too soon as well."""
+    return sorted(names, key=lambda name: (".log" not in name, name))
+
+
+def _log_of(name: str) -> str:
+    """The .log that a ``.swap`` file belongs to."""
+    return f"{name.partition('.')[0]}.log{SWAP}"

@@ -1,0 +1,88 @@
+"""A disk that a compaction has filled when the broker dies: the next start has room before it opens anything.
+
+Any seed can be run alone: ``pytest -k 'test_a_start_on_a_full_disk[42]'``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from pykbroker.brokers.cluster import Cluster
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.metadata.image import Endpoint
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.simulation.simdisk import ProcessDied, SimulatedDisk
+from pykbroker.storage.compaction.cleaning import clean
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.storage.support import append, batch
+from pykbroker.wire.errors import KafkaError
+
+SEEDS = int(os.environ.get("STORE_SEEDS", "1000")) // 5
+#: What a start may write for itself: a batch of the metadata log, and small files.
+_START_BYTES = 4096
+COMPACTED = LogConfig(segment_bytes=4000, compact=True, delete=False, min_cleanable_dirty_ratio=0.0)
+
+
+def start(disk: SimulatedDisk, seed: int) -> Cluster:
+    cluster = Cluster.open(
+        BrokerConfig({"log.cleanup.policy": "compact"}), Path("/data"), disk, ManualClock(), random.Random(seed)
+    )
+    cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
+    return cluster
+
+
+def fill(cluster: Cluster, rng: random.Random) -> int:
+    """A compacted log of some segments, flushed; its end."""
+    cluster.auto_create("t")
+    partition = cluster.partition("t", 0)
+    assert partition is not None
+    partition.log.update_config(COMPACTED)
+    for number in range(rng.randint(30, 60)):
+        append(partition.log, batch([bytes(rng.randrange(400, 900))], keys=[b"%d" % rng.randrange(20 + number)]))
+    partition.log.flush()
+    return partition.log.log_end_offset
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_start_on_a_full_disk(seed: int) -> None:
+    rng = random.Random(seed)
+    disk = SimulatedDisk()
+    cluster = start(disk, seed)
+    end = fill(cluster, rng)
+    if rng.random() < 0.5:
+        cluster.shutdown()
+        cluster = start(disk, seed + 1)
+        end = fill(cluster, rng)
+    plan = cluster.logs.plan_compaction(cluster.runtime.clock.now_ms())
+    assert plan is not None
+    before = disk.used_bytes
+    last = disk.operations + rng.randint(8, 60)
+    disk.fail = lambda number, _: ProcessDied() if number >= last else None
+    with contextlib.suppress(ProcessDied):
+        clean(plan.job, disk)
+    disk.fail = None
+    written = disk.used_bytes - before
+    unfinished = any(name.endswith(".cleaned") for name in disk.list(plan.job.directory))
+    if not unfinished or written < _START_BYTES:
+        return  # it leaves what recovery completes, or nearly nothing
+    disk.capacity = disk.used_bytes
+    cluster = start(disk, seed + 2)
+    partition = cluster.partition("t", 0)
+    assert partition is not None
+    assert partition.log.log_end_offset == end
+    disk.capacity += 2000
+    assert append(partition.log, batch([b"more"], keys=[b"k"])).base_offset == end
+
+
+def test_a_disk_that_others_filled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No leftovers, no room: the start says so."""
+    disk = SimulatedDisk()
+    fill(start(disk, 1), random.Random(1))
+    disk.capacity = disk.used_bytes
+    with pytest.raises(KafkaError, match="No space left"):
+        start(disk, 2)
