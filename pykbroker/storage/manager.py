@@ -21,6 +21,7 @@ from pykbroker.storage.compaction import Cleanable, CompactionPlan, cleanable
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk
+from pykbroker.storage.flushing import end_flushes
 from pykbroker.storage.folder import DataFolder
 from pykbroker.storage.folders import Folders, put_stray_aside
 from pykbroker.storage.log import Log
@@ -148,7 +149,7 @@ class LogManager:
             put_stray_aside(folder, key)
             folder.partitions += 1
             stored = None
-        folder.make(log.name)
+        folder.make(key)
         if stored is None:
             metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
             disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
@@ -175,13 +176,14 @@ class LogManager:
 
     def delete(self, log: Log) -> None:
         """Take a log out of use at once; its files are removed after file.delete.delay.ms. Raises KAFKA_STORAGE_ERROR."""
-        log.deleted = True
+        key = log.topic, log.partition
+        end_flushes(log)
         log.cleaning = None
         self._uncleanable.discard(log)
-        self.logs.pop((log.topic, log.partition), None)
+        self.logs.pop(key, None)
         for segment in log.segments:
             segment.close()
-        self._discard(self.folders.at(log.home), (log.topic, log.partition), log.config)
+        log.moved(self._discard(self.folders.at(log.home), key, log.config))
 
     def delete_unopened(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> None:
         """The same for a log that was not opened, which need not be there at all. Raises KAFKA_STORAGE_ERROR."""
@@ -194,13 +196,15 @@ class LogManager:
         ):
             self._discard(folder, key, config)
 
-    def _discard(self, folder: DataFolder, key: TopicPartition, config: LogConfig) -> None:
-        name = f"{key[0]}-{key[1]}"
+    def _discard(self, folder: DataFolder, key: TopicPartition, config: LogConfig) -> str:
+        """Put a partition's directory aside, to be removed later; its new path."""
         folder.forget(key)
         try:
-            folder.home.remove_later(folder.put_aside(name, "delete"), config.file_delete_delay_ms)
+            aside = folder.put_aside(key, "delete")
         except OSError as error:
-            raise folder.home.failed(error, f"deleting {name}") from error
+            raise folder.home.failed(error, f"deleting {key[0]}-{key[1]}") from error
+        folder.home.remove_later(aside, config.file_delete_delay_ms)
+        return aside
 
     def finish_move(self, move: LogMove) -> None:
         """Complete the move of a log, which is opened again where it lies now. Raises OSError or KAFKA_STORAGE_ERROR; the log
@@ -218,9 +222,9 @@ class LogManager:
             target.forget(key)
             raise
         del self.logs[key]
-        log.deleted = True
+        end_flushes(log)
         self._uncleanable.discard(log)
-        self._discard(source, key, log.config)
+        log.moved(self._discard(source, key, log.config))
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
         """Those of the partitions that have files, but whose log is not open. Raises OSError."""

@@ -381,6 +381,15 @@ class Segment:
         for kind in (log, *others) if suffix == DELETED else (*others, log):
             with contextlib.suppress(FileNotFoundError):
                 self.disk.rename(before[kind], self.path(kind))
+        self._follow()
+
+    def moved(self, directory: str) -> None:
+        """The directory has another name now; open descriptors stay valid."""
+        self.stem = f"{directory}/{segment_name(self.base_offset)}"
+        self._follow()
+
+    def _follow(self) -> None:
+        """Have what knows the files by name know their new ones."""
         self.log.path = self.path(".log")
         if self._indexes is not None:
             self._indexes.moved(self.path(".index"), self.path(".timeindex"))
