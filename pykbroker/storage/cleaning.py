@@ -20,7 +20,7 @@ from pykbroker.storage.checkpoints import PARTITION_METADATA, decode_partition_m
 from pykbroker.storage.cleaned_batches import ScannedBatch, emptied, keep_records, scan_batch, with_delete_horizon
 from pykbroker.storage.cleaned_transactions import CleanedTransactions
 from pykbroker.storage.config import LogConfig
-from pykbroker.storage.directory import CLEANED, SWAP
+from pykbroker.storage.directory import CLEANED, SWAP, mark_compacted
 from pykbroker.storage.disk import Disk
 from pykbroker.storage.newest_records import GOES, STAYS, NewestRecords
 from pykbroker.storage.segment import Segment
@@ -150,6 +150,7 @@ class _Cleaner:
         metadata = self._disk.read(f"{self._job.directory}/{PARTITION_METADATA}")
         if decode_partition_metadata(metadata) != self._job.topic_id:
             raise FileNotFoundError(f"{self._job.directory} belongs to another topic by now")
+        mark_compacted(self._disk, self._job.directory)
         for segment in written:
             segment.rename(SWAP)
             segment.close()

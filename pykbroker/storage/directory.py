@@ -26,7 +26,18 @@ DELETED = ".deleted"
 #: Of segments that compaction writes, and of those that are complete and about to replace others.
 CLEANED, SWAP = ".cleaned", ".swap"
 
+#: A file of ours in the directory of a log that was compacted, whatever its policy is by now: gaps between its offsets are no
+#: sign of loss. Apache Kafka does not look at it.
+COMPACTED = "pykbroker-compacted"
+
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+
+
+def mark_compacted(disk: Disk, path: str) -> None:
+    """Note that gaps may be in the log in this directory; to be called before there are any. Raises OSError."""
+    mark = f"{path}/{COMPACTED}"
+    if not disk.exists(mark):
+        disk.write(mark, b"This log was compacted: gaps between its offsets are no sign of loss.\n")
 
 
 class LogDirectory:

@@ -208,6 +208,14 @@ class DataFolder:
             else:
                 self.log_starts.pop(key, None)
 
+    def note_cut(self, log: Log) -> None:
+        """Where a log that was just loaded ends before its recovery point, have the checkpoint say so before anything is
+        appended: the next recovery would begin behind that otherwise. Raises KAFKA_STORAGE_ERROR.
+        """
+        if log.log_end_offset < self.recovery_points.get((log.topic, log.partition), 0):
+            self.note(log)
+            self._plan_writing()()
+
     def plan_checkpoints(self, logs: Iterable[Log]) -> Callable[[], None]:
         """What writes the offset checkpoints as the open ``logs`` of this directory make them; to be called once, in any
         thread.

@@ -161,6 +161,7 @@ class LogManager:
             log_start_offset=folder.log_starts.get(key, 0),
             compacted_to=folder.cleaner_offsets.get(key, 0),
         )
+        folder.note_cut(log)
         folder.closed.discard(key)
         log.flushed_ms = folder.home.clock.now_ms()
         return log

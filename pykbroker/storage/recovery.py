@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpointError, decode_epochs
-from pykbroker.storage.directory import CLEANED, DELETED, SEGMENT_SUFFIXES, SWAP
+from pykbroker.storage.directory import CLEANED, COMPACTED, DELETED, SEGMENT_SUFFIXES, SWAP, mark_compacted
 from pykbroker.storage.epochs import LeaderEpochs
 from pykbroker.storage.segment import Segment
 from pykbroker.storage.trimming import (
@@ -48,7 +48,8 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, c
     if clean:
         clean = _load_end(log)
     if not clean:
-        _recover(log, compacted_to)
+        gaps = log.config.compact or COMPACTED in names
+        _recover(log, gaps_to=2**63 if gaps else max(compacted_to, log.recovery_point))
     if log.log_end_offset < log.log_start_offset:
         _begin_at_log_start(log)
     log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
@@ -77,6 +78,7 @@ def _tidy(log: Log, names: list[str]) -> set[str]:
             disk.remove(f"{log.path}/{name}")
             kept.discard(name)
     if any(name.endswith(SWAP) for name in kept):
+        mark_compacted(disk, log.path)
         for base in sorted(_offset(name) for name in kept if name.endswith(".log" + SWAP)):
             _complete_swap(log, base, kept)
         kept = set(disk.list(log.path))
@@ -132,8 +134,11 @@ def _load_end(log: Log) -> bool:
     return position == active.size
 
 
-def _recover(log: Log, compacted_to: int) -> None:
-    """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense."""
+def _recover(log: Log, gaps_to: int) -> None:
+    """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense.
+
+    Up to ``gaps_to`` gaps between segments are compaction's: it has been there, or all of that was synced.
+    """
     # One offset back: where a segment begins at the recovery point, the one before it may have been closed, and its
     # indexes completed, after the last flush.
     number = log.segment_number(max(log.recovery_point - 1, log.log_start_offset))
@@ -146,7 +151,7 @@ def _recover(log: Log, compacted_to: int) -> None:
         if segment.base_offset > expected:
             # Compaction leaves gaps. Otherwise the power went when the next segment was on the disk already, but not
             # the end of this one.
-            if segment.base_offset > compacted_to and not log.config.compact:
+            if segment.base_offset > gaps_to:
                 _cut_behind(log, index)
                 break
             drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])

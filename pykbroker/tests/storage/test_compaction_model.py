@@ -1,5 +1,8 @@
 """Random work on a compacted log: the newest record of every key stays, whatever dies in between.
 
+Its settings are altered on the way: to other policies and back, with and without what a clean round wrote down; and the topic
+is deleted and made again, while a compaction is at work, too.
+
 Any seed can be run alone: ``pytest -k 'test_random_compaction[42]'``.
 """
 
@@ -7,18 +10,19 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 
 import pytest
 
-from pykbroker.storage.cleaning import clean
+from pykbroker.storage.cleaning import CleaningJob, CleaningResult, clean
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.log import Log
 from pykbroker.testing.simdisk import ProcessDied
-from pykbroker.tests.storage.support import Store, append, append_marker, batch
+from pykbroker.tests.storage.support import TOPIC_ID, Store, append, append_marker, batch
 from wire.compression import Compression
 from wire.records import decode_records
 
-SEEDS = int(os.environ.get("STORE_SEEDS", "1000")) // 2
+SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
 CONFIG = LogConfig(
     segment_bytes=1500,
     index_interval_bytes=200,
@@ -29,6 +33,8 @@ CONFIG = LogConfig(
     min_cleanable_dirty_ratio=0.01,
     file_delete_delay_ms=50,
 )
+#: (delete, compact) of cleanup.policy.
+POLICIES = ((False, True), (True, True), (True, False))
 PRODUCERS = (7, 8)
 
 #: What is known of an offset: key and value, producer of an open transaction.
@@ -48,12 +54,41 @@ class Worker:
         self.open: dict[int, list[int]] = {}
         self.sequences = dict.fromkeys(PRODUCERS, 0)
         self.cleaned_to = 0
-        self.log: Log = self.store.log(CONFIG)
+        self.config = CONFIG
+        self.topic_id = TOPIC_ID
+        self.log: Log = self.opened()
+
+    def opened(self) -> Log:
+        return self.store.log(self.config, topic_id=self.topic_id)
 
     def step(self) -> None:
         self.store.clock.advance(self.random.randrange(60))
-        actions = (self.append, self.transact, self.flush, self.compact, self.rounds)
-        self.random.choices(actions, (8, 5, 2, 2, 2))[0]()
+        actions = (self.append, self.transact, self.flush, self.compact, self.rounds, self.alter, self.make_again)
+        self.random.choices(actions, (8, 5, 2, 3, 1, 2, 0.2))[0]()
+
+    def alter(self) -> None:
+        """Another policy, other settings. The metadata has them before the log does."""
+        delete, compact = self.random.choice(POLICIES)
+        self.config = replace(
+            CONFIG,
+            delete=delete,
+            compact=compact,
+            segment_bytes=self.random.choice((600, 1500, 5000)),
+            min_compaction_lag_ms=self.random.choice((0, 0, 100)),
+            preallocate=self.random.random() < 0.2,
+        )
+        self.log.update_config(self.config)
+
+    def make_again(self) -> None:
+        """Delete the topic and make another one of its name."""
+        old, self.topic_id = self.log, self.random.randbytes(16)
+        self.entries, self.open, self.aborted = {}, {}, set()
+        self.end = self.synced = self.cleaned_to = 0
+        self.sequences = dict.fromkeys(PRODUCERS, 0)
+        self.store.manager.delete(old)
+        self.store.manager.folders.place((old.topic, 0))
+        self.log = self.opened()
+        assert self.log.log_end_offset == 0
 
     def new_entries(self) -> list[Entry]:
         return [
@@ -113,10 +148,26 @@ class Worker:
         if plan is None:
             return
         plan.job.memory_bytes = self.random.choice((500, 1500, 10**6))
-        result = clean(plan.job, self.store.disk)
+        log, result = self.log, self.cleaned(plan.job)
         manager.finish_compaction(plan, result)
-        assert result.end_offset > plan.job.first_dirty_offset
-        self.check_superseded(result.end_offset)
+        assert not manager.home.offline
+        if log is self.log and isinstance(result, CleaningResult):
+            assert result.end_offset > plan.job.first_dirty_offset
+            self.check_superseded(result.end_offset)
+
+    def cleaned(self, job: CleaningJob) -> CleaningResult | OSError:
+        """Other things happen before a cleaner has begun, and after it has ended."""
+        self.do_other_things()
+        try:
+            result = clean(job, self.store.disk)
+        except OSError as error:  # the topic is another one by now
+            return error
+        self.do_other_things()
+        return result
+
+    def do_other_things(self) -> None:
+        for _ in range(self.random.choice((0, 0, 0, 2))):
+            self.random.choice((self.append, self.flush, self.rounds, self.alter, self.make_again))()
 
     def check_superseded(self, end: int) -> None:
         """Below the cleaned offset each key is there once, but for the last batches of producers."""
@@ -134,7 +185,7 @@ class Worker:
 
     def restart(self) -> None:
         self.store.start()
-        self.log = self.store.log(CONFIG)
+        self.log = self.opened()
 
     def stop_cleanly(self) -> None:
         self.store.stop()
