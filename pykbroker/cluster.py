@@ -24,6 +24,7 @@ from pykbroker.replica_selector import RACK_AWARE
 from pykbroker.storage import checkpoints
 from pykbroker.storage.config import LogConfig
 from pykbroker.storage.manager import LogManager
+from pykbroker.storage.old_formats import OldFormatError
 from pykbroker.timers import Timers
 from pykbroker.waits import Deferred, WakeQueue
 from wire.errors import KafkaError
@@ -153,14 +154,17 @@ class Cluster:
         for that later.
         """
         started, found = self.clock.monotonic(), len(self.dormant.partitions)
-        recovered = [
-            partition.log
-            for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index))
-            if self.logs.needs_recovery((partition.topic, partition.index))
-        ]
+        recovered = 0
+        for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index)):
+            if self.logs.needs_recovery((partition.topic, partition.index)):
+                try:
+                    _ = partition.log
+                    recovered += 1
+                except OldFormatError as error:
+                    log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
         if found:
             took = self.clock.monotonic() - started
-            log.info("Recovered %d of %d logs after an unclean stop in %.1f s", len(recovered), found, took)
+            log.info("Recovered %d of %d logs after an unclean stop in %.1f s", recovered, found, took)
 
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
         """Fence the brokers, close the logs, leave the marker of a clean stop.

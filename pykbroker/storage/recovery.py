@@ -34,12 +34,13 @@ _DIGITS = 20
 
 
 def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, compacted_to: int) -> None:
-    """Fill ``log`` from its directory, which must exist. Raises OSError.
+    """Fill ``log`` from its directory, which must exist. Raises OSError, or OldFormatError before anything is cut.
 
     ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are what the checkpoints say, 0 where they say nothing.
     """
     names = _tidy(log, log.home.disk.list(log.path))
     _load_segments(log, names)
+    log.segments[0].refuse_old_format()  # they come first where there are any
     _load_epochs(log, names)
     log.log_start_offset = max(log_start_offset, log.segments[0].base_offset)
     log.recovery_point = recovery_point

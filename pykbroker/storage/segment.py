@@ -18,8 +18,9 @@ from pykbroker.storage.config import LogConfig
 from pykbroker.storage.directory import DELETED, SEGMENT_SUFFIXES
 from pykbroker.storage.disk import Disk, File
 from pykbroker.storage.index import Reader, read_blocking
+from pykbroker.storage.old_formats import refuse_old_format
 from pykbroker.storage.segment_indexes import SegmentIndexes
-from wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, batch_crc_ok, read_batch_header
+from wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, batch_crc_ok, read_batch_header
 from wire.errors import WireError
 from wire.primitives import Buffer
 
@@ -292,7 +293,7 @@ class Segment:
     ) -> Iterator[tuple[int, BatchHeader, Buffer]]:
         """(position, header, bytes) of the batches from ``position`` on; stops at the first that is cut or malformed.
 
-        With ``checked``, the CRC decides too. Waits for the disk. The bytes may be kept.
+        With ``checked``, the CRC decides too. Waits for the disk. The bytes may be kept. Raises OldFormatError.
         """
         end = self.size if end is None else end
         start, chunk = position, b""
@@ -304,9 +305,9 @@ class Segment:
             try:
                 header = read_batch_header(chunk, at)
             except WireError:
-                return
+                break
             size = header.size
-            if header.magic != MAGIC or position + size > end:
+            if position + size > end:
                 return
             if at + size > len(chunk):
                 start, at = position, 0
@@ -317,6 +318,12 @@ class Segment:
                 return
             yield position, header, memoryview(chunk)[at : at + size]
             position += size
+        if position < end:
+            refuse_old_format(self.log, position, end)
+
+    def refuse_old_format(self) -> None:
+        """Raises OldFormatError where the segment begins with a message of an old format, and OSError."""
+        refuse_old_format(self.log, 0, self.size)
 
     # -- repair -------------------------------------------------------------------------------------------------------
 
