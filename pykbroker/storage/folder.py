@@ -54,6 +54,8 @@ class DataFolder:
         self._writing = threading.Lock()
         #: Numbers of the newest plan to write them, and of the newest that was carried out.
         self._planned = self._carried_out = 0
+        #: Partitions that left, and the number of the last plan that may know of them.
+        self._forgotten: dict[TopicPartition, int] = {}
 
     @property
     def path(self) -> str:
@@ -163,6 +165,7 @@ class DataFolder:
         self.closed.discard(key)
         for offsets in self._checkpoints:
             offsets.pop(key, None)
+        self._forgotten[key] = self._planned
 
     def make(self, key: TopicPartition) -> None:
         """Make the directory of a partition where it is missing. What is written down beside the logs about another one of
@@ -172,9 +175,12 @@ class DataFolder:
         if self.home.disk.exists(path):
             return
         self.settle(key)
+        if key in self._forgotten:
+            with self._writing:  # the files may be about to say more
+                pass
+        for offsets in self._checkpoints:
+            offsets.pop(key, None)
         if any(key in written for written in self._written.values()):
-            for offsets in self._checkpoints:
-                offsets.pop(key, None)
             self._plan_writing()()
         self.home.disk.make_directory(path)
 
@@ -232,14 +238,19 @@ class DataFolder:
             checkpoints.CLEANER_OFFSETS: dict(self.cleaner_offsets),
         }
         self._planned += 1
+        self._forgotten = {key: last for key, last in self._forgotten.items() if last >= self._carried_out}
         return partial(self._write_checkpoints, content, self._planned)
 
     def _write_checkpoints(self, content: dict[str, dict[TopicPartition, int]], number: int) -> None:
-        """An older plan than one that was carried out does nothing: what it knows may be of topics that are gone by now."""
+        """An older plan than one that was carried out does nothing, and none writes of partitions that left after it was made."""
         with self._writing:
             if number < self._carried_out:
                 return
             self._carried_out = number
+            for key, last in self._forgotten.copy().items():
+                if number <= last:
+                    for offsets in content.values():
+                        offsets.pop(key, None)
             try:
                 for name, offsets in content.items():
                     if not self.home.offline and self._written.get(name) != offsets:

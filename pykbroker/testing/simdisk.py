@@ -81,6 +81,10 @@ class _Change:
         """Whose sync makes it last."""
         return posixpath.dirname(self.path)
 
+    @property
+    def makes_directory(self) -> bool:
+        return self.inode is None and not self.target and not self.removes
+
     def apply(self, names: dict[str, _Inode | None]) -> None:
         if self.target or self.removes:
             for name in [name for name in names if _is_in(name, self.path)]:
@@ -179,10 +183,15 @@ class SimulatedDisk:
         for change in self._pending:
             counts[change.directory] = counts.get(change.directory, 0) + 1
         keep = {directory: rng.randint(0, count) for directory, count in counts.items()}
+        lost: list[str] = []
         for change in self._pending:
+            if any(_is_in(change.directory, directory) for directory in lost):
+                continue  # of a new directory that is lost: one of that name, if there is one, is an older one
             if keep[change.directory] > 0:
                 keep[change.directory] -= 1
                 change.apply(names)
+            elif change.makes_directory:
+                lost.append(change.path)
         left: dict[_Inode, _Inode] = {}
         for path, inode in names.items():
             if inode is not None:

@@ -81,6 +81,19 @@ def test_made_again_while_an_older_round_of_checkpoints_is_under_way(store):
     check(store)
 
 
+def test_made_again_while_the_first_round_of_checkpoints_is_under_way():
+    """No file says anything of it yet, but one is about to."""
+    store = Store()
+    log = store.log()
+    append(log, batch([b"old"] * 10))
+    log.delete_records_before(9)
+    write = store.manager.plan_checkpoints()
+    store.manager.delete(log)
+    made_again(store)
+    write()
+    check(store)
+
+
 def test_a_full_disk_that_cannot_forget_takes_no_new_log(store):
     store.manager.delete(store.log())
     store.disk.fail = lambda _, name: OSError(errno.ENOSPC, "full") if "checkpoint" in name else None
