@@ -24,7 +24,7 @@ from pykbroker.cli.record_format import (
 from pykbroker.cli.start import Start
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.trouble import CliError, UsageError, refusal
-from wire.errors import KafkaError
+from pykbroker.wire.errors import KafkaError
 
 _FROM = "Where to begin (at most one)"
 _SHOW = "What to print of each record"

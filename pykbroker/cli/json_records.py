@@ -13,7 +13,7 @@ import json
 from typing import Any
 
 from pykbroker.cli.trouble import CliError
-from wire.records import NO_TIMESTAMP, Header, Record
+from pykbroker.wire.records import NO_TIMESTAMP, Header, Record
 
 NO_PARTITION = -1
 

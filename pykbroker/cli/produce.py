@@ -18,8 +18,8 @@ from pykbroker.cli.partitioner import Partitioner
 from pykbroker.cli.producer import ALL, Producer
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.trouble import CliError, UsageError, refusal
-from wire.errors import KafkaError
-from wire.records import Compression, Header, Record
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.records import Compression, Header, Record
 
 
 class Codec(StrEnum):

@@ -12,8 +12,8 @@ from pykbroker.cli.offsets import Partition, committed_offsets
 from pykbroker.cli.output import Output, flush, write_bytes
 from pykbroker.cli.record_format import Formatter
 from pykbroker.cli.start import Start, end_offsets
-from wire.errors import ErrorCode, KafkaError
-from wire.records import Record
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.records import Record
 
 _POLL_S = 0.5
 _COMMIT_INTERVAL_S = 5.0

@@ -13,7 +13,7 @@ from pykbroker.config.alteration import Change, check_form, settings_after
 from pykbroker.config.dynamic import check_broker_configs
 from pykbroker.config.loggers import alter_levels
 from pykbroker.config.validation import check_client_metrics_configs, check_group_configs, check_topic_configs
-from pykbroker.metadata.eligible_leaders import check_min_isr
+from pykbroker.controller.eligible_leaders import check_min_isr
 from pykbroker.metadata.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -22,10 +22,10 @@ from pykbroker.metadata.image import (
     TOPIC_RESOURCE,
 )
 from pykbroker.metadata.names import validate_topic_name
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
+    from pykbroker.brokers.broker import Broker
 
 
 class Alteration(NamedTuple):

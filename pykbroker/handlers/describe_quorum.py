@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA
-from wire.errors import ErrorCode
-from wire.messages.describe_quorum import (
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     DescribeQuorumResponsePartitionData,
@@ -24,8 +24,8 @@ from wire.messages.describe_quorum import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:

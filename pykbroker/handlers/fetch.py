@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from pykbroker.fetch_sessions import FetchItem, Watcher, requested
-from pykbroker.replica_selector import replica_to_read
-from pykbroker.storage.index import Reader, WouldBlockError, read_blocking, read_cached
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.fetch import (
+from pykbroker.partitions.fetch_sessions import FetchItem, Watcher, requested
+from pykbroker.partitions.replica_selector import replica_to_read
+from pykbroker.runtime.waits import Deferred
+from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
@@ -32,12 +32,12 @@ from wire.messages.fetch import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.fetch_sessions import FetchSession
-    from pykbroker.partition import Partition
-    from pykbroker.storage.reading import ReadPlan
-    from wire.messages.fetch import FetchRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.fetch_sessions import FetchSession
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.storage.log.reading import ReadPlan
+    from pykbroker.wire.messages.fetch import FetchRequest
 
 #: While clients leave this much of their answers unsent, in bytes, everybody's answers are small ones; Apache Kafka need
 #: not care, for it does not read what it sends.

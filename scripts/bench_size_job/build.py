@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pykbroker.clock import SystemClock
-from pykbroker.cluster import Cluster
+from pykbroker.brokers.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
-from pykbroker.partition import Partition
-from pykbroker.storage.config import LogConfig
+from pykbroker.partitions.partition import Partition
+from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.disk import RealDisk
-from pykbroker.storage.log import Log
-from wire.batch_header import read_batch_header
-from wire.records import Record, encode_batch
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
+from pykbroker.wire.batch_header import read_batch_header
+from pykbroker.wire.records import Record, encode_batch
 
 #: Partitions in a topic; there is a limit to what can be created at once.
 _TOPIC_PARTITIONS = 1000

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pykbroker.cli.json_records import record_as_json, record_from_json
 from pykbroker.cli.trouble import CliError
-from wire.records import Record
+from pykbroker.wire.records import Record
 
 blobs = st.none() | st.binary(max_size=50) | st.text(max_size=20).map(str.encode)
 
