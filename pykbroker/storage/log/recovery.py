@@ -155,6 +155,8 @@ def _recover(log: Log, gaps_to: int) -> None:
             if segment.base_offset > gaps_to:
                 _cut_behind(log, index)
                 break
+            # Known of the log itself from now on: the policy may change, and checkpoints go.
+            mark_compacted(log.home.disk, log.path)
             drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
         size = segment.size
         log.log_end_offset, end = _recover_segment(log, segment, max(expected, segment.base_offset))

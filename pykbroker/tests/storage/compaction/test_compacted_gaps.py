@@ -112,6 +112,24 @@ def test_a_swap_that_the_start_completes():
     check(store, contents(log))
 
 
+def test_a_gap_that_was_once_accepted():
+    """The power took the end of a segment of a compacted log, not yet compacted. What is appended behind the gap stays."""
+    store = Store()
+    log = store.log(COMPACT)
+    for number in range(6):
+        append(log, batch([b"%d" % number + bytes(20)], keys=[b"k"]))
+    first, *_ = log.segments
+    store.disk.write(first.log.path, store.disk.read(first.log.path)[: -first.size // 3])
+    for name in store.disk.list("/data/t-0"):
+        if name.endswith(".snapshot"):
+            store.disk.remove(f"/data/t-0/{name}")
+    store.start()
+    log = store.log(COMPACT)
+    check_gaps(log)
+    append(log, batch([b"more"], keys=[b"k"]))
+    check(store, contents(log))
+
+
 def test_a_move_takes_the_mark_along(store):
     move = LogMove(store.log(COMPACT), store.manager.folders.metadata)
     move.copy()
