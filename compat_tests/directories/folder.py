@@ -33,11 +33,15 @@ _KAFKA_ONLY = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.m
 class DataFolder:
     """Data that outlives the broker that serves it: at most one of the two runs."""
 
-    def __init__(self, folder: Path, *, standalone: bool = False, folders: int = 1) -> None:
-        """``standalone``: what Kafka formats gets a dynamic quorum of one (KIP-853), in place of static voters."""
+    def __init__(
+        self, folder: Path, *, standalone: bool = False, folders: int = 1, settings: dict[str, str] | None = None
+    ) -> None:
+        """``standalone``: what Kafka formats gets a dynamic quorum of one (KIP-853), in place of static voters. ``settings``
+        go before the usual ones.
+        """
         (port,) = free_ports(1)
         self.paths = [folder / f"data-{number}" for number in range(folders)]
-        settings = {**SETTINGS, "log.dirs": ",".join(map(str, self.paths))}
+        settings = {**SETTINGS, **(settings or {}), "log.dirs": ",".join(map(str, self.paths))}
         self._settings = settings
         self._brokers: dict[str, BrokerProcess] = {
             "kafka": ApacheKafka(folder / "kafka", {**settings, **_KAFKA_ONLY}, standalone=standalone),

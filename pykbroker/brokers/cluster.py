@@ -25,6 +25,7 @@ from pykbroker.runtime.runtime import Runtime
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.old_formats import OldFormatError
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
 
@@ -141,14 +142,17 @@ class Cluster:
         for that later.
         """
         started, found = self.runtime.clock.monotonic(), len(self.dormant.partitions)
-        recovered = [
-            partition.log
-            for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index))
-            if self.logs.needs_recovery((partition.topic, partition.index))
-        ]
+        recovered = 0
+        for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index)):
+            if self.logs.needs_recovery((partition.topic, partition.index)):
+                try:
+                    _ = partition.log
+                    recovered += 1
+                except OldFormatError as error:
+                    log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
         if found:
             took = self.runtime.clock.monotonic() - started
-            log.info("Recovered %d of %d logs after an unclean stop in %.1f s", len(recovered), found, took)
+            log.info("Recovered %d of %d logs after an unclean stop in %.1f s", recovered, found, took)
 
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
         """Fence the brokers, close the logs, leave the marker of a clean stop.

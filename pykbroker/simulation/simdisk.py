@@ -12,6 +12,7 @@ import errno
 import os
 import posixpath
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 
 from pykbroker.wire.primitives import Buffer
@@ -64,6 +65,46 @@ def _apply(content: bytearray, position: int, data: bytes | None) -> None:
         content.extend(bytes(size - len(content)))
     if data:
         content[position:size] = data
+
+
+@dataclass(slots=True)
+class _Change:
+    """A change of names: ``path`` is given to ``inode``, moved to ``target``, or, with neither, removed with all below it."""
+
+    path: str
+    inode: _Inode | None = None
+    target: str = ""
+    removes: bool = False
+
+    @property
+    def directory(self) -> str:
+        """Whose sync makes it last."""
+        return posixpath.dirname(self.path)
+
+    @property
+    def makes_directory(self) -> bool:
+        return self.inode is None and not self.target and not self.removes
+
+    def apply(self, names: dict[str, _Inode | None]) -> None:
+        if self.target or self.removes:
+            for name in [name for name in names if _is_in(name, self.path)]:
+                inode = names.pop(name)
+                if self.target:
+                    names[self.target + name[len(self.path) :]] = inode
+        else:
+            names[self.path] = self.inode
+
+    def follow(self, moved: _Change) -> None:
+        """A directory above was moved, later than this was done but made to last earlier: it is of the same directory still."""
+        if _is_in(self.path, moved.path):
+            self.path = moved.target + self.path[len(moved.path) :]
+        if _is_in(self.target, moved.path):
+            self.target = moved.target + self.target[len(moved.path) :]
+
+
+def _is_in(path: str, directory: str) -> bool:
+    """Whether ``path`` is ``directory`` or below it."""
+    return path == directory or path.startswith(directory + "/")
 
 
 class SimulatedFile:
@@ -136,8 +177,8 @@ class SimulatedDisk:
         self.cold = False
         self._names: dict[str, _Inode | None] = {"/": None}
         self._durable_names: dict[str, _Inode | None] = {"/": None}
-        #: Unsynced changes of names, in order: (directory, change).
-        self._pending: list[tuple[str, Callable[[dict[str, _Inode | None]], None]]] = []
+        #: Unsynced changes of names, in order.
+        self._pending: list[_Change] = []
 
     # -- faults -------------------------------------------------------------------------------------------------------
 
@@ -167,13 +208,18 @@ class SimulatedDisk:
         """Lose power: only what was synced is sure to be left."""
         names = dict(self._durable_names)
         counts: dict[str, int] = {}
-        for directory, _ in self._pending:
-            counts[directory] = counts.get(directory, 0) + 1
+        for change in self._pending:
+            counts[change.directory] = counts.get(change.directory, 0) + 1
         keep = {directory: rng.randint(0, count) for directory, count in counts.items()}
-        for directory, change in self._pending:
-            if keep[directory] > 0:
-                keep[directory] -= 1
-                change(names)
+        lost: list[str] = []
+        for change in self._pending:
+            if any(_is_in(change.directory, directory) for directory in lost):
+                continue  # of a new directory that is lost: one of that name, if there is one, is an older one
+            if keep[change.directory] > 0:
+                keep[change.directory] -= 1
+                change.apply(names)
+            elif change.makes_directory:
+                lost.append(change.path)
         left: dict[_Inode, _Inode] = {}
         for path, inode in names.items():
             if inode is not None:
@@ -191,14 +237,14 @@ class SimulatedDisk:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return inode
 
-    def _change(self, path: str, change: Callable[[dict[str, _Inode | None]], None]) -> None:
-        change(self._names)
-        self._pending.append((posixpath.dirname(path), change))
+    def _change(self, change: _Change) -> None:
+        change.apply(self._names)
+        self._pending.append(change)
 
     def _set(self, path: str, inode: _Inode | None) -> None:
         if posixpath.dirname(path) not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        self._change(path, lambda names: names.__setitem__(path, inode))
+        self._change(_Change(path, inode))
 
     def open(self, path: str) -> SimulatedFile:
         return SimulatedFile(self, path)
@@ -259,35 +305,28 @@ class SimulatedDisk:
         if old not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), old)
         self.operation(f"rename {old} {new}")
-
-        def move(names: dict[str, _Inode | None]) -> None:
-            for path in [path for path in names if path == old or path.startswith(old + "/")]:
-                names[new + path[len(old) :]] = names.pop(path)
-
-        self._change(old, move)
+        self._change(_Change(old, target=new))
 
     def remove(self, path: str) -> None:
         if path in self._names:
             self.operation(f"remove {path}")
-            self._change(path, lambda names: _forget(names, path))
+            self._change(_Change(path, removes=True))
 
     def remove_tree(self, path: str) -> None:
         self.operation(f"remove tree {path}")
-
-        def drop(names: dict[str, _Inode | None]) -> None:
-            for name in [name for name in names if name == path or name.startswith(path + "/")]:
-                del names[name]
-
-        self._change(path, drop)
+        self._change(_Change(path, removes=True))
 
     def sync_directory(self, path: str) -> None:
         self.operation(f"sync directory {path}")
-        rest = []
-        for directory, change in self._pending:
-            if directory == path:
-                change(self._durable_names)
-            else:
-                rest.append((directory, change))
+        rest: list[_Change] = []
+        for change in self._pending:
+            if change.directory != path:
+                rest.append(change)
+                continue
+            change.apply(self._durable_names)
+            if change.target:
+                for earlier in rest:
+                    earlier.follow(change)
         self._pending = rest
 
     def free_bytes(self, path: str) -> tuple[int, int]:
@@ -307,7 +346,3 @@ def _has_parents(path: str, names: dict[str, _Inode | None]) -> bool:
         if path not in names:
             return False
     return True
-
-
-def _forget(names: dict[str, _Inode | None], path: str) -> None:
-    names.pop(path, None)

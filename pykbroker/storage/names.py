@@ -18,7 +18,9 @@ DELETE, FUTURE, STRAY = "-delete", "-future", "-stray"
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<index>\d+)")
 _ASIDE: Final = r"[a-zA-Z0-9._-]+-\d+\.[0-9a-f]{32}(?P<why>-delete|-future|-stray)"
 #: Segments, their indexes, producer and metadata snapshots begin with an offset.
-_IN_A_PARTITION: Final = r"(\d{20}[.-][\w.-]+|partition\.metadata|leader-epoch-checkpoint|quorum-state)(\.tmp)?"
+_IN_A_PARTITION: Final = (
+    r"(\d{20}[.-][\w.-]+|partition\.metadata|leader-epoch-checkpoint|quorum-state|pykbroker-compacted)(\.tmp)?"
+)
 #: A partition has at least one of these, unless a power loss took all.
 _OF_A_PARTITION_ALONE: Final = r"\d{20}\.log.*|partition\.metadata"
 #: What a start that was cut short leaves before meta.properties is there.

@@ -26,7 +26,7 @@ from pykbroker.storage.compaction.cleaned_batches import (
 )
 from pykbroker.storage.compaction.cleaned_transactions import CleanedTransactions
 from pykbroker.storage.compaction.newest_records import GOES, STAYS, NewestRecords
-from pykbroker.storage.directory import CLEANED, SWAP
+from pykbroker.storage.directory import CLEANED, SWAP, mark_compacted
 from pykbroker.storage.disk import Disk
 from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.log.config import LogConfig
@@ -185,6 +185,7 @@ class _Cleaner:
         metadata = self._disk.read(f"{self._job.directory}/{PARTITION_METADATA}")
         if decode_partition_metadata(metadata) != self._job.topic_id:
             raise FileNotFoundError(f"{self._job.directory} belongs to another topic by now")
+        mark_compacted(self._disk, self._job.directory)
         for segment in written:
             segment.rename(SWAP)
         self._disk.sync_directory(self._job.directory)

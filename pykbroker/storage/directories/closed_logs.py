@@ -6,7 +6,7 @@ does not look at it). All of them are on the disk then. Whoever appends, rolls o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition, decode_lines, encode_lines
 from pykbroker.storage.directory import CLEANED, DELETED, SEGMENT_SUFFIXES, SWAP
@@ -57,3 +57,11 @@ def write_looks(disk: Disk, directory: str, looks: Mapping[TopicPartition, Look]
     except OSError:
         disk.remove(path)
         disk.sync_directory(directory)
+
+
+def drop_looks(disk: Disk, directory: str, gone: Collection[TopicPartition]) -> None:
+    """Forget what is written down about partitions that are gone, before others have their names. Raises OSError."""
+    looks = read_looks(disk, directory)
+    left = {key: look for key, look in looks.items() if key not in gone}
+    if len(left) < len(looks):
+        write_looks(disk, directory, left)

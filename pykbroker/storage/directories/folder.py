@@ -7,6 +7,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from random import Random
 
 from pykbroker.storage import checkpoints, names
@@ -72,10 +73,15 @@ class DataFolder:
         self.log_starts: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.cleaner_offsets: dict[TopicPartition, int] = {}
-        #: Names of partitions whose directories were renamed, perhaps not on the disk yet.
-        self._aside: set[str] = set()
+        #: Partitions whose directories were renamed, perhaps not on the disk yet.
+        self._aside: set[TopicPartition] = set()
+        #: What the checkpoint files say.
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._writing = threading.Lock()
+        #: Numbers of the newest plan to write them, and of the newest that was carried out.
+        self._planned = self._carried_out = 0
+        #: Partitions that left, and the number of the last plan that may know of them.
+        self._forgotten: dict[TopicPartition, int] = {}
 
     @property
     def path(self) -> str:
@@ -98,17 +104,18 @@ class DataFolder:
             left_over = names.put_aside_as(name) in (names.DELETE, names.FUTURE)
             if left_over and names.remove_partition(disk, f"{path}/{name}"):
                 logger.info("Removed %s/%s, which the last run left to be removed", path, name)
-        self.recovery_points = self._read(checkpoints.RECOVERY_POINTS)
-        self.log_starts = self._read(checkpoints.LOG_STARTS)
-        self.high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
-        self.cleaner_offsets = self._read(checkpoints.CLEANER_OFFSETS)
+        there = _partitions(found)
+        self.partitions = len(there)
+        self.recovery_points = self._read(checkpoints.RECOVERY_POINTS, there)
+        self.log_starts = self._read(checkpoints.LOG_STARTS, there)
+        self.high_watermarks = self._read(checkpoints.HIGH_WATERMARKS, there)
+        self.cleaner_offsets = self._read(checkpoints.CLEANER_OFFSETS, there)
         self.clean = checkpoints.CLEAN_SHUTDOWN in found
         if self.clean:
             disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
             disk.sync_directory(path)
         elif found:
             self._find_closed(found)
-        self.partitions = sum(names.PARTITION.fullmatch(name) is not None for name in found)
 
     def _load_meta_properties(self, node_id: int, cluster_id: str) -> None:
         disk, path = self.home.disk, f"{self.path}/{checkpoints.META_PROPERTIES}"
@@ -155,12 +162,16 @@ class DataFolder:
                 with contextlib.suppress(NotADirectoryError):
                     remove_leftovers(disk, directory, disk.list(directory))
 
-    def _read(self, name: str) -> dict[TopicPartition, int]:
+    def _read(self, name: str, there: set[TopicPartition]) -> dict[TopicPartition, int]:
+        """What a checkpoint says of the partitions that are ``there``; what it says of others is of topics that are gone."""
         try:
-            return checkpoints.read_offsets(self.home.disk, f"{self.path}/{name}")
+            offsets = checkpoints.read_offsets(self.home.disk, f"{self.path}/{name}")
         except CorruptCheckpointError as error:
             logger.warning("%s/%s is damaged (%s): logs are read in full instead", self.path, name, error)
             return {}
+        if offsets:
+            self._written[name] = offsets
+        return {key: offset for key, offset in offsets.items() if key in there}
 
     # -- serving ------------------------------------------------------------------------------------------------------
 
@@ -170,8 +181,7 @@ class DataFolder:
 
     def partition_names(self) -> list[tuple[str, int]]:
         """Topic and index of the partitions that have files here, of topics that may be gone. Raises OSError."""
-        found = (names.PARTITION.fullmatch(name) for name in self.home.disk.list(self.path))
-        return [(match["topic"], int(match["index"])) for match in found if match is not None]
+        return list(_partitions(self.home.disk.list(self.path)))
 
     def adopt(self, key: TopicPartition, other: DataFolder) -> None:
         """A partition will lie here, whose log was closed well in another directory."""
@@ -191,25 +201,41 @@ class DataFolder:
         self.closed.discard(key)
         for offsets in self._checkpoints:
             offsets.pop(key, None)
+        self._forgotten[key] = self._planned
 
-    def make(self, name: str) -> None:
-        """Make the directory of a partition where it is missing. One of that name that was put aside does not come back in
-        its place after a power loss. Raises OSError.
+    def make(self, key: TopicPartition) -> None:
+        """Make the directory of a partition where it is missing. What is written down beside the logs about another one of
+        that name goes before. Raises OSError or KAFKA_STORAGE_ERROR.
         """
-        if name in self._aside:
-            self.home.disk.sync_directory(self.path)
-            self._aside.clear()
-        self.home.disk.make_directory(f"{self.path}/{name}")
+        path = f"{self.path}/{key[0]}-{key[1]}"
+        if self.home.disk.exists(path):
+            return
+        self.settle(key)
+        if key in self._forgotten:
+            with self._writing:  # the files may be about to say more
+                pass
+        for offsets in self._checkpoints:
+            offsets.pop(key, None)
+        if any(key in written for written in self._written.values()):
+            self._plan_writing()()
+        self.home.disk.make_directory(path)
 
-    def put_aside(self, name: str, why: str) -> str:
+    def settle(self, key: TopicPartition) -> None:
+        """Have a directory that was put aside not come back under its old name after a power loss. Raises OSError."""
+        if key in self._aside:
+            self.home.disk.sync_directory(self.path)
+            closed_logs.drop_looks(self.home.disk, self.path, self._aside)
+            self._aside.clear()
+
+    def put_aside(self, key: TopicPartition, why: str) -> str:
         """Rename a partition's directory to ``<name>.<32 hex digits>-<why>``, as Kafka does; its new path. Of a topic's long
         name only the beginning stays.
         """
-        topic, _, partition = name.rpartition("-")
+        topic, partition = key
         end = f"-{partition}.{self.home.random.getrandbits(128):032x}{why}"
         aside = f"{self.path}/{topic[: _LONGEST_NAME - len(end)]}{end}"
-        self.home.disk.rename(f"{self.path}/{name}", aside)
-        self._aside.add(name)
+        self.home.disk.rename(f"{self.path}/{topic}-{partition}", aside)
+        self._aside.add(key)
         return aside
 
     def note(self, log: Log) -> None:
@@ -224,22 +250,43 @@ class DataFolder:
             else:
                 self.log_starts.pop(key, None)
 
+    def note_cut(self, log: Log) -> None:
+        """Where a log that was just loaded ends before its recovery point, have the checkpoint say so before anything is
+        appended: the next recovery would begin behind that otherwise. Raises KAFKA_STORAGE_ERROR.
+        """
+        if log.log_end_offset < self.recovery_points.get((log.topic, log.partition), 0):
+            self.note(log)
+            self._plan_writing()()
+
     def plan_checkpoints(self, logs: Iterable[Log]) -> Callable[[], None]:
         """What writes the offset checkpoints as the open ``logs`` of this directory make them; to be called once, in any
         thread.
         """
         for log in logs:
             self.note(log)
+        return self._plan_writing()
+
+    def _plan_writing(self) -> Callable[[], None]:
         content = {
             checkpoints.RECOVERY_POINTS: dict(self.recovery_points),
             checkpoints.HIGH_WATERMARKS: dict(self.high_watermarks),
             checkpoints.LOG_STARTS: dict(self.log_starts),
             checkpoints.CLEANER_OFFSETS: dict(self.cleaner_offsets),
         }
-        return lambda: self._write_checkpoints(content)
+        self._planned += 1
+        self._forgotten = {key: last for key, last in self._forgotten.items() if last >= self._carried_out}
+        return partial(self._write_checkpoints, content, self._planned)
 
-    def _write_checkpoints(self, content: dict[str, dict[TopicPartition, int]]) -> None:
+    def _write_checkpoints(self, content: dict[str, dict[TopicPartition, int]], number: int) -> None:
+        """An older plan than one that was carried out does nothing, and none writes of partitions that left after it was made."""
         with self._writing:
+            if number < self._carried_out:
+                return
+            self._carried_out = number
+            for key, last in self._forgotten.copy().items():
+                if number <= last:
+                    for offsets in content.values():
+                        offsets.pop(key, None)
             try:
                 for name, offsets in content.items():
                     if not self.home.offline and self._written.get(name) != offsets:
@@ -267,6 +314,12 @@ class DataFolder:
             self.home.disk.sync_directory(self.path)
         except OSError as error:
             raise self.home.failed(error, "marking the clean stop") from error
+
+
+def _partitions(found: Iterable[str]) -> set[TopicPartition]:
+    """The partitions that have directories of these names."""
+    matches = (names.PARTITION.fullmatch(name) for name in found)
+    return {(match["topic"], int(match["index"])) for match in matches if match is not None}
 
 
 def _random_uuid_text(random: Random) -> str:

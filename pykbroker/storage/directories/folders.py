@@ -69,8 +69,13 @@ class Folders:
 
     def place(self, key: TopicPartition) -> None:
         """Choose the directory of a new partition, whose files are made when it is first opened: as Kafka does, the one
-        with the fewest partitions.
+        with the fewest partitions. One of that name which was put aside does not come back from now on.
         """
+        for folder in self.of_partitions:
+            try:
+                folder.settle(key)
+            except OSError as error:
+                folder.home.failed(error, f"making room for {key[0]}-{key[1]}")
         if len(self.of_partitions) > 1:
             self._place(key, self._emptiest())
 
@@ -170,7 +175,8 @@ class Folders:
 
 def put_stray_aside(folder: DataFolder, key: TopicPartition) -> None:
     """Rename the directory of a partition of which only the name is known, or not even that. Raises OSError."""
-    name = f"{key[0]}-{key[1]}"
-    aside = folder.put_aside(name, STRAY)
-    logger.warning("%s/%s is of a topic that does not exist, or a second copy: renamed to %s", folder.path, name, aside)
+    aside = folder.put_aside(key, STRAY)
+    logger.warning(
+        "%s/%s-%d is of a topic that does not exist, or a second copy: renamed to %s", folder.path, *key, aside
+    )
     folder.forget(key)

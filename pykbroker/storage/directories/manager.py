@@ -26,6 +26,7 @@ from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk
 from pykbroker.storage.log import recovery
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.flushing import end_flushes
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.retention import apply_retention
 from pykbroker.storage.names import DELETE, strangers
@@ -151,7 +152,7 @@ class LogManager:
             put_stray_aside(folder, key)
             folder.partitions += 1
             stored = None
-        folder.make(log.name)
+        folder.make(key)
         if stored is None:
             _check_free(disk, log)
             metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
@@ -164,6 +165,7 @@ class LogManager:
             log_start_offset=folder.log_starts.get(key, 0),
             compacted_to=folder.cleaner_offsets.get(key, 0),
         )
+        folder.note_cut(log)
         folder.closed.discard(key)
         log.flushed_at = folder.home.clock.monotonic()
         return log
@@ -179,13 +181,14 @@ class LogManager:
 
     def delete(self, log: Log) -> None:
         """Take a log out of use at once; its files are removed after file.delete.delay.ms. Raises KAFKA_STORAGE_ERROR."""
-        log.deleted = True
+        key = log.topic, log.partition
+        end_flushes(log)
         log.cleaning = None
         self._retries.forget(log)
-        self.logs.pop((log.topic, log.partition), None)
+        self.logs.pop(key, None)
         for segment in log.segments:
             segment.close()
-        self._discard(self.folders.at(log.home), (log.topic, log.partition), log.config)
+        log.moved(self._discard(self.folders.at(log.home), key, log.config))
 
     def delete_unopened(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> None:
         """The same for a log that was not opened, which need not be there at all. Raises KAFKA_STORAGE_ERROR."""
@@ -195,13 +198,15 @@ class LogManager:
         if folder is not None and _belongs(folder.home.disk, f"{folder.path}/{topic}-{partition}", topic_id):
             self._discard(folder, key, config)
 
-    def _discard(self, folder: DataFolder, key: TopicPartition, config: LogConfig) -> None:
-        name = f"{key[0]}-{key[1]}"
+    def _discard(self, folder: DataFolder, key: TopicPartition, config: LogConfig) -> str:
+        """Put a partition's directory aside, to be removed later; its new path."""
         folder.forget(key)
         try:
-            folder.home.remove_later(folder.put_aside(name, DELETE), config.file_delete_delay_ms)
+            aside = folder.put_aside(key, DELETE)
         except OSError as error:
-            raise folder.home.failed(error, f"deleting {name}") from error
+            raise folder.home.failed(error, f"deleting {key[0]}-{key[1]}") from error
+        folder.home.remove_later(aside, config.file_delete_delay_ms)
+        return aside
 
     def finish_move(self, move: LogMove) -> None:
         """Complete the move of a log, which is opened again where it lies now. Raises OSError or KAFKA_STORAGE_ERROR; the log
@@ -219,9 +224,9 @@ class LogManager:
             target.forget(key)
             raise
         del self.logs[key]
-        log.deleted = True
+        end_flushes(log)
         self._retries.forget(log)
-        self._discard(source, key, log.config)
+        log.moved(self._discard(source, key, log.config))
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
         """Those of the partitions that have files, but whose log is not open. Raises OSError."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
+from pykbroker.storage.directory import COMPACTED
 from pykbroker.storage.log.trimming import close, snapshot_path
 from pykbroker.storage.names import FUTURE
 
@@ -66,7 +67,7 @@ class LogMove:
         log, disk = self.log, self.target.home.disk
         close(log)
         self._copy_segments(log.segments)
-        others = [f"{log.path}/{name}" for name in (PARTITION_METADATA, LEADER_EPOCHS)]
+        others = [f"{log.path}/{name}" for name in (PARTITION_METADATA, LEADER_EPOCHS, COMPACTED)]
         for path in others + [snapshot_path(log, offset) for offset in log.snapshots]:
             if disk.exists(path):
                 self._copy(path, disk.size(path))

@@ -22,7 +22,7 @@ def warm(disk: Disk, path: str) -> None:
     """Read what a clean start needs of the log in this directory, if it is there: small files, and the end of the last
     segment. Errors are left for the opening to find.
     """
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, KafkaError):
         _warm_log(disk, path)
 
 

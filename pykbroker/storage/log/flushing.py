@@ -66,9 +66,13 @@ class FlushPlan:
 
     def _sync_files(self) -> None:
         log, disk = self._log, self._log.home.disk
-        self._file.sync()
+        try:
+            self._file.sync()
+        except FileNotFoundError:
+            # No longer the active segment, and deleted meanwhile by retention: then nobody needs it on the disk.
+            if any(segment.log is self._file for segment in log.segments):
+                raise
         for path in self.paths:
-            # Deleted meanwhile by retention: then nobody needs it on the disk.
             with contextlib.suppress(FileNotFoundError):
                 if path == log.path:
                     disk.sync_directory(log.home.path)
@@ -80,11 +84,21 @@ class FlushPlan:
     def _write_epochs(self) -> None:
         """Replace leader-epoch-checkpoint, which syncs the log's directory too."""
         if self.epochs is not None:
+            log = self._log
             with _writing_epochs:
-                replace_file(self._log.home.disk, f"{self._log.path}/{LEADER_EPOCHS}", encode_epochs(self.epochs))
+                if not log.deleted:
+                    replace_file(log.home.disk, f"{log.path}/{LEADER_EPOCHS}", encode_epochs(self.epochs))
 
     def finish(self) -> None:
         """Note that the data is on the disk."""
         log = self._log
         log.recovery_point = min(max(log.recovery_point, self.end_offset), log.log_end_offset)
         log.stable_point = min(max(log.stable_point, self._stable_offset), log.recovery_point)
+
+
+def end_flushes(log: Log) -> None:
+    """Mark a log as deleted: from now on no flush, begun or not, writes a file in a directory of its name."""
+    log.deleted = True
+    if log.flushes:
+        with _writing_epochs:  # one may be at it
+            pass

@@ -356,6 +356,12 @@ class Log:
         """Follow changed settings from the next operation on."""
         self.config = config
 
+    def moved(self, path: str) -> None:
+        """The directory was put aside: what still reads it in a thread must not find one of its old name."""
+        self.path = path
+        for segment in self.segments:
+            segment.moved(path)
+
     # -- durability ---------------------------------------------------------------------------------------------------
 
     def plan_flush(self) -> FlushPlan | None:

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpointError, decode_epochs
-from pykbroker.storage.directory import SEGMENT_SUFFIXES, SWAP
+from pykbroker.storage.directory import COMPACTED, SEGMENT_SUFFIXES, SWAP, mark_compacted
 from pykbroker.storage.log.epochs import LeaderEpochs
 from pykbroker.storage.log.leftovers import offset_in, remove_leftovers
 from pykbroker.storage.log.segment import Segment
@@ -33,12 +33,13 @@ logger = logging.getLogger(__name__)
 
 
 def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, compacted_to: int) -> None:
-    """Fill ``log`` from its directory, which must exist. Raises OSError.
+    """Fill ``log`` from its directory, which must exist. Raises OSError, or OldFormatError before anything is cut.
 
     ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are what the checkpoints say, 0 where they say nothing.
     """
     names = _tidy(log, log.home.disk.list(log.path))
     _load_segments(log, names)
+    log.segments[0].refuse_old_format()  # they come first where there are any
     _load_epochs(log, names)
     log.log_start_offset = max(log_start_offset, log.segments[0].base_offset)
     log.recovery_point = recovery_point
@@ -47,7 +48,8 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, c
     if clean:
         clean = _load_end(log)
     if not clean:
-        _recover(log, compacted_to)
+        gaps = log.config.compact or COMPACTED in names
+        _recover(log, gaps_to=2**63 if gaps else max(compacted_to, log.recovery_point))
     if log.log_end_offset < log.log_start_offset:
         _begin_at_log_start(log)
     log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
@@ -64,6 +66,7 @@ def _tidy(log: Log, names: list[str]) -> set[str]:
     disk = log.home.disk
     kept = remove_leftovers(disk, log.path, names)
     if any(name.endswith(SWAP) for name in kept):
+        mark_compacted(disk, log.path)
         for base in sorted(offset_in(name) for name in kept if name.endswith(".log" + SWAP)):
             _complete_swap(log, base, kept)
         kept = set(disk.list(log.path))
@@ -121,8 +124,11 @@ def _load_end(log: Log) -> bool:
     return position == active.size
 
 
-def _recover(log: Log, compacted_to: int) -> None:
-    """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense."""
+def _recover(log: Log, gaps_to: int) -> None:
+    """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense.
+
+    Up to ``gaps_to`` gaps between segments are compaction's: it has been there, or all of that was synced.
+    """
     # One offset back: where a segment begins at the recovery point, the one before it may have been closed, and its
     # indexes completed, after the last flush.
     number = log.segment_number(max(log.recovery_point - 1, log.log_start_offset))
@@ -135,9 +141,11 @@ def _recover(log: Log, compacted_to: int) -> None:
         if segment.base_offset > expected:
             # Compaction leaves gaps. Otherwise the power went when the next segment was on the disk already, but not
             # the end of this one.
-            if segment.base_offset > compacted_to and not log.config.compact:
+            if segment.base_offset > gaps_to:
                 _cut_behind(log, index)
                 break
+            # Known of the log itself from now on: the policy may change, and checkpoints go.
+            mark_compacted(log.home.disk, log.path)
             drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
         size = segment.size
         log.log_end_offset, end = _recover_segment(log, segment, max(expected, segment.base_offset))

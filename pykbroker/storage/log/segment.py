@@ -19,7 +19,8 @@ from pykbroker.storage.index.aborted import AbortedIndex
 from pykbroker.storage.index.index import Reader, read_blocking
 from pykbroker.storage.index.segment_indexes import SegmentIndexes
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, batch_crc_ok, read_batch_header
+from pykbroker.storage.log.old_formats import refuse_old_format
+from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, batch_crc_ok, read_batch_header
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
 
@@ -299,7 +300,7 @@ class Segment:
     ) -> Iterator[tuple[int, BatchHeader, Buffer]]:
         """(position, header, bytes) of the batches from ``position`` on; stops at the first that is cut or malformed.
 
-        With ``checked``, the CRC decides too. Waits for the disk. The bytes may be kept.
+        With ``checked``, the CRC decides too. Waits for the disk. The bytes may be kept. Raises OldFormatError.
         """
         end = self.size if end is None else end
         start, chunk = position, b""
@@ -311,9 +312,9 @@ class Segment:
             try:
                 header = read_batch_header(chunk, at)
             except WireError:
-                return
+                break
             size = header.size
-            if header.magic != MAGIC or position + size > end:
+            if position + size > end:
                 return
             if at + size > len(chunk):
                 start, at = position, 0
@@ -324,6 +325,12 @@ class Segment:
                 return
             yield position, header, memoryview(chunk)[at : at + size]
             position += size
+        if position < end:
+            refuse_old_format(self.log, position, end)
+
+    def refuse_old_format(self) -> None:
+        """Raises OldFormatError where the segment begins with a message of an old format, and OSError."""
+        refuse_old_format(self.log, 0, self.size)
 
     # -- repair -------------------------------------------------------------------------------------------------------
 
@@ -397,6 +404,13 @@ class Segment:
                 except FileNotFoundError:
                     if file is not None:
                         file.path = path
+
+    def moved(self, directory: str) -> None:
+        """The directory has another name now; open descriptors stay valid."""
+        with _loading:
+            self.stem = f"{directory}/{segment_name(self.base_offset)}"
+            for kind, file in self._files().items():
+                file.path = self.path(kind)
 
     def _files(self) -> dict[str, File]:
         """Those that are loaded, by kind."""

@@ -25,6 +25,7 @@ from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.tests.coordination.transactions.world import GROUP, World
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -71,6 +72,17 @@ def produce(topic: str, value: bytes) -> Step:
             None, -1, 1000, [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
         )
         return not world.ask(request, 9).responses[0].partition_responses[0].error_code
+
+    return step
+
+
+def trim(topic: str, offset: int) -> Step:
+    """DeleteRecords, and the checkpoint that says where the log starts: before that a kill brings the records back, as in Kafka."""
+    topics = [DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, offset)])]
+
+    def step(world: World) -> bool:
+        answer = world.ask(DeleteRecordsRequest(topics, 1000), 2)
+        return not answer.topics[0].partitions[0].error_code and attempt(world.cluster.logs.checkpoint_round)
 
     return step
 
@@ -139,6 +151,8 @@ STEPS: list[Step] = [
     commit(1),
     create("doomed"),
     produce("doomed", b"old"),
+    produce("doomed", b"older"),
+    trim("doomed", 2),
     commit(2),
     keep_house,
     commit(3),

@@ -35,8 +35,8 @@ class Store:
         self.manager.load()
         return self.manager
 
-    def log(self, config: LogConfig | None = None, topic: str = "t") -> Log:
-        return self.manager.open(topic, TOPIC_ID, 0, config or LogConfig())
+    def log(self, config: LogConfig | None = None, topic: str = "t", topic_id: bytes = TOPIC_ID) -> Log:
+        return self.manager.open(topic, topic_id, 0, config or LogConfig())
 
     def stop(self) -> None:
         self.manager.shutdown()

@@ -22,7 +22,7 @@ def test_what_is_put_aside_is_known_again_and_no_longer_a_partition(topic, parti
     disk = SimulatedDisk()
     folder = DataFolder(LogDirectory("/data", disk, ManualClock(0), random.Random(seed)))
     disk.make_directory(f"/data/{topic}-{partition}")
-    aside = folder.put_aside(f"{topic}-{partition}", why).rpartition("/")[2]
+    aside = folder.put_aside((topic, int(partition)), why).rpartition("/")[2]
     assert names.put_aside_as(aside) == why
     assert len(aside) <= 255
 

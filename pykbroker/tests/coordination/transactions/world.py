@@ -133,7 +133,9 @@ class World:
     def read(self, topic: str = "t", index: int = 0) -> list[bytes]:
         """Every committed value, found as a consumer finds it: by the aborted transactions and the markers."""
         values: list[bytes] = []
-        offset = 0
+        partition = self.cluster.partition(topic, index)
+        assert partition is not None
+        offset = partition.log_start_offset
         while True:
             found = self.fetch(topic, index, offset)
             assert found.error_code == 0, found

@@ -1,5 +1,8 @@
 """Random work on a compacted log: the newest record of every key stays, whatever dies in between.
 
+Its settings are altered on the way: to other policies and back, with and without what a clean round wrote down; and the topic
+is deleted and made again, while a compaction is at work, too.
+
 Any seed can be run alone: ``pytest -k 'test_random_compaction[42]'``.
 """
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -16,11 +20,11 @@ from pykbroker.storage.compaction.compaction import CompactionPlan
 from pykbroker.storage.directory import CLEANED, SWAP
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
-from pykbroker.tests.storage.support import Store, append, append_marker, batch
+from pykbroker.tests.storage.support import TOPIC_ID, Store, append, append_marker, batch
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.records import decode_records
 
-SEEDS = int(os.environ.get("STORE_SEEDS", "1000")) // 2
+SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
 CONFIG = LogConfig(
     segment_bytes=1500,
     index_interval_bytes=200,
@@ -31,6 +35,8 @@ CONFIG = LogConfig(
     min_cleanable_dirty_ratio=0.01,
     file_delete_delay_ms=50,
 )
+#: (delete, compact) of cleanup.policy.
+POLICIES = ((False, True), (True, True), (True, False))
 PRODUCERS = (7, 8)
 
 #: What is known of an offset: key and value, producer of an open transaction.
@@ -54,13 +60,42 @@ class Worker:
         self.open: dict[int, list[int]] = {}
         self.sequences = dict.fromkeys(PRODUCERS, 0)
         self.cleaned_to = 0
-        self.log: Log = self.store.log(CONFIG)
+        self.config = CONFIG
+        self.topic_id = TOPIC_ID
+        self.log: Log = self.opened()
+
+    def opened(self) -> Log:
+        return self.store.log(self.config, topic_id=self.topic_id)
 
     def step(self) -> None:
         # Now and then long enough for a compaction that failed to be tried again.
         self.store.clock.advance(20_000 if self.random.random() < 0.05 else self.random.randrange(60))
-        actions = (self.append, self.transact, self.flush, self.compact, self.rounds)
-        self.random.choices(actions, (8, 5, 2, 2, 2))[0]()
+        actions = (self.append, self.transact, self.flush, self.compact, self.rounds, self.alter, self.make_again)
+        self.random.choices(actions, (8, 5, 2, 3, 1, 2, 0.2))[0]()
+
+    def alter(self) -> None:
+        """Another policy, other settings. The metadata has them before the log does."""
+        delete, compact = self.random.choice(POLICIES)
+        self.config = replace(
+            CONFIG,
+            delete=delete,
+            compact=compact,
+            segment_bytes=self.random.choice((600, 1500, 5000)),
+            min_compaction_lag_ms=self.random.choice((0, 0, 100)),
+            preallocate=self.random.random() < 0.2,
+        )
+        self.log.update_config(self.config)
+
+    def make_again(self) -> None:
+        """Delete the topic and make another one of its name."""
+        old, self.topic_id = self.log, self.random.randbytes(16)
+        self.entries, self.open, self.aborted = {}, {}, set()
+        self.end = self.synced = self.cleaned_to = 0
+        self.sequences = dict.fromkeys(PRODUCERS, 0)
+        self.store.manager.delete(old)
+        self.store.manager.folders.place((old.topic, 0))
+        self.log = self.opened()
+        assert self.log.log_end_offset == 0
 
     def new_entries(self) -> list[Entry]:
         return [
@@ -120,13 +155,27 @@ class Worker:
         if plan is None:
             return
         plan.job.memory_bytes = self.random.choice((500, 1500, 10**6))
-        result = self.clean(plan)
+        log, result = self.log, self.cleaned(plan)
         manager.finish_compaction(plan, result)
+        assert not manager.home.offline
+        if log is not self.log:
+            return
         if isinstance(result, CleaningResult):
             if result.complete:
                 assert result.end_offset > plan.job.first_dirty_offset
             self.check_superseded(result.end_offset)
         assert not [name for name in self.store.disk.list(self.log.path) if name.endswith((CLEANED, SWAP))]
+
+    def cleaned(self, plan: CompactionPlan) -> CleaningResult | BaseException:
+        """Other things happen before a cleaner has begun, and after it has ended."""
+        self.do_other_things()
+        result = self.clean(plan)
+        self.do_other_things()
+        return result
+
+    def do_other_things(self) -> None:
+        for _ in range(self.random.choice((0, 0, 0, 2))):
+            self.random.choice((self.append, self.flush, self.rounds, self.alter, self.make_again))()
 
     def clean(self, plan: CompactionPlan) -> CleaningResult | BaseException:
         """What the cleaner's process does; it may die, or find the disk full, while the broker lives on."""
@@ -166,7 +215,7 @@ class Worker:
 
     def restart(self) -> None:
         self.store.start()
-        self.log = self.store.log(CONFIG)
+        self.log = self.opened()
 
     def stop_cleanly(self) -> None:
         self.store.stop()

@@ -71,6 +71,9 @@ class Run:
                 if self.attempt(log.flush):
                     self.synced[name] = log.log_end_offset
             self.attempt(self.round)
+        # Gaps of a compaction that no checkpoint may know of are met under another policy from now on.
+        self.compacted = replace(self.compacted, compact=False, delete=True, retention_ms=-1)
+        self.logs()
         self.attempt(self.store.stop)
 
     def attempt(self, action) -> bool:

@@ -351,8 +351,8 @@ def test_a_look_up_in_a_log_that_is_deleted_meanwhile_is_no_fault_of_the_disk(st
     append(log, batch([b"x"]))
     for segment in log.segments:
         segment.close()
-    store.manager.delete(log)
     fresh = Segment(store.disk, log.path, 0)
+    store.manager.delete(log)
     log.segments = [fresh]  # as a thread sees it that opens the files only now
     with pytest.raises(KafkaError) as refused:
         question(log)

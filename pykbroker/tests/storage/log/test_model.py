@@ -1,21 +1,30 @@
 """Random work on a log, with kills, power losses and full disks in between, against a list of what was appended.
 
+The topic is deleted and made again on the way, opened at once or only after the next start, and what threads do for a
+log (flushes, checkpoints, reads) may begin before that and end after it.
+
 Any seed can be run alone: ``pytest -k 'test_random_work[137]'``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.flushing import FlushPlan
 from pykbroker.storage.log.log import Log
-from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
+from pykbroker.storage.log.reading import ReadPlan
+from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, append, append_marker, batch, contents
+from pykbroker.wire.batch_header import iter_batches
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
@@ -44,7 +53,13 @@ class Worker:
             retention_bytes=self.random.choice((-1, -1, 5000)),
         )
         self.truncating: int | None = None
-        self.log: Log = self.store.log(self.config)
+        self.topic_id = TOPIC_ID
+        #: What threads have begun, each to be called to its end.
+        self.begun: list[Callable[[], None]] = []
+        self.log: Log = self.opened()
+
+    def opened(self) -> Log:
+        return self.store.log(self.config, topic_id=self.topic_id)
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
@@ -60,8 +75,11 @@ class Worker:
                 self.truncate,
                 self.rounds,
                 self.lead,
+                self.begin,
+                self.end_what_has_begun,
+                self.make_again,
             ),
-            (8, 6, 3, 2, 2, 1, 1, 2, 1),
+            (8, 6, 3, 2, 2, 1, 1, 2, 1, 2, 2, 0.5),
         )[0]
         action()
 
@@ -133,7 +151,8 @@ class Worker:
             self.log.delete_records_before(self.random.randint(self.log.log_start_offset, len(self.values)))
 
     def truncate(self) -> None:
-        """Drop the last batches, as a replica does whose leader never had them."""
+        """Drop the last batches, as a replica does whose leader never had them. Nothing else is at work on its log then."""
+        self.end_what_has_begun()
         batches = [header for header, _ in self.log.batches() if header.base_offset >= self.log.log_start_offset]
         if not batches:
             return
@@ -158,26 +177,91 @@ class Worker:
         self.epoch += 1
         self.log.begin_epoch(self.epoch)
 
+    # -- a topic's end and its next life ------------------------------------------------------------------------------
+
+    def make_again(self) -> None:
+        """Delete the topic, and have another one of its name, whose log somebody asks for now or after the next start."""
+        old = self.log
+        self.forget()
+        self.store.manager.delete(old)
+        self.store.manager.folders.place((old.topic, 0))
+        if self.random.random() < 0.3:
+            self.random.choice((self.stop_cleanly, self.kill, self.lose_power))()
+        self.log = self.opened()
+        assert self.log.log_end_offset == 0
+
+    def forget(self) -> None:
+        """Nothing is known of a topic that is new."""
+        self.topic_id = self.random.randbytes(16)
+        self.values, self.sequences = [], {}
+        self.synced = self.start_synced = self.epoch = 0
+
+    # -- threads ------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """What the loop hands to a thread, which may take its time."""
+        log = self.log
+        flush, read = log.plan_flush(), log.plan_read(log.log_start_offset, 1000)
+        if flush is not None and self.random.random() < 0.5:
+            self.begun.append(partial(self.end_flush, log, flush))
+        elif read is not None and self.random.random() < 0.5:
+            self.begun.append(partial(self.end_read, self.values, read))
+        else:
+            self.begun.append(self.store.manager.plan_checkpoints())
+
+    def end_what_has_begun(self) -> None:
+        begun, self.begun = self.begun, []
+        for end in begun:
+            end()
+
+    def end_flush(self, log: Log, flush: FlushPlan) -> None:
+        flush.run()
+        flush.finish()
+        if log is self.log:
+            self.synced = max(self.synced, min(flush.end_offset, len(self.values)))
+
+    def end_read(self, values: list[bytes | None], read: ReadPlan) -> None:
+        """It brings what was there when it began, or an error; never what a later topic of that name has, and no harm."""
+        data = b""
+        with contextlib.suppress(KafkaError):
+            data = bytes(read.read())
+        for position, header in iter_batches(data):
+            if not header.is_control:
+                for record in decode_records(data[position : position + header.size]):
+                    assert record.value == values[record.offset]
+        assert not self.store.manager.home.offline
+
     # -- ends ---------------------------------------------------------------------------------------------------------
 
     def stop_cleanly(self) -> None:
+        self.end_what_has_begun()
         self.store.stop()
-        self.store.start()
+        self.start()
         assert self.store.manager.clean
-        self.log = self.store.log(self.config)
+        self.log = self.opened()
         self.check(len(self.values))
         self.synced = len(self.values)
 
-    def kill(self) -> None:
+    def start(self) -> None:
+        """Begin a new process; what the old one had begun is over."""
+        self.begun = []
         self.store.start()
+        if self.random.random() < 0.1:
+            topic, topic_id = self.log.topic, self.topic_id
+            self.forget()
+            self.store.manager.delete_unopened(topic, topic_id, 0, self.config)
+            self.store.manager.folders.place((topic, 0))
+
+    def kill(self) -> None:
+        self.start()
         assert not self.store.manager.clean
-        self.log = self.store.log(self.config)
+        self.log = self.opened()
         self.check(len(self.values))
 
     def lose_power(self) -> None:
         self.store.lose_power()
-        self.store.start()
-        self.log = self.store.log(self.config)
+        self.start()
+        self.log = self.opened()
         self.check(self.synced)
         del self.values[self.log.log_end_offset :]
         self.synced = min(self.synced, len(self.values))
@@ -193,15 +277,15 @@ class Worker:
         except ProcessDied:
             disk.fail = None
         # What was being appended may be in the log or not.
-        sure = len(self.values)
-        if self.random.random() < 0.5:
+        power_lost = self.random.random() < 0.5
+        if power_lost:
             self.store.lose_power()
-            sure = self.synced
         truncating, self.truncating = self.truncating, None
+        self.start()
+        sure = self.synced if power_lost else len(self.values)
         if truncating is not None:
             sure = min(sure, truncating)
-        self.store.start()
-        self.log = self.store.log(self.config)
+        self.log = self.opened()
         self.adopt_unsure()
         self.check(sure)
         del self.values[self.log.log_end_offset :]

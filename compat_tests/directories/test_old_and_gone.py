@@ -1,0 +1,111 @@
+"""What lies in a folder from former days: checkpoints of topics that are gone, and messages of the formats 0 and 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from struct import pack
+from zlib import crc32
+
+import pytest
+
+from compat_tests.directories.client import Client
+from compat_tests.directories.folder import DataFolder
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pykbroker.wire.records import Record, encode_batch
+
+_NEVER = "3600000"
+#: Checkpoints are written when a broker stops, and where one must be.
+NO_ROUNDS = {
+    "log.flush.offset.checkpoint.interval.ms": _NEVER,
+    "log.flush.start.offset.checkpoint.interval.ms": _NEVER,
+    "replica.high.watermark.checkpoint.interval.ms": _NEVER,
+}
+_EARLIEST, _LATEST = -2, -1
+_UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+
+
+@contextmanager
+def serving(folder: DataFolder, who: str, how: str = "stop") -> Iterator[Client]:
+    folder.start(who)
+    with closing(Client(folder.bootstrap)) as client:
+        client.served()
+        yield client
+    folder.end(how)
+
+
+def fill(client: Client, topic: str, count: int) -> None:
+    client.produce(topic, encode_batch([Record(timestamp=1, value=b"%d" % number) for number in range(count)]))
+
+
+def bounds(client: Client, topic: str) -> list[int]:
+    """Log start offset and log end offset."""
+    found = []
+    for which in (_EARLIEST, _LATEST):
+        asked = ListOffsetsTopic(topic, [ListOffsetsPartition(0, -1, which)])
+        found.append(client.ask(ListOffsetsRequest(-1, 0, [asked]), 7).topics[0].partitions[0].offset)
+    return found
+
+
+def test_a_topic_made_again_by_one_is_whole_for_the_other(tmp_path):
+    """Each deletes a topic whose start is in the checkpoint, makes it again, fills it, and is killed before any other round."""
+    folder = DataFolder(tmp_path, settings=NO_ROUNDS)
+    try:
+        for one, other in (("ours", "kafka"), ("kafka", "ours")):
+            topic = f"again-{one}"
+            with serving(folder, "ours") as client:
+                client.create(topic, retention_ms="-1")
+                fill(client, topic, 1000)
+                client.delete_records(topic, 900)
+            assert folder.checkpoint("log-start-offset-checkpoint")[f"{topic}-0"] == 900
+            with serving(folder, one, "kill") as client:
+                client.delete(topic)
+                client.create(topic, retention_ms="-1")
+                fill(client, topic, 300)
+            for who in (other, one):
+                with serving(folder, who) as client:
+                    assert bounds(client, topic) == [0, 300], who
+    finally:
+        folder.end("kill")
+
+
+def message(offset: int, magic: int) -> bytes:
+    timestamp = pack(">q", 1000 + offset) if magic else b""
+    covered = pack(">bb", magic, 0) + timestamp + pack(">iii", -1, 4, offset)
+    return pack(">qiI", offset, len(covered) + 4, crc32(covered)) + covered
+
+
+def fetch(client: Client, topic: str):
+    """What a fetch from the beginning is answered with."""
+    part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=100_000)
+    asked = FetchRequest(max_bytes=100_000, session_epoch=-1, topics=[FetchTopic(topic, partitions=[part])])
+    return client.ask(asked, 11).responses[0].partitions[0]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_of_old_formats(tmp_path, magic):
+    """Apache Kafka sends them as they are. We refuse, say why, and change nothing, so that Apache Kafka still can."""
+    folder = DataFolder(tmp_path)
+    data = b"".join(message(offset, magic) for offset in range(20))
+    try:
+        with serving(folder, "kafka") as client:
+            client.create("old", retention_ms="-1")
+            fill(client, "old", 20)
+        log = folder.partition("old-0") / f"{0:020d}.log"
+        log.write_bytes(data)
+        for index in (*log.parent.glob("*.index"), *log.parent.glob("*.timeindex"), *log.parent.glob("*.snapshot")):
+            index.unlink()
+        with serving(folder, "kafka") as client:
+            assert bytes(fetch(client, "old").records) == data
+        for how in ("stop", "kill", "kill"):  # so the next start is after a clean stop, after a kill
+            folder.start("ours")
+            with closing(Client(folder.bootstrap)) as client:
+                assert fetch(client, "old").error_code == _UNSUPPORTED_FOR_MESSAGE_FORMAT
+            folder.end(how)
+            assert log.read_bytes() == data
+        assert f"holds messages of format {magic}" in folder.log_of("ours")
+        with serving(folder, "kafka", "kill") as client:
+            assert bytes(fetch(client, "old").records) == data
+    finally:
+        folder.end("kill")
