@@ -38,13 +38,14 @@ _TOLD_AGAIN_MS = 60_000
 #: A file of ours in the directory of a log that was compacted, whatever its policy is by now: gaps between its offsets are no
 #: sign of loss. Apache Kafka does not look at it.
 COMPACTED = "pykbroker-compacted"
+COMPACTED_MARK = b"This log was compacted: gaps between its offsets are no sign of loss.\n"
 
 
 def mark_compacted(disk: Disk, path: str) -> None:
     """Note that gaps may be in the log in this directory; to be called before there are any. Raises OSError."""
     mark = f"{path}/{COMPACTED}"
     if not disk.exists(mark):
-        disk.write(mark, b"This log was compacted: gaps between its offsets are no sign of loss.\n")
+        disk.write(mark, COMPACTED_MARK)
 
 
 class LogDirectory:
