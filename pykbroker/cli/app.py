@@ -9,7 +9,23 @@ from typing import Annotated
 import typer
 
 from pykbroker import __version__
-from pykbroker.cli import brokers, consume, dump, groups, produce, topics
+from pykbroker.cli import (
+    brokers,
+    cluster,
+    configs,
+    consume,
+    dump,
+    groups,
+    logdirs,
+    perf,
+    produce,
+    quotas,
+    reassignments,
+    records,
+    topic_offsets,
+    topics,
+    transactions,
+)
 from pykbroker.cli.output import Output, flush
 from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
 from pykbroker.wire.errors import KafkaError, WireError
@@ -38,7 +54,16 @@ def serve(context: typer.Context) -> None:
 
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
+app.add_typer(cluster.app, name="cluster")
+app.add_typer(configs.app, name="configs")
+app.add_typer(transactions.app, name="transactions")
+app.add_typer(reassignments.app, name="reassignments")
+app.add_typer(quotas.app, name="quotas")
+app.add_typer(records.app, name="records")
 app.add_typer(brokers.app, name="brokers")
+app.add_typer(perf.app, name="perf")
+app.command("offsets")(topic_offsets.offsets)
+app.command("logdirs")(logdirs.logdirs)
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.command("dump")(dump.dump)

@@ -97,7 +97,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ",".join(map(str, value))
+        return ",".join(map(str, value)) or "-"
     return str(value)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pykbroker.cli.binary_text import Encoding, decode
 from pykbroker.cli.input_lines import line_groups
 from pykbroker.cli.json_records import record_from_json
 from pykbroker.cli.offsets import Partition
@@ -18,6 +20,7 @@ from pykbroker.cli.partitioner import Partitioner
 from pykbroker.cli.producer import ALL, Producer
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.cli.whole_files import file_contents
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.records import Compression, Header, Record
 
@@ -40,7 +43,7 @@ class Acks(StrEnum):
     ALL = "all"
 
 
-_ACKS = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: ALL}
+ACKS = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: ALL}
 
 
 def produce(
@@ -68,6 +71,13 @@ def produce(
         bool, typer.Option("--empty-is-null", help="An empty value is null: a tombstone in a compacted topic.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Lines are JSON objects, as consume --json prints.")] = False,
+    encoding: Annotated[
+        Encoding, typer.Option("--input", help="How keys and values stand on the lines; - is null in hex and base64.")
+    ] = Encoding.TEXT,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--file", metavar="FILE", help="In place of lines: this whole file, one record; may be repeated."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell how many were written.")] = False,
 ) -> None:
     """Write each line of standard input as a record.
@@ -76,6 +86,10 @@ def produce(
     """
     if as_json and (key is not None or key_separator is not None or header or empty_is_null):
         raise UsageError("With --json, keys and headers stand in the lines themselves.")
+    if as_json and (file or encoding is not Encoding.TEXT):
+        raise UsageError("With --json, records stand on lines: --file and --input cannot be given.")
+    if file and (key_separator is not None or encoding is not Encoding.TEXT):
+        raise UsageError("With --file, files are values as they are: --key-separator and --input cannot be given.")
     if key is not None and key_separator is not None:
         raise UsageError("Give --key or --key-separator, not both.")
     if key_separator == "":
@@ -89,15 +103,16 @@ def produce(
             timestamp=None if timestamp is None else parse_when(timestamp, client.clock.now_ms()),
             empty_is_null=empty_is_null,
             as_json=as_json,
+            encoding=encoding,
         )
         count = 0
         try:
             count_partitions = len(client.topic(topic, create=True).partitions)
             if partition is not None and partition >= count_partitions:
                 raise UsageError(f"Topic {topic} has partitions 0 to {count_partitions - 1}.")
-            producer = Producer(client, acks=_ACKS[acks], compression=Compression[compression.name])
+            producer = Producer(client, acks=ACKS[acks], compression=Compression[compression.name])
             partitioner = Partitioner(count_partitions)
-            for lines in line_groups(sys.stdin.fileno()):
+            for lines in file_contents(file) if file else line_groups(sys.stdin.fileno()):
                 records = [reader.record(line, client.clock.now_ms()) for line in lines]
                 count += _send(producer, partitioner, topic, partition, records)
         except KafkaError as error:
@@ -135,6 +150,7 @@ class LineReader:
         timestamp: int | None,
         empty_is_null: bool,
         as_json: bool,
+        encoding: Encoding = Encoding.TEXT,
     ) -> None:
         self._key = key
         self._separator = separator
@@ -142,6 +158,7 @@ class LineReader:
         self._timestamp = timestamp
         self._empty_is_null = empty_is_null
         self._as_json = as_json
+        self._encoding = encoding
 
     def record(self, line: bytes, now_ms: int) -> tuple[Record, int | None]:
         """The record on this line, and the partition it names. Raises CliError when there is none."""
@@ -154,5 +171,19 @@ class LineReader:
             if not separator:
                 shown = line[:80].decode("utf-8", "replace")
                 raise CliError(f"This line has no {self._separator.decode()!r} between key and value: {shown}")
+        if self._encoding is not Encoding.TEXT:
+            return self._decoded(timestamp, key, value), None
         null = self._empty_is_null and not value
         return Record(timestamp=timestamp, key=key, value=None if null else value, headers=self._headers), None
+
+    def _decoded(self, timestamp: int, key: bytes | None, value: bytes) -> Record:
+        """A record whose value, and key where it stands on the line, is written in hexadecimal or base64."""
+        try:
+            if self._separator is not None and key is not None:
+                key = decode(key, self._encoding)
+            data = decode(value, self._encoding)
+        except ValueError as error:
+            shown = value[:80].decode("utf-8", "replace")
+            raise CliError(f"This line is {error}: {shown}") from error
+        null = self._empty_is_null and not data
+        return Record(timestamp=timestamp, key=key, value=None if null else data, headers=self._headers)

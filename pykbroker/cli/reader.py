@@ -10,8 +10,10 @@ from pykbroker.cli.fetcher import Fetched, Fetcher
 from pykbroker.cli.membership import Membership
 from pykbroker.cli.offsets import Partition, committed_offsets
 from pykbroker.cli.output import Output, flush, write_bytes
+from pykbroker.cli.record_filter import Filter
 from pykbroker.cli.record_format import Formatter
-from pykbroker.cli.start import Start, end_offsets
+from pykbroker.cli.start import Start
+from pykbroker.cli.until import Until
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import Record
 
@@ -23,12 +25,16 @@ Stop = Mapping[Partition, int] | None
 
 
 class Printer:
-    """Prints up to ``limit`` records (None: any number) and remembers where it is in each partition."""
+    """Prints up to ``limit`` records (None: any number) and remembers where it is in each partition.
 
-    def __init__(self, formatter: Formatter, limit: int | None) -> None:
+    Records that ``wanted`` does not let through are passed over and not counted.
+    """
+
+    def __init__(self, formatter: Formatter, limit: int | None, wanted: Filter | None = None) -> None:
         self.positions: dict[Partition, int] = {}
         self._formatter = formatter
         self._left = limit
+        self._wanted = wanted
 
     @property
     def full(self) -> bool:
@@ -40,6 +46,9 @@ class Printer:
         for record in fetched.records:
             if end is not None and record.offset >= end:
                 break
+            if self._wanted is not None and not self._wanted(record):
+                self.positions[fetched.partition] = record.offset + 1
+                continue
             if self._left is not None:
                 if self._left == 0:
                     return
@@ -67,26 +76,26 @@ class Reader:
         self._committed_only = committed_only
         self._fetcher = Fetcher(client, committed_only=committed_only)
 
-    def read(self, partitions: list[Partition], start: Start, *, exit_at_end: bool) -> None:
+    def read(self, partitions: list[Partition], start: Start, until: Until) -> None:
         """Print from ``start`` on. Raises KafkaError."""
-        ends = end_offsets(self._client, partitions, committed_only=self._committed_only)
+        ends = until.ends(self._client, partitions, committed_only=self._committed_only)
         self._fetcher.assign(start.positions(self._client, partitions))
         if start.last is not None:
             self._print_last(start.last, ends)
-        while not self._printer.full and not (exit_at_end and self._reached(ends)):
-            self._print_some(ends if exit_at_end else None)
+        while not self._printer.full and (until.never or not self._reached(ends)):
+            self._print_some(None if until.never else ends)
 
-    def read_as_member(self, membership: Membership, group: str, start: Start, *, exit_at_end: bool) -> None:
+    def read_as_member(self, membership: Membership, group: str, start: Start, until: Until) -> None:
         """Print the partitions that the group gives us, from where it is; commit what was printed. Raises KafkaError."""
         clock = self._client.clock
         try:
-            ends = self._take_over(membership, group, start)
+            ends = self._take_over(membership, group, start, until)
             commit_due = clock.monotonic() + _COMMIT_INTERVAL_S
-            while not self._printer.full and not (exit_at_end and self._reached(ends)):
+            while not self._printer.full and (until.never or not self._reached(ends)):
                 if not membership.still_in():
                     self._commit(membership)
-                    ends = self._take_over(membership, group, start)
-                self._print_some(ends if exit_at_end else None)
+                    ends = self._take_over(membership, group, start, until)
+                self._print_some(None if until.never else ends)
                 if clock.monotonic() >= commit_due:
                     self._commit(membership)
                     commit_due = clock.monotonic() + _COMMIT_INTERVAL_S
@@ -129,14 +138,14 @@ class Reader:
     def _reached(self, ends: Mapping[Partition, int]) -> bool:
         return all(self._fetcher.positions[partition] >= end for partition, end in ends.items())
 
-    def _take_over(self, membership: Membership, group: str, start: Start) -> dict[Partition, int]:
+    def _take_over(self, membership: Membership, group: str, start: Start, until: Until) -> dict[Partition, int]:
         """Join, and read on where the group is, or at ``start`` where it is nowhere yet; returns the ends."""
         partitions = membership.join()
         known = committed_offsets(self._client, group)
         new = start.positions(self._client, [p for p in partitions if p not in known])
         self._printer.positions = dict(new)  # to be committed even if nothing comes, so that the group is somewhere
         self._fetcher.assign({p: known[p] for p in partitions if p in known} | new)
-        return end_offsets(self._client, partitions, committed_only=self._committed_only)
+        return until.ends(self._client, partitions, committed_only=self._committed_only)
 
     def _commit(self, membership: Membership) -> None:
         try:

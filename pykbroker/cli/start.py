@@ -1,4 +1,4 @@
-"""Where reading begins: the beginning, the end, an offset, a time, or so many records before the end."""
+"""Where reading begins: the beginning, the end, a place in each partition, a time, or so many records before the end."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pykbroker.cli.client import Client
 from pykbroker.cli.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition, list_offsets
+from pykbroker.cli.positions import BEGINNING, Places
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class Start:
     """The choice; the beginning when nothing is chosen. ``timestamp`` in milliseconds since 1970."""
 
     at_end: bool = False
-    offset: int | None = None
+    places: Places | None = None
     timestamp: int | None = None
     last: int | None = None
 
@@ -31,9 +32,10 @@ class Start:
         if self.last is not None:
             ends = end_offsets(client, partitions)
             return {p: max(beginning[p], ends[p] - self.last) for p in partitions}
-        if self.offset is not None:
+        if self.places is not None:
             ends = end_offsets(client, partitions)
-            return {p: min(max(self.offset, beginning[p]), ends[p]) for p in partitions}
+            offsets = {p: (self.places.place(p.number) or BEGINNING).offset(beginning[p], ends[p]) for p in partitions}
+            return {p: min(max(offsets[p], beginning[p]), ends[p]) for p in partitions}
         return beginning
 
 

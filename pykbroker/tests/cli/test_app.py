@@ -13,11 +13,30 @@ from pykbroker.tests.cli.conftest import Result
 
 Run = Callable[..., Result]
 
+_COMMANDS = [
+    "serve",
+    "topics",
+    "groups",
+    "produce",
+    "consume",
+    "dump",
+    "offsets",
+    "logdirs",
+    "cluster",
+    "configs",
+    "transactions",
+    "reassignments",
+    "quotas",
+    "records",
+    "brokers",
+    "perf",
+]
+
 
 def test_help_names_every_command(run: Run) -> None:
     result = run("--help")
     assert result.status == 0
-    for command in ("serve", "topics", "groups", "produce", "consume", "dump"):
+    for command in _COMMANDS:
         assert command in result.out
 
 
@@ -65,6 +84,39 @@ def test_version(run: Run) -> None:
         (("consume", "t", "-f", "%z"), "no field"),
         (("consume", "t", "-g", "g", "-p", "0"), "the group decides"),
         (("dump", "/no/such/file"), "does not exist"),
+        (("consume",), "Name topics"),
+        (("consume", "t", "--topic-regex", "t"), "Name topics"),
+        (("consume", "--topic-regex", "("), "is not a regular expression"),
+        (("consume", "t", "-o", "frog"), "is not a place in a partition"),
+        (("consume", "t", "--until", "frog"), "is not a time"),
+        (("consume", "t", "--until", "5", "--exit"), "not both"),
+        (("consume", "t", "--filter", "frog=1"), "is not a filter"),
+        (("consume", "t", "--hex", "--base64"), "Give one of --hex"),
+        (("consume", "t", "--hex", "--json"), "Give one of --hex"),
+        (("consume", "t", "--json", "--value-files", "d"), "not both"),
+        (("topics", "list", "("), "is not a regular expression"),
+        (("produce", "t", "--json", "--input", "hex"), "stand on lines"),
+        (("produce", "t", "--file", "f", "-K", ":"), "values as they are"),
+        (("produce", "t", "--input", "octal"), "octal"),
+        (("configs", "describe", "frog"), "frog"),
+        (("configs", "describe", "topic"), "Say which one"),
+        (("configs", "alter", "broker", "1"), "Nothing to change"),
+        (("configs", "alter", "broker", "1", "--set", "name"), "is not NAME=VALUE"),
+        (("offsets",), "TOPIC"),
+        (("records", "delete", "t"), "--before"),
+        (("records", "delete", "t", "--before", "5", "--before-time", "1h"), "one of them"),
+        (("transactions", "abort"), "Give a transactional id"),
+        (("transactions", "abort", "id", "-t", "t"), "Give a transactional id"),
+        (("transactions", "abort", "-t", "t", "-p", "0"), "Give a transactional id"),
+        (("transactions", "abort", "id"), "add --yes"),
+        (("transactions", "list", "--longer-than", "frog"), "is not a duration"),
+        (("quotas", "set", "--user", "a", "producer_byte_rate=fast"), "is not a number"),
+        (("quotas", "set", "--user", "a", "--default-user", "producer_byte_rate=1"), "not both"),
+        (("reassignments", "start", "t:0"), "is not TOPIC=BROKER"),
+        (("reassignments", "start", "t:x=1"), "is not TOPIC or"),
+        (("reassignments", "cancel"), "Say which moves"),
+        (("reassignments", "cancel", "t", "--all"), "Say which moves"),
+        (("perf", "produce", "t", "--records", "0"), "--records"),
     ],
 )
 def test_a_wrong_command_line_is_status_2(run: Run, arguments: tuple[str, ...], said: str) -> None:
