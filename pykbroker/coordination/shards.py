@@ -141,7 +141,8 @@ class Shards(Generic[L]):
         index = found.index
         if index not in self._loading:
             replay = self._loading[index] = self._begin(found)
-            self._cluster.dormant.bring_into_memory(found).then(lambda _: self._load_some(replay))
+            warm = self._cluster.dormant.bring_into_memory(found).settled()
+            warm.map(lambda _: self._load_some(replay)).or_log("loading %r", found)
         loaded = self.loaded.get(index)
         if loaded is None:
             in_progress = index in self._loading

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
     answers = broker.cluster.metadata.answers
-    asked = question(request, ctx.api_version, ctx.listener)
+    asked = question(request, ctx.api_version, ctx.listener, ctx.principal)
     if asked is None:
         return _answer(broker, ctx, request)
     return answers.find(asked) or answers.keep(asked, _answer(broker, ctx, request))

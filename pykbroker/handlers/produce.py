@@ -11,12 +11,13 @@ of it (KIP-890); from version 12 on, partitions join the transaction by being wr
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.metadata.names import is_internal
-from pykbroker.requests.dispatch import CloseConnection
-from pykbroker.runtime.waits import Deferred, all_done
+from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.storage.log.validate import NotOneBatch, RecordsRejected
 from pykbroker.wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
 from pykbroker.wire.compression import Compression
@@ -286,17 +287,15 @@ def _after_flush(
     unsynced: list[tuple[Partition, PartitionProduceResponse]],
 ) -> Deferred[ProduceResponse | None]:
     """Answer once every partition written to is synced; one that could not be turns into an error."""
-    syncs = [broker.cluster.group_commit.synced(partition) for partition, _ in unsynced]
 
-    def settle(_: None) -> ProduceResponse | None:
-        for (_partition, answer), sync in zip(unsynced, syncs, strict=True):
-            try:
-                _ = sync.value
-            except KafkaError as error:
-                answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
-        return _settle(request, response)
+    def lost(answer: PartitionProduceResponse, error: KafkaError) -> None:
+        answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
 
-    return all_done(syncs).map(settle)
+    syncs = [
+        broker.cluster.group_commit.synced(partition).recover(KafkaError, partial(lost, answer))
+        for partition, answer in unsynced
+    ]
+    return gather(syncs).map(lambda _: _settle(request, response))
 
 
 def _settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:

@@ -7,10 +7,11 @@ version, by which the epoch is judged.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.transactions.markers import write_marker
-from pykbroker.runtime.waits import all_done
+from pykbroker.runtime.waits import gather
 from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.write_txn_markers import (
@@ -51,17 +52,15 @@ def handle(
     )
     if not unsynced:
         return response
-    syncs = [broker.cluster.group_commit.synced(partition) for partition, _ in unsynced]
 
-    def settle(_: None) -> WriteTxnMarkersResponse:
-        for (_partition, answer), sync in zip(unsynced, syncs, strict=True):
-            try:
-                _ = sync.value
-            except KafkaError as error:
-                answer.error_code = error.code
-        return response
+    def lost(answer: WritableTxnMarkerPartitionResult, error: KafkaError) -> None:
+        answer.error_code = error.code
 
-    return all_done(syncs).map(settle)
+    syncs = [
+        broker.cluster.group_commit.synced(partition).recover(KafkaError, partial(lost, answer))
+        for partition, answer in unsynced
+    ]
+    return gather(syncs).map(lambda _: response)
 
 
 def _write(

@@ -17,14 +17,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
+from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.network.receive_block import ReceiveBlock
-from pykbroker.requests import dispatch
 from pykbroker.runtime.waits import Deferred
 
 if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined]  # a name for people; Python 3.12 has it
 
     from pykbroker.brokers.broker import Broker
+    from pykbroker.requests.dispatcher import Dispatcher
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +60,14 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(
         self,
         broker: Broker,
+        dispatcher: Dispatcher,
         listener: str,
         max_frame: int,
         shared_block: memoryview,
         on_close: Callable[[Connection], None],
     ) -> None:
         self.broker = broker
+        self._dispatch = dispatcher.answer
         self.listener = listener
         self.host = ""
         self.port = 0
@@ -130,7 +133,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = self.broker.cluster.clock.monotonic()
         try:
             self._take_frames()
-        except dispatch.CloseConnection as error:
+        except CloseConnection as error:
             self.close(str(error))
         except Exception:
             log.exception("A request from %s:%d failed in a way we did not foresee", self.host, self.port)
@@ -140,20 +143,20 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _take_frames(self) -> None:
-        received, monotonic = self._received, self.broker.cluster.clock.monotonic
+        received, dispatch, monotonic = self._received, self._dispatch, self.broker.cluster.clock.monotonic
         view, start, end = received.view, received.start, received.end
         turn_ends = self.last_active + _TURN_S
         while end - start >= 4 and not self._reading_paused:
             size = _SIZE.unpack_from(view, start)[0]
             if not 0 <= size <= self._max_frame:
-                raise dispatch.CloseConnection(self._strange_size(bytes(view[start : start + 4]), size))
+                raise CloseConnection(self._strange_size(bytes(view[start : start + 4]), size))
             frame_end = start + 4 + size
             if frame_end > end:
                 received.keep(start, 4 + size)
                 return
             try:
-                answer = dispatch.handle_frame(self.broker, self, view[start + 4 : frame_end])
-            except dispatch.NotYet as error:
+                answer = dispatch(self.broker, self, view[start + 4 : frame_end])
+            except NotYet as error:
                 received.keep(start, 4 + size)
                 self._hold(error.until)
                 return
@@ -190,7 +193,7 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(result, list):
             self._fill(slot, result)
         else:
-            result.then(lambda deferred: self._arrived(slot, deferred))
+            result.when_done(lambda deferred: self._arrived(slot, deferred))
         if self._waits_for_too_much():
             self._pause_reading()
 
@@ -209,7 +212,7 @@ class Connection(asyncio.BufferedProtocol):
     def _arrived(self, slot: _Slot, deferred: Deferred[list[Buffer] | None]) -> None:
         try:
             pieces = deferred.value
-        except dispatch.CloseConnection as error:
+        except CloseConnection as error:
             self.close(str(error))
             return
         except Exception:
@@ -255,7 +258,7 @@ class Connection(asyncio.BufferedProtocol):
         """Take up no frame before ``until`` is done; the first is the one that was to be handled now."""
         self._held = True
         self._pause_reading()
-        until.then(lambda _: self._go_on())
+        until.when_done(lambda _: self._go_on())
 
     def _let_others(self) -> None:
         """Take up no frame before other connections had their turn."""

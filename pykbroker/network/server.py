@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.network.sockets import Bind, BrokerSockets
+from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.waits import Deferred
 
 if TYPE_CHECKING:
@@ -46,11 +47,14 @@ class Threads:
 class Server:
     """Runs a cluster's brokers on one loop. Open the sockets first: only they tell which ports the brokers have.
 
-    More than ``most_connections`` at once are not accepted.
+    More than ``most_connections`` at once are not accepted. ``dispatcher`` answers their requests.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, most_connections: int) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, most_connections: int, dispatcher: Dispatcher | None = None
+    ) -> None:
         self._loop = loop
+        self._dispatcher = dispatcher or Dispatcher()
         self._most_connections = most_connections
         self._said_full = False
         self._cluster: Cluster | None = None
@@ -71,7 +75,9 @@ class Server:
         """
         sockets = self._sockets.get(node_id)
         if sockets is None:
-            sockets = self._sockets[node_id] = BrokerSockets(self._loop, partial(self._broker, node_id), self._has_room)
+            sockets = self._sockets[node_id] = BrokerSockets(
+                self._loop, partial(self._broker, node_id), self._dispatcher, self._has_room
+            )
         return await sockets.open(bind, max_frame)
 
     def _broker(self, node_id: int) -> Broker:
@@ -103,6 +109,19 @@ class Server:
         self._cluster = cluster
         for sockets in self._sockets.values():
             await sockets.start_serving()
+
+    def forget_cluster(self) -> None:
+        """Cut the connections, and drive the cluster's timers no more; listening goes on, and who connects meanwhile waits
+        for ``start_serving``.
+        """
+        if self._cluster is not None:
+            self._cluster.timers.wake = None
+            self._cluster.wake_queue.schedule = None
+        if self._wake_up is not None:
+            self._wake_up.cancel()
+            self._wake_up = None
+        for sockets in self._sockets.values():
+            sockets.cut_connections()
 
     # ---- time and threads ----------------------------------------------------------------------------------------------
 
@@ -141,7 +160,11 @@ class Server:
             else:
                 deferred.fail(error)
 
-        self._loop.run_in_executor(threads.pool(), function, *args).add_done_callback(arrived)
+        try:
+            running = self._loop.run_in_executor(threads.pool(), function, *args)
+        except RuntimeError as error:  # no thread can be started: an error of this call, not of its caller
+            return Deferred.failed(error)
+        running.add_done_callback(arrived)
         return deferred
 
     def _look_after_idle(self, cluster: Cluster, limit_ms: int) -> None:

@@ -14,6 +14,7 @@ from pykbroker.network.receive_block import shared_block
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.requests.dispatcher import Dispatcher
 
 log = logging.getLogger(__name__)
 
@@ -43,11 +44,16 @@ class BrokerSockets:
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, broker: Callable[[], Broker], has_room: Callable[[], bool]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        broker: Callable[[], Broker],
+        dispatcher: Dispatcher,
+        has_room: Callable[[], bool],
     ) -> None:
         self.connections: set[Connection] = set()
         self._loop = loop
         self._broker = broker
+        self._dispatcher = dispatcher
         self._has_room = has_room
         self._opened: list[tuple[Bind, int]] = []
         self._servers: list[asyncio.Server] = []
@@ -93,6 +99,10 @@ class BrokerSockets:
     def cut(self) -> None:
         """Stop listening, and end every connection at once, as the end of a process does."""
         self._stop_listening()
+        self.cut_connections()
+
+    def cut_connections(self) -> None:
+        """End every connection at once, and go on listening."""
         for connection in list(self.connections):
             connection.cut()
 
@@ -106,7 +116,9 @@ class BrokerSockets:
         def connection() -> asyncio.BaseProtocol:
             if not self._has_room():
                 return _Refused()
-            made = Connection(self._broker(), bind.listener, max_frame, self._shared_block, self._ended)
+            made = Connection(
+                self._broker(), self._dispatcher, bind.listener, max_frame, self._shared_block, self._ended
+            )
             self.connections.add(made)
             return made
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.storage.directories.warming import in_memory, read_ahead
 from pykbroker.wire.errors import KafkaError
 
@@ -43,11 +43,10 @@ class DormantLogs:
             return
         cluster = self._cluster
         names = [f"{partition.topic}-{partition.index}" for partition in some]
-        cluster.offload_read(cluster.logs.folders.warm, names).then(partial(self._open_some, some, rest, ready))
+        read = attempt(cluster.offload_read, cluster.logs.folders.warm, names).settled()
+        read.map(partial(self._open_some, some, rest, ready)).pass_failure_to(ready)
 
-    def _open_some(
-        self, some: list[Partition], rest: list[Partition], ready: Deferred[None], _read: Deferred[None]
-    ) -> None:
+    def _open_some(self, some: list[Partition], rest: list[Partition], ready: Deferred[None], _read: None) -> None:
         for partition in some:
             self.partitions.discard(partition)
             if not partition.deleted:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, attempt
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
-    from pykbroker.storage.log.flushing import FlushPlan
 
 
 class GroupCommit:
@@ -20,6 +19,7 @@ class GroupCommit:
         self._cluster = cluster
         #: What those wait for who came since the last sync of a partition began.
         self._waiting: dict[Partition, Deferred[None]] = {}
+        self._syncing: set[Partition] = set()
 
     def synced(self, partition: Partition) -> Deferred[None]:
         """Completes when everything appended to the partition so far is synced.
@@ -29,34 +29,25 @@ class GroupCommit:
         waiting = self._waiting.get(partition)
         if waiting is None:
             waiting = self._waiting[partition] = Deferred()
-            self._cluster.wake_queue.add(partial(self._begin, partition))
+            if partition not in self._syncing:
+                self._cluster.wake_queue.add(partial(self._begin, partition))
         return waiting
 
     def _begin(self, partition: Partition) -> None:
-        waiting = self._waiting[partition]
-        try:
-            plan = partition.log.plan_flush()
-        except Exception as error:  # noqa: BLE001 - handed on to those who wait
-            del self._waiting[partition]
-            waiting.fail(error)
-            return
-        if plan is None:
-            del self._waiting[partition]
-            waiting.complete(None)
-            return
-        self._waiting[partition] = Deferred()
-        self._cluster.offload(plan.run).then(partial(self._end, partition, plan, waiting))
+        waiting = self._waiting.pop(partition)
+        self._syncing.add(partition)
+        synced = attempt(self._sync, partition)
+        synced.pass_to(waiting)
+        synced.settled().map(lambda _: self._end(partition)).or_log("going on after a sync of %r", partition)
 
-    def _end(self, partition: Partition, plan: FlushPlan, waiting: Deferred[None], run: Deferred[None]) -> None:
-        try:
-            _ = run.value
-            plan.finish()
-        except Exception as error:  # noqa: BLE001 - handed on to those who wait
-            waiting.fail(error)
-        else:
-            waiting.complete(None)
-            partition.tell_changed()  # readers may see more
-        if self._waiting[partition].has_callbacks:
+    def _sync(self, partition: Partition) -> Deferred[None]:
+        plan = partition.log.plan_flush()
+        if plan is None:
+            return Deferred.completed(None)
+        return self._cluster.offload(plan.run).map(lambda _: plan.finish())
+
+    def _end(self, partition: Partition) -> None:
+        self._syncing.discard(partition)
+        if partition in self._waiting:
             self._begin(partition)
-        else:
-            del self._waiting[partition]
+        partition.tell_changed()  # readers may see more

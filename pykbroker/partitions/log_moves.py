@@ -6,13 +6,13 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.runtime.waits import attempt
 from pykbroker.storage.directories.moving import LogMove
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
-    from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.directories.folder import DataFolder
 
 log = logging.getLogger(__name__)
@@ -54,26 +54,33 @@ class LogMoves:
             self._copy(partition, LogMove(partition.log, folder))
 
     def _copy(self, partition: Partition, move: LogMove) -> None:
-        self._cluster.offload(move.copy).then(partial(self._copied, partition, move))
+        copied = attempt(self._cluster.offload, move.copy).map(lambda _: self._copied(partition, move))
+        copied.recover(Exception, partial(self._failed, partition, move)).or_log("moving %r", partition)
 
-    def _copied(self, partition: Partition, move: LogMove, run: Deferred[None]) -> None:
-        try:
-            _ = run.value
-            if not move.wanted or self._wanted[partition] is not move.target:
-                self._give_up(move)
-                self._begin(partition)
-                return
-            if not move.nearly_complete:
-                self._copy(partition, move)
-                return
+    def _copied(self, partition: Partition, move: LogMove) -> None:
+        if not move.wanted or self._wanted[partition] is not move.target:
+            self._give_up(move)
+            self._begin(partition)
+        elif move.nearly_complete:
             self._cluster.logs.finish_move(move)
             partition.reopen()
             log.info("Moved %s to %s", move.log.name, move.target.path)
-        except (OSError, KafkaError) as error:
-            log.error("%s could not be moved to %s, and stays where it is: %s", move.log.name, move.target.path, error)
-            self._give_up(move)
-        del self._wanted[partition]
+            del self._wanted[partition]
+        else:
+            self._copy(partition, move)
+
+    def _failed(self, partition: Partition, move: LogMove, error: Exception) -> None:
+        unexpected = None if isinstance(error, (OSError, KafkaError)) else error
+        log.error(
+            "%s could not be moved to %s, and stays where it is: %s",
+            move.log.name,
+            move.target.path,
+            error,
+            exc_info=unexpected,
+        )
+        self._wanted.pop(partition, None)
+        self._give_up(move)
 
     def _give_up(self, move: LogMove) -> None:
         move.give_up()
-        self._cluster.offload(move.remove_copy)
+        self._cluster.offload(move.remove_copy).or_log("removing the copy of %s", move.log.name)

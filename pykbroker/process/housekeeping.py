@@ -66,9 +66,9 @@ class Housekeeping:
         """Open the logs that nobody asked for yet, little by little: retention and compaction are theirs, too."""
         chosen = list(islice(self._cluster.dormant.partitions, _OPENED_AT_ONCE))
         if chosen:
-            self._cluster.dormant.open(chosen).then(self._rest_then_open)
+            self._cluster.dormant.open(chosen).settled().map(self._rest_then_open).or_log("opening logs")
 
-    def _rest_then_open(self, _: Deferred[None]) -> None:
+    def _rest_then_open(self, _: None) -> None:
         self._cluster.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
 
     def _retention(self) -> Deferred[None]:
@@ -130,7 +130,7 @@ class Housekeeping:
                 over.complete(None)
                 return
             order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
-            cluster.offload(self._cleaner.run, order).then(partial(cleaned, plan))
+            cluster.offload(self._cleaner.run, order).when_done(partial(cleaned, plan))
 
         def cleaned(plan: CompactionPlan, run: Deferred[CleaningResult]) -> None:
             outcome: CleaningResult | BaseException
@@ -158,7 +158,7 @@ class Housekeeping:
             except Exception as error:  # noqa: BLE001 - logged below
                 running = Deferred()
                 running.fail(error)
-            (running or Deferred.completed(None)).then(end)
+            (running or Deferred.completed(None)).when_done(end)
 
         def end(done: Deferred[None]) -> None:
             try:

@@ -30,6 +30,8 @@ from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
     from pykbroker.config.listeners import Listener
+    from pykbroker.requests.dispatcher import Dispatcher
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import DirectoryLock
 
 log = logging.getLogger(__name__)
@@ -64,7 +66,14 @@ class Node:
     """
 
     def __init__(
-        self, config: BrokerConfig, brokers: int = 1, *, racks: Sequence[str] | None = None, durable: bool = True
+        self,
+        config: BrokerConfig,
+        brokers: int = 1,
+        *,
+        racks: Sequence[str] | None = None,
+        durable: bool = True,
+        clock: Clock | None = None,
+        dispatcher: Dispatcher | None = None,
     ) -> None:
         for name in config.unknown:
             log.warning("The setting %s is not known to Kafka 4.3 and is ignored", name)
@@ -76,11 +85,13 @@ class Node:
         self._ports: dict[int, dict[str, int]] = {}
         self._locks: list[DirectoryLock] = []
         self._cluster: Cluster | None = None
+        self._disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
         self._control = Control(self, self._folders.metadata)
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
-        self.server = Server(asyncio.get_running_loop(), self._descriptors.connections)
+        self._clock = clock or SystemClock()
+        self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
 
     @property
     def cluster(self) -> Cluster:
@@ -111,10 +122,15 @@ class Node:
                 "everybody may do everything here. Take the setting out if that is what you want."
             )
         self._ports = await _open_sockets(self.server, config, self._ids)
+        await self._open()
+        await self._control.open()
+
+    async def _open(self) -> None:
+        """Everything behind the sockets: the store, the brokers, and then the clients."""
+        config = self._config
         self._locks = data_folders.lock(self._folders)
-        cluster = self._cluster = _open_cluster(
-            config, self._folders, RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        )
+        self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
+        cluster = self._cluster = _open_cluster(config, self._folders, self._disk, self._clock)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
             cluster.start_brokers(
@@ -128,7 +144,6 @@ class Node:
             raise data_folders.unusable(self._folders.metadata, error) from error
         await self.server.start_serving(cluster)
         self._housekeeping.start()
-        await self._control.open()
 
     async def stop(self) -> None:
         """End everything in its order, with the marker of a clean stop. A broker that is just being stopped or started comes
@@ -144,6 +159,24 @@ class Node:
                 self._cluster = None
             while self._locks:
                 self._locks.pop().release()
+
+    async def begin_anew(self, config: BrokerConfig) -> None:
+        """Drop the connections, the brokers and all that they know, and go on over the log directories of ``config``, on
+        the same ports. Nothing is written to the old directories any more; the caller removes them. Raises StartFailed.
+        """
+        async with self._changing:
+            self._control.close()
+            if self._housekeeping is not None:
+                self._housekeeping.stop()
+            self.server.forget_cluster()
+            self._cluster = None
+            if self._disk is not None:
+                self._disk.give_up()
+            while self._locks:
+                self._locks.pop().release()
+            self._folders = data_folders.named_by(config)
+            self._config = config
+            await self._open()
 
     # ---- one of them -------------------------------------------------------------------------------------------------
 
@@ -265,13 +298,13 @@ def _reachable(listener: Listener) -> str:
     return listener.host
 
 
-def _open_cluster(config: BrokerConfig, folders: DataFolders, disk: Disk) -> Cluster:
+def _open_cluster(config: BrokerConfig, folders: DataFolders, disk: Disk, clock: Clock) -> Cluster:
     try:
         return Cluster.open(
             config,
             folders.metadata,
             disk,
-            SystemClock(),
+            clock,
             random.SystemRandom(),
             others=folders.others,
             metadata_apart=folders.metadata_apart,

@@ -68,6 +68,17 @@ class Timers:
             self._sweep()
         return timer
 
+    def every(self, interval_ms: float, callback: Callable[[], None]) -> None:
+        """Call ``callback`` each ``interval_ms`` milliseconds, first after one of them; a failing call is logged by
+        ``run_due`` and does not end the series.
+        """
+
+        def run() -> None:
+            self.after(interval_ms, run)
+            callback()
+
+        self.after(interval_ms, run)
+
     def next_deadline(self) -> float | None:
         """The earliest live deadline in monotonic seconds."""
         heap = self._heap

@@ -2,18 +2,23 @@
 
 A coroutine or an asyncio future costs a task or a loop turn for every request that must wait. A Deferred is a cell:
 whoever waits leaves a callback, whoever has the result completes it, and the callback runs at once.
+
+A wait that is lost is a client that waits for ever, so waits go on by verbs that hand on every failure: ``map``,
+``chain``, ``recover``, ``settled``, ``pass_to``, ``or_log``, and ``gather`` and ``attempt`` below. The raw form,
+``when_done``, is for the ends of the line: a connection, a thread's result, the simulator (a test holds it so).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 U = TypeVar("U")
+E = TypeVar("E", bound=Exception)
 
 
 class Deferred(Generic[T]):
@@ -34,6 +39,13 @@ class Deferred(Generic[T]):
         deferred.complete(value)
         return deferred
 
+    @classmethod
+    def failed(cls, error: BaseException) -> Deferred[T]:
+        """A Deferred that has failed already."""
+        deferred: Deferred[T] = cls()
+        deferred.fail(error)
+        return deferred
+
     @property
     def value(self) -> T:
         """The result. Raises the error it failed with, or RuntimeError while it is not done."""
@@ -44,7 +56,7 @@ class Deferred(Generic[T]):
         return self._value  # type: ignore[return-value]  # done without an error: the value was set
 
     @property
-    def has_callbacks(self) -> bool:
+    def is_waited_for(self) -> bool:
         """True while somebody waits for it."""
         return self._callbacks is not None
 
@@ -60,17 +72,17 @@ class Deferred(Generic[T]):
             self._error = error
             self._finish()
 
-    def then(self, callback: Callable[[Deferred[T]], None]) -> None:
-        """Run ``callback(self)`` when done; at once if it is."""
+    def when_done(self, callback: Callable[[Deferred[T]], None]) -> None:
+        """Run ``callback(self)`` when done; at once if it is. What it raises is logged and reaches nobody else."""
         if self.done:
-            callback(self)
+            self._call(callback)
         elif self._callbacks is None:
             self._callbacks = [callback]
         else:
             self._callbacks.append(callback)
 
     def map(self, function: Callable[[T], U]) -> Deferred[U]:
-        """``function`` of the result. What either of them fails with is passed on, so that nobody waits for ever."""
+        """``function`` of the result. What either of them fails with is passed on."""
         mapped: Deferred[U] = Deferred()
 
         def finish(done: Deferred[T]) -> None:
@@ -81,7 +93,7 @@ class Deferred(Generic[T]):
             else:
                 mapped.complete(result)
 
-        self.then(finish)
+        self.when_done(finish)
         return mapped
 
     def chain(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
@@ -94,8 +106,32 @@ class Deferred(Generic[T]):
             except Exception as error:  # noqa: BLE001 - whoever waits looks at it
                 chained.fail(error)
 
-        self.map(function).then(follow)
+        self.map(function).when_done(follow)
         return chained
+
+    def recover(self, kind: type[E], function: Callable[[E], T]) -> Deferred[T]:
+        """The result, or ``function`` of an error of ``kind``; other errors, and what ``function`` raises, are passed on."""
+        recovered: Deferred[T] = Deferred()
+
+        def finish(done: Deferred[T]) -> None:
+            if not isinstance(done._error, kind):
+                done.pass_to(recovered)
+                return
+            try:
+                result = function(done._error)
+            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+                recovered.fail(error)
+            else:
+                recovered.complete(result)
+
+        self.when_done(finish)
+        return recovered
+
+    def settled(self) -> Deferred[None]:
+        """Completes when this is done, however it went."""
+        over: Deferred[None] = Deferred()
+        self.when_done(lambda _: over.complete(None))
+        return over
 
     def pass_to(self, other: Deferred[T]) -> None:
         """Let ``other`` end as this one does."""
@@ -106,7 +142,7 @@ class Deferred(Generic[T]):
             else:
                 other.fail(done._error)
 
-        self.then(settle)
+        self.when_done(settle)
 
     def pass_failure_to(self, other: Deferred[Any]) -> None:
         """Let ``other`` fail if this one does."""
@@ -115,30 +151,61 @@ class Deferred(Generic[T]):
             if done._error is not None:
                 other.fail(done._error)
 
-        self.then(settle)
+        self.when_done(settle)
+
+    def or_log(self, doing: str, *args: object) -> None:
+        """The end of a line of work for which nobody waits: a failure is logged as "Unhandled error while ``doing``"."""
+
+        def finish(done: Deferred[T]) -> None:
+            if done._error is not None:
+                log.error("Unhandled error while " + doing, *args, exc_info=done._error)  # noqa: G003 - one format
+
+        self.when_done(finish)
 
     def _finish(self) -> None:
         self.done = True
         callbacks, self._callbacks = self._callbacks, None
         for callback in callbacks or ():
+            self._call(callback)
+
+    def _call(self, callback: Callable[[Deferred[T]], None]) -> None:
+        try:
             callback(self)
+        except Exception:
+            log.exception("Unhandled error in a callback of a wait; the others run")
 
 
-def all_done(waited: Collection[Deferred[Any]]) -> Deferred[None]:
-    """Completes when all of these are done, however they went."""
-    over: Deferred[None] = Deferred()
+def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
+    """The Deferred that a call returns, or a failed one with what the call raises: two ways to fail become one."""
+    try:
+        return function(*args)
+    except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+        return Deferred.failed(error)
+
+
+def gather(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
+    """The results in their order, once all are done; if any failed, the first of the failures, then too."""
+    over: Deferred[list[T]] = Deferred()
     left = len(waited)
 
-    def one_done(_: Deferred[Any]) -> None:
+    def finish() -> None:
+        try:
+            results = [each.value for each in waited]
+        except BaseException as error:  # noqa: BLE001 - whoever waits looks at it
+            over.fail(error)
+        else:
+            over.complete(results)
+
+    def one_done(_: Deferred[T]) -> None:
         nonlocal left
         left -= 1
         if not left:
-            over.complete(None)
+            finish()
 
     for each in waited:
-        each.then(one_done)
+        each.when_done(one_done)
     if not waited:
-        over.complete(None)
+        finish()
     return over
 
 
@@ -167,4 +234,4 @@ class WakeQueue:
             try:
                 callback()
             except Exception:
-                log.exception("A waiting request failed when it was woken; the others go on")
+                log.exception("Unhandled error in a callback of the wake queue; the others run")

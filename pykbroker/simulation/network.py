@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from pykbroker.requests.dispatch import NotYet
+from pykbroker.handlers.contract import NotYet
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.server import LISTENER
 from pykbroker.wire.apis import ApiKey, response_class
@@ -156,14 +156,14 @@ class Link:
             try:
                 result = self._world.server.handle(self.node, self, memoryview(bytearray(frame)))
             except NotYet as error:
-                error.until.then(lambda _: self._take_up())
+                error.until.when_done(lambda _: self._take_up())
                 return
             self._arrived.popleft()
             self._world.note(f"{self._client_id} asks {self.node} {ApiKey(asked.key).name} {asked.correlation_id}")
             if self._network.strikes("lost answer", self._network.faults.lost_answers):
                 self.cut()
             elif isinstance(result, Deferred):
-                result.then(partial(self._wait, asked))
+                result.when_done(partial(self._wait, asked))
             elif result is not None:
                 self._answer(asked, result)
 

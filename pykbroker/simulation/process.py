@@ -70,4 +70,4 @@ class Machine:
         except StopIteration:
             self._running.remove(steps)
         else:
-            waits_for.then(lambda done: self.world.at(0, partial(self._go_on, steps, done)))
+            waits_for.when_done(lambda done: self.world.at(0, partial(self._go_on, steps, done)))

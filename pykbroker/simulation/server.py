@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pykbroker.brokers.cluster import Cluster, run_inline
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
-from pykbroker.requests.dispatch import handle_frame
+from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.simdisk import ProcessDied
 
@@ -34,6 +34,7 @@ class Server:
 
     def __init__(self, world: World, brokers: int, settings: dict[str, str]) -> None:
         self._world = world
+        self._dispatcher = Dispatcher()
         self._settings = {"listeners": f"{LISTENER}://127.0.0.1:0", **settings}
         self._random = world.randomness("server")
         self._turns: deque[Callable[[], None]] = deque()
@@ -103,8 +104,8 @@ class Server:
     # What it does
 
     def handle(self, node: int, link: Link, frame: memoryview) -> Any:
-        """Answer one frame as ``dispatch.handle_frame`` does; None when the process is down or dies of it."""
-        return self._call(lambda: handle_frame(self.running.brokers[node], cast("Connection", link), frame))
+        """Answer one frame as the dispatcher does; None when the process is down or dies of it."""
+        return self._call(lambda: self._dispatcher.answer(self.running.brokers[node], cast("Connection", link), frame))
 
     def next_deadline_ms(self) -> float:
         """When the next timer is due, in milliseconds since the world began."""

@@ -81,7 +81,7 @@ class GroupCoordinator:
             eager=False,
         )
         cluster.metadata.subscribe(self._follow)
-        self._plan_expiry()
+        cluster.timers.every(self._settings.offsets_retention_check_interval_ms, self._expire)
 
     # Where groups live
 
@@ -196,21 +196,16 @@ class GroupCoordinator:
         """
         _check_group_id(request.group_id)
         loaded = self._shard_of(broker, request.group_id)
-        reply: Deferred[TxnOffsetCommitResponse] = Deferred()
 
-        def commit(admitted: Deferred[Refusals]) -> None:
-            try:
-                for refusal in admitted.value.values():
-                    raise KafkaError(shown(refusal.code))
-                outcome = loaded.shard.commit_in_transaction(request, reply)
-            except KafkaError as error:
-                reply.fail(error)
-            else:
-                self._run(loaded, request.group_id, outcome)
+        def commit(refusals: Refusals) -> Deferred[TxnOffsetCommitResponse]:
+            for refusal in refusals.values():
+                raise KafkaError(shown(refusal.code))
+            reply: Deferred[TxnOffsetCommitResponse] = Deferred()
+            self._run(loaded, request.group_id, loaded.shard.commit_in_transaction(request, reply))
+            return reply
 
         producer = (request.producer_id, request.producer_epoch)
-        admit(self._cluster, request.transactional_id, producer, [loaded.partition], dialect).then(commit)
-        return reply
+        return admit(self._cluster, request.transactional_id, producer, [loaded.partition], dialect).chain(commit)
 
     def end_transaction(self, index: int, producer_id: int, *, commit: bool) -> None:
         """The marker of a transaction was appended to a partition of ``__consumer_offsets``."""
@@ -269,7 +264,8 @@ class GroupCoordinator:
         if group_id is not None:
             self._arm(loaded, group_id)
         if appended and loaded.partition.log.needs_flush_before_ack:
-            self._cluster.group_commit.synced(loaded.partition).then(partial(_send_synced, replies))
+            synced = self._cluster.group_commit.synced(loaded.partition).map(lambda _: _send(replies))
+            synced.recover(Exception, partial(_send_failure, replies)).or_log("answering members of a group")
         else:
             _send(replies)
 
@@ -310,11 +306,7 @@ class GroupCoordinator:
         loaded.alarms.pop(group_id, None)
         self._run(loaded, group_id, loaded.shard.tick(group_id))
 
-    def _plan_expiry(self) -> None:
-        self._cluster.timers.after(self._settings.offsets_retention_check_interval_ms, self._expire)
-
     def _expire(self) -> None:
-        self._plan_expiry()
         for loaded in list(self.shards.loaded.values()):
             self._run(loaded, None, loaded.shard.expire())
 
@@ -347,10 +339,7 @@ def _send(replies: list[tuple[Deferred[Any], Any]]) -> None:
             waiting.complete(response)
 
 
-def _send_synced(replies: list[tuple[Deferred[Any], Any]], synced: Deferred[None]) -> None:
-    """Send what waited for the disk, or, if that failed, tell everyone to look for the coordinator again."""
-    try:
-        synced.value  # noqa: B018 - raises what the disk said
-    except KafkaError:
-        replies = [(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies]
-    _send(replies)
+def _send_failure(replies: list[tuple[Deferred[Any], Any]], error: Exception) -> None:
+    """What was answered for may be undone, since the disk did not take it: everyone is to ask who coordinates."""
+    log.warning("Group records could not be synced: %s", error)
+    _send([(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies])

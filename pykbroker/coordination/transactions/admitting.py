@@ -62,25 +62,19 @@ def admit(
     ]
     if not asked or not (dialect.adds or cluster.config["transaction.partition.verification.enable"]):
         return Deferred.completed({})
+
+    def refused(error: KafkaError) -> Refusals:
+        return dict.fromkeys(asked, _shown(error.code, dialect))
+
     try:
         if not dialect.adds:
             codes = cluster.transactions.verify_partitions(None, transactional_id, *producer, asked)
             return Deferred.completed({each: _shown(code, dialect) for each, code in codes.items() if code})
         added = cluster.transactions.add_partitions(None, transactional_id, *producer, asked, client_version=2)
     except KafkaError as error:
-        return Deferred.completed(dict.fromkeys(asked, _shown(error.code, dialect)))
-    refusals: Deferred[Refusals] = Deferred()
-
-    def answered(done: Deferred[None]) -> None:
-        try:
-            _ = done.value
-        except KafkaError as error:
-            refusals.complete(dict.fromkeys(asked, _shown(error.code, dialect)))
-        else:
-            refusals.complete({})
-
-    added.then(answered)
-    return refusals
+        return Deferred.completed(refused(error))
+    nobody: Refusals = {}
+    return added.map(lambda _: nobody).recover(KafkaError, refused)
 
 
 def _shown(code: ErrorCode, dialect: Dialect) -> Refusal:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.transactions.markers import write_marker
 from pykbroker.coordination.transactions.transaction import State, TopicPartition, Transaction
-from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -67,7 +66,8 @@ class Completion:
         if not syncs:
             self._settle()
         for partition, sync in syncs:
-            sync.then(partial(self._synced, partition))
+            unsafe = sync.recover(Exception, partial(self._lost, partition))
+            unsafe.map(lambda _: self._synced()).or_log("completing a transaction of %s", self._prepared.producer_id)
 
     def _write(self, where: TopicPartition, written: list[Partition]) -> bool:
         """Write one marker, or find that none is needed; False to try again later."""
@@ -92,11 +92,12 @@ class Completion:
         written.append(partition)
         return True
 
-    def _synced(self, partition: Partition, done: Deferred[None]) -> None:
-        try:
-            _ = done.value
-        except KafkaError:
-            self._left.append((partition.topic, partition.index))
+    def _lost(self, partition: Partition, error: Exception) -> None:
+        """The marker may be lost with the power: it is written again."""
+        log.warning("The end of a transaction in %r could not be synced: %s", partition, error)
+        self._left.append((partition.topic, partition.index))
+
+    def _synced(self) -> None:
         self._syncing -= 1
         if not self._syncing:
             self._settle()

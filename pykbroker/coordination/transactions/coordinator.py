@@ -13,7 +13,7 @@ transaction stays prepared meanwhile; one that is found prepared after a restart
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -68,8 +68,8 @@ class TransactionCoordinator:
             eager=True,  # what is open needs somebody who ends it in time
         )
         cluster.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
-        self._every(self._settings.abort_interval_ms, self._abort_timed_out)
-        self._every(self._settings.expiration_interval_ms, self._expire)
+        cluster.timers.every(self._settings.abort_interval_ms, self._abort_timed_out)
+        cluster.timers.every(self._settings.expiration_interval_ms, self._expire)
 
     # Where transactional ids live
 
@@ -235,19 +235,8 @@ class TransactionCoordinator:
 
     def _end(self, loaded: _Loaded, prepared: Transaction) -> Deferred[None]:
         """Append the decision; completes when it is safe, and the markers are on their way or written already."""
-        decided: Deferred[None] = Deferred()
-
-        def decide(durable: Deferred[None]) -> None:
-            try:
-                _ = durable.value
-            except KafkaError:
-                decided.fail(KafkaError(ErrorCode.NOT_COORDINATOR))
-                return
-            self._complete(loaded, prepared)
-            decided.complete(None)
-
-        self._change(loaded, prepared).then(decide)
-        return decided
+        durable = self._change(loaded, prepared).recover(KafkaError, _look_again)
+        return durable.map(lambda _: self._complete(loaded, prepared))
 
     def _complete(self, loaded: _Loaded, prepared: Transaction) -> None:
         Completion(
@@ -263,13 +252,6 @@ class TransactionCoordinator:
         self._change(loaded, prepared.completed(self._cluster.clock.now_ms()))
 
     # Time
-
-    def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
-        def run() -> None:
-            self._cluster.timers.after(interval_ms, run)
-            work()
-
-        self._cluster.timers.after(interval_ms, run)
 
     def _abort_timed_out(self) -> None:
         now_ms = self._cluster.clock.now_ms()
@@ -307,6 +289,11 @@ class TransactionCoordinator:
 
 def _identity(transaction: Transaction) -> ProducerIdentity:
     return ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
+
+
+def _look_again(error: KafkaError) -> None:
+    """What is not durable may be undone: the client is to ask who coordinates."""
+    raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
 
 
 def _try_again(_: None) -> ProducerIdentity:

@@ -233,7 +233,7 @@ def bytes_on_disk(broker: RunningBroker, topic: str) -> int:
 
 async def done(deferred) -> None:
     over = asyncio.get_running_loop().create_future()
-    deferred.then(lambda ended: over.set_result(ended.value))
+    deferred.when_done(lambda ended: over.set_result(ended.value))
     await over
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.requests.dispatch import SUPPORTED
+from pykbroker.handlers.table import SUPPORTED
 from pykbroker.tests.running import running_broker
 from pykbroker.wire.apis import ApiKey, request_class, response_class
 from pykbroker.wire.message import Message

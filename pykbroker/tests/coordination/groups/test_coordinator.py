@@ -121,11 +121,14 @@ class World:
             response = module.handle(node, context, received)
         except KafkaError as error:
             response = module.failed(received, version, error)
-        (response if isinstance(response, Deferred) else Deferred.completed(response)).then(send)
+        (response if isinstance(response, Deferred) else Deferred.completed(response)).when_done(send)
         return answer
 
     def ask(self, request, version, **options):
-        return self.post(request, version, **options).value
+        answer = self.post(request, version, **options)
+        if not answer.done:
+            self.cluster.wake_queue.run()
+        return answer.value
 
     # A group, in short
 

@@ -159,3 +159,18 @@ def test_a_silent_member_is_fenced_when_that_can_be_written(fault):
         assert len(world.described().members) == 1
     world.advance(500)
     assert world.described().group_state == "Empty"
+
+
+def test_no_thread_to_sync_in_leaves_nobody_waiting() -> None:
+    """Neither the commit that the sync was for nor the next one."""
+    world = ConsumerWorld(offsets_topic_num_partitions="1", log_flush_interval_messages="1")
+    world.topic(partitions=1)
+    assert world.commit({("t", 0): 1}) == {("t", 0): ErrorCode.NONE}
+    run, world.cluster.offload = world.cluster.offload, no_thread
+    assert world.commit({("t", 0): 2}) == {("t", 0): ErrorCode.NOT_COORDINATOR}
+    world.cluster.offload = run
+    assert world.commit({("t", 0): 3}) == {("t", 0): ErrorCode.NONE}
+
+
+def no_thread(*_: Any) -> Any:
+    raise RuntimeError("can't start new thread")

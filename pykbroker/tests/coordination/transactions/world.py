@@ -100,7 +100,7 @@ class World:
             response = module.handle(self.cluster.brokers[broker], context, received)
         except KafkaError as error:
             response = module.failed(received, version, error)
-        (response if isinstance(response, Deferred) else Deferred.completed(response)).then(send)
+        (response if isinstance(response, Deferred) else Deferred.completed(response)).when_done(send)
         return answer
 
     def ask(self, request, version: int, **options):

@@ -52,7 +52,9 @@ class Groups(RuleBasedStateMachine):
         self.note(joining, instance)
 
     def note(self, reply, instance: str | None) -> None:
-        reply.then(lambda done: self.ids.append((done.value.member_id, instance)) if done.value.member_id else None)
+        reply.when_done(
+            lambda done: self.ids.append((done.value.member_id, instance)) if done.value.member_id else None
+        )
         self.waiting.append(reply)
 
     @rule(data=st.data(), assign=st.booleans())
