@@ -8,6 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.cli.conftest import Result
+from pykbroker.cli.client import Client, parse_bootstrap
+from pykbroker.cli.replica_state import read_replicas
+from pykbroker.wire.errors import KafkaError
 
 Run = Callable[..., Result]
 START = 1_769_868_000_000  # 2026-01-31T14:00:00Z
@@ -215,6 +218,31 @@ def test_replicas_that_are_well(run: Run, topic: str) -> None:
     assert "(UNKNOWN_TOPIC_OR_PARTITION)" in run("topics", "replicas", "missing").err
 
 
+def test_partitions_come_in_pages(
+    run: Run, name: Callable[..., str], bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pykbroker.cli.replica_state._PAGE", 2)
+    topics = sorted([name("a"), name("b")])
+    assert run("topics", "create", *topics, "-p", "5").status == 0
+    rows = run("topics", "replicas", *topics, "--json").json
+    assert [(row["topic"], row["partition"]) for row in rows] == [(topic, n) for topic in topics for n in range(5)]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_topic_may_be_deleted_while_all_are_read(
+    name: Callable[..., str], topic: str, bootstrap: str, monkeypatch: pytest.MonkeyPatch, old: bool
+) -> None:
+    if old:
+        monkeypatch.setattr("pykbroker.cli.connection.Connection.supports", lambda self, key: False)
+    gone = name("gone")
+    with Client(parse_bootstrap(bootstrap), timeout_s=30) as client:
+        found = read_replicas(client, [topic, gone], may_lack=True)
+        assert found[topic].keys() == {0, 1, 2}
+        assert not found.get(gone)
+        with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            read_replicas(client, [topic, gone])
+
+
 def test_reassignments(run: Run, topic: str) -> None:
     assert run("reassignments", "list", topic, "--json").json == []
     done = run("reassignments", "start", f"{topic}:1=1")
@@ -244,4 +272,7 @@ def test_perf_writes_and_reads(run: Run, topic: str) -> None:
     said = run("perf", "consume", topic)
     assert said.out.startswith("1050 records read in ")
     assert said.err == ""
+    slowly = run("perf", "produce", topic, "-n", "20", "--rate", "100", "--json").json
+    assert slowly["records"] == 20
+    assert slowly["seconds"] >= 0.2
     assert run("perf", "produce", topic, "--size", "2000000", "--batch", "1").status == 1

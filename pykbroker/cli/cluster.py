@@ -16,7 +16,9 @@ from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
-app = typer.Typer(help="Show a cluster: its brokers, its controller, which APIs and features it has.")
+app = typer.Typer(
+    help="Show a cluster: its brokers, its controller, which APIs and features it has.", no_args_is_help=True
+)
 app.command("quorum")(quorum)
 
 _FENCED_BROKERS_SINCE = 2  # of DescribeCluster

@@ -49,7 +49,7 @@ What = Annotated[Kind, typer.Argument(metavar="KIND", help=f"What has the settin
 Name = Annotated[
     str | None,
     typer.Argument(
-        metavar="[NAME]", help="Which one: a broker's id, a topic, ... For broker, none means what all brokers share."
+        metavar="NAME", help="Which one: a broker's id, a topic, ... For broker, none means what all brokers share."
     ),
 ]
 
@@ -84,7 +84,11 @@ def describe(
     if as_json:
         out.json(rows)
         return
-    shown = [row for row in rows if everything or row["source"] != _DEFAULT]
+    shown = [
+        row | ({"value": "(hidden)"} if row["sensitive"] else {})
+        for row in rows
+        if everything or row["source"] != _DEFAULT
+    ]
     if shown:
         columns = {"name": "SETTING", "value": "VALUE", "source": "FROM"}
         out.table(columns, shown, title=_title(kind, name))

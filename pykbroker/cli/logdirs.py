@@ -25,7 +25,7 @@ _UNKNOWN = -1
 
 
 def logdirs(
-    topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]", help="Only these topics.")] = None,
+    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="Only these topics.")] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,

@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 
 _POLL_S = 0.5
+_LONGEST_PAUSE_S = 0.1  # a slower rate means smaller requests, unless they would hold less than one record
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC")]
 Count = Annotated[int, typer.Option("--records", "-n", min=1, metavar="N", help="How many records.")]
@@ -58,6 +59,8 @@ def produce(
 ) -> None:
     """Write random records, one request after the other; latencies are those of requests."""
     out = Output(as_json=as_json)
+    if rate is not None:
+        batch = min(batch, max(int(rate * _LONGEST_PAUSE_S), 1))
     values = _values(size, min(batch, 1000), seed)
     with connect(bootstrap, timeout) as client:
         try:
@@ -91,8 +94,6 @@ def _produce(
     begin = clock.monotonic()
     with suppress(KeyboardInterrupt):  # what was measured until then is worth telling
         while written < wanted and (limit_s is None or clock.monotonic() - begin < limit_s):
-            if rate is not None:
-                time.sleep(max(begin + written / rate - clock.monotonic(), 0))
             count = min(batch, wanted - written)
             now_ms = clock.now_ms()
             records = [Record(timestamp=now_ms, value=values[(written + i) % len(values)]) for i in range(count)]
@@ -101,6 +102,8 @@ def _produce(
             latencies.append(clock.monotonic() - sent)
             written += count
             size += sum(len(record.value or b"") for record in records)
+            if rate is not None:
+                time.sleep(max(begin + written / rate - clock.monotonic(), 0))
             progress.tell(f"{written} of {wanted} records, {written / (clock.monotonic() - begin):.0f} records/s")
     progress.done()
     return summary(written, size, clock.monotonic() - begin, latencies)

@@ -28,7 +28,7 @@ from pykbroker.wire.messages.list_partition_reassignments import (
 
 app = typer.Typer(help="List, start and cancel moves of partitions between brokers.", no_args_is_help=True)
 
-Topics = Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]", help="Only these topics.")]
+Topics = Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="Only these topics.")]
 
 
 @app.command("list")
@@ -79,7 +79,7 @@ def start(
 @app.command()
 def cancel(
     partitions: Annotated[
-        list[str] | None, typer.Argument(metavar="[TOPIC[:PARTITION]]", help="Which moves; or --all.")
+        list[str] | None, typer.Argument(metavar="TOPIC[:PARTITION]", help="Which moves; or --all.")
     ] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,

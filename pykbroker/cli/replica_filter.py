@@ -24,7 +24,7 @@ _MIN_ISR = "min.insync.replicas"
 
 
 def replicas(
-    topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]", help="Topics; all where none.")] = None,
+    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="Topics; all where none.")] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
@@ -48,7 +48,7 @@ def replicas(
     with connect(bootstrap, timeout) as client:
         try:
             names = topics or [topic.name or "" for topic in client.metadata(None).topics]
-            found = read_replicas(client, names)
+            found = read_replicas(client, names, may_lack=not topics)  # one may be deleted while we ask
             least = _min_isr(client, names) if under_min_isr or at_min_isr else {}
         except KafkaError as error:
             raise CliError(refusal(f"Topic {', '.join(topics or ['(all)'])}", error)) from error

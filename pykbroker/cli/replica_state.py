@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -38,15 +39,17 @@ class Replicas:
         return self.leader < 0 or self.leader in self.offline
 
 
-def read_replicas(client: Client, names: Iterable[str]) -> dict[str, dict[int, Replicas]]:
-    """The partitions of each topic by number. Raises KafkaError for a topic that is not there."""
+def read_replicas(client: Client, names: Iterable[str], *, may_lack: bool = False) -> dict[str, dict[int, Replicas]]:
+    """The partitions of each topic by number. Raises KafkaError for a topic that is not there, unless it ``may_lack``."""
     names = sorted(names)
     if not names:
         return {}
     if client.any().supports(ApiKey.DESCRIBE_TOPIC_PARTITIONS):
-        return _by_pages(client, names)
+        return _by_pages(client, names, may_lack=may_lack)
     found: dict[str, dict[int, Replicas]] = {}
     for topic in client.metadata(names).topics:
+        if may_lack and topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            continue
         raise_for(topic.error_code)
         found[topic.name or ""] = {
             p.partition_index: Replicas(p.leader_id, p.leader_epoch, p.replica_nodes, p.isr_nodes, p.offline_replicas)
@@ -55,7 +58,7 @@ def read_replicas(client: Client, names: Iterable[str]) -> dict[str, dict[int, R
     return found
 
 
-def _by_pages(client: Client, names: list[str]) -> dict[str, dict[int, Replicas]]:
+def _by_pages(client: Client, names: list[str], *, may_lack: bool) -> dict[str, dict[int, Replicas]]:
     """A page holds a limited number of partitions, and says where the next one begins."""
     found: dict[str, dict[int, Replicas]] = {name: {} for name in names}
     cursor: Cursor | None = None
@@ -65,6 +68,8 @@ def _by_pages(client: Client, names: list[str]) -> dict[str, dict[int, Replicas]
         )
         answer = client.any().call(request, DescribeTopicPartitionsResponse)
         for topic in answer.topics:
+            if may_lack and topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                continue
             raise_for(topic.error_code)
             for p in topic.partitions:
                 found[topic.name or ""][p.partition_index] = Replicas(

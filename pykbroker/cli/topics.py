@@ -57,7 +57,7 @@ Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="One topic or 
 @app.command("list")
 def list_topics(
     patterns: Annotated[
-        list[str] | None, typer.Argument(metavar="[REGEX]", help="Only topics whose whole name matches.")
+        list[str] | None, typer.Argument(metavar="REGEX", help="Only topics whose whole name matches.")
     ] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,

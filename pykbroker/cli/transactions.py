@@ -153,7 +153,7 @@ def _row(found: TransactionState, now_ms: int) -> dict[str, Any]:
 
 @app.command()
 def abort(
-    name: Annotated[str | None, typer.Argument(metavar="[ID]", help="The transactional id.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="ID", help="The transactional id.")] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
