@@ -101,6 +101,15 @@ def test_settings_that_are_refused(run: Run, topic: str) -> None:
     assert "(INVALID_CONFIG)" in bad.err
 
 
+def test_secrets_stay_hidden(run: Run, start_target: Callable[..., BrokerProcess]) -> None:
+    broker = start_target({"ssl.key.password": "a secret"})
+    where = ("configs", "describe", "broker", "1", "-b", broker.bootstrap)
+    shown = run(*where).out
+    assert "ssl.key.password\t(hidden)\tstatic" in shown.splitlines()
+    assert "a secret" not in shown + run(*where, "--json").out
+    assert "ssl.keystore.password\t-\tdefault" in run(*where, "-s", "ssl.keystore.password").lines
+
+
 def test_lists_grow_and_shrink(run: Run, topic: str) -> None:
     def policy() -> str:
         return str(_setting(run, "cleanup.policy", "topic", topic)["value"])

@@ -45,7 +45,7 @@ _TYPES = {Kind.TOPIC: 2, Kind.BROKER: 4, Kind.LOGGER: 8, Kind.METRICS: 16, Kind.
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _DEFAULT = source_name(5)
 
-What = Annotated[Kind, typer.Argument(metavar="KIND", help=f"What has the settings: {', '.join(Kind)}.")]
+What = Annotated[Kind, typer.Argument(metavar="KIND", help="What has the settings.")]
 Name = Annotated[
     str | None,
     typer.Argument(
@@ -85,7 +85,7 @@ def describe(
         out.json(rows)
         return
     shown = [
-        row | ({"value": "(hidden)"} if row["sensitive"] else {})
+        row | ({"value": "(hidden)"} if row["sensitive"] and row["source"] != _DEFAULT else {})
         for row in rows
         if everything or row["source"] != _DEFAULT
     ]
