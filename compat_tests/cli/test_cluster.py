@@ -73,18 +73,22 @@ def _setting(run: Run, name: str, *where: str) -> Any:
 
 
 def test_settings_of_a_broker_and_of_all(run: Run, broker_setting: str) -> None:
-    assert _setting(run, broker_setting, "broker", "1")["source"] == "default"
+    assert _setting(run, broker_setting, "broker", "1")["source"] == "DEFAULT_CONFIG"
     said = run("configs", "alter", "broker", "--set", f"{broker_setting}=16000")
     assert said.lines == ["the default of all brokers has new settings"]
     eventually(lambda: _setting(run, broker_setting, "broker"), bool)
-    shared = eventually(lambda: _setting(run, broker_setting, "broker", "1"), lambda s: s["source"] == "all brokers")
+    shared = eventually(
+        lambda: _setting(run, broker_setting, "broker", "1"), lambda s: s["source"] == "DYNAMIC_DEFAULT_BROKER_CONFIG"
+    )
     assert shared["value"] == "16000"
     assert run("configs", "alter", "broker", "1", "--set", f"{broker_setting}=17000").lines == [
         "broker 1 has new settings"
     ]
-    own = eventually(lambda: _setting(run, broker_setting, "broker", "1"), lambda s: s["source"] == "broker")
+    own = eventually(
+        lambda: _setting(run, broker_setting, "broker", "1"), lambda s: s["source"] == "DYNAMIC_BROKER_CONFIG"
+    )
     assert own["value"] == "17000"
-    assert f"{broker_setting}\t17000\tbroker" in run("configs", "describe", "broker", "1").lines
+    assert f"{broker_setting}\t17000\tthis broker, while running" in run("configs", "describe", "broker", "1").lines
     only = run("configs", "describe", "broker", "1", "-s", broker_setting, "--json").json
     assert [item["name"] for item in only] == [broker_setting]
 
@@ -105,7 +109,7 @@ def test_secrets_stay_hidden(run: Run, start_target: Callable[..., BrokerProcess
     broker = start_target({"ssl.key.password": "a secret"})
     where = ("configs", "describe", "broker", "1", "-b", broker.bootstrap)
     shown = run(*where).out
-    assert "ssl.key.password\t(hidden)\tstatic" in shown.splitlines()
+    assert "ssl.key.password\t(hidden)\tthe broker's file or command line" in shown.splitlines()
     assert "a secret" not in shown + run(*where, "--json").out
     assert "ssl.keystore.password\t-\tdefault" in run(*where, "-s", "ssl.keystore.password").lines
 
@@ -123,20 +127,21 @@ def test_lists_grow_and_shrink(run: Run, topic: str) -> None:
     eventually(policy, lambda value: value == "delete,compact")
     run("configs", "alter", "topic", topic, "--subtract", "cleanup.policy=delete")
     eventually(policy, lambda value: value == "compact")
-    assert "cleanup.policy\tcompact\ttopic" in run("configs", "describe", "topic", topic).lines
+    assert "cleanup.policy\tcompact\tthe topic" in run("configs", "describe", "topic", topic).lines
 
 
 def test_loggers_and_groups(run: Run, name: Callable[..., str]) -> None:
     levels = {item["name"]: item for item in run("configs", "describe", "broker-logger", "1", "--json").json}
     assert levels
-    assert all(item["source"] == "logger" for item in levels.values())
+    assert all(item["source"] == "DYNAMIC_BROKER_LOGGER_CONFIG" for item in levels.values())
     group = name("group")
     said = run("configs", "alter", "group", group, "--set", "consumer.session.timeout.ms=50000")
     assert said.lines == [f"group {group} has new settings"]
     found = eventually(lambda: _setting(run, "consumer.session.timeout.ms", "group", group), bool)
     assert (
         eventually(
-            lambda: _setting(run, "consumer.session.timeout.ms", "group", group), lambda s: s["source"] == "group"
+            lambda: _setting(run, "consumer.session.timeout.ms", "group", group),
+            lambda s: s["source"] == "DYNAMIC_GROUP_CONFIG",
         )["value"]
         == "50000"
     ), found

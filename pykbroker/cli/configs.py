@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.config_source import source_name
+from pykbroker.cli.config_source import config_source, origin
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output
@@ -43,7 +43,7 @@ class Kind(StrEnum):
 
 _TYPES = {Kind.TOPIC: 2, Kind.BROKER: 4, Kind.LOGGER: 8, Kind.METRICS: 16, Kind.GROUP: 32}
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
-_DEFAULT = source_name(5)
+_DEFAULT = "DEFAULT_CONFIG"
 
 What = Annotated[Kind, typer.Argument(metavar="KIND", help="What has the settings.")]
 Name = Annotated[
@@ -85,12 +85,14 @@ def describe(
         out.json(rows)
         return
     shown = [
-        row | ({"value": "(hidden)"} if row["sensitive"] and row["source"] != _DEFAULT else {})
+        row
+        | {"from": origin(row["source"])}
+        | ({"value": "(hidden)"} if row["sensitive"] and row["source"] != _DEFAULT else {})
         for row in rows
         if everything or row["source"] != _DEFAULT
     ]
     if shown:
-        columns = {"name": "SETTING", "value": "VALUE", "source": "FROM"}
+        columns = {"name": "SETTING", "value": "VALUE", "from": "FROM"}
         out.table(columns, shown, title=_title(kind, name))
     else:
         out.remark(f"{_title(kind, name)}: nothing is set. --all shows the defaults.")
@@ -100,7 +102,7 @@ def _row(item: DescribeConfigsResourceResult) -> dict[str, Any]:
     return {
         "name": item.name,
         "value": item.value,
-        "source": source_name(item.config_source),
+        "source": config_source(item.config_source).name,
         "read_only": item.read_only,
         "sensitive": item.is_sensitive,
     }
