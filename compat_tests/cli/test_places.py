@@ -272,6 +272,8 @@ def test_perf_writes_and_reads(run: Run, topic: str) -> None:
     said = run("perf", "consume", topic)
     assert said.out.startswith("1050 records read in ")
     assert said.err == ""
+    large = run("perf", "produce", topic, "-n", "300", "--size", "10000", "--json").json
+    assert (large["records"], large["bytes"]) == (300, 3_000_000)
     slowly = run("perf", "produce", topic, "-n", "20", "--rate", "100", "--json").json
     assert slowly["records"] == 20
     assert slowly["seconds"] >= 0.2

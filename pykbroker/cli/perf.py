@@ -31,6 +31,9 @@ app = typer.Typer(
 
 _POLL_S = 0.5
 _LONGEST_PAUSE_S = 0.1  # a slower rate means smaller requests, unless they would hold less than one record
+_LARGEST_REQUEST = 900_000  # what a broker takes without being told to: max.message.bytes is about a million
+_OVERHEAD = 20  # bytes of a record beside its value, at most
+_MOST_VALUES = 1000
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC")]
 Count = Annotated[int, typer.Option("--records", "-n", min=1, metavar="N", help="How many records.")]
@@ -49,7 +52,10 @@ def produce(
     records: Count = 100_000,
     seconds: Seconds = None,
     size: Annotated[int, typer.Option("--size", min=0, max=10_000_000, help="Bytes of each value.")] = 100,
-    batch: Annotated[int, typer.Option("--batch", min=1, max=100_000, help="Records of each request.")] = 500,
+    batch: Annotated[
+        int,
+        typer.Option("--batch", min=1, max=100_000, help="Records of each request, if a broker takes as many bytes."),
+    ] = 500,
     rate: Annotated[
         float | None, typer.Option("--rate", min=0.001, help="At most so many records a second; else all it can.")
     ] = None,
@@ -59,9 +65,8 @@ def produce(
 ) -> None:
     """Write random records, one request after the other; latencies are those of requests."""
     out = Output(as_json=as_json)
-    if rate is not None:
-        batch = min(batch, max(int(rate * _LONGEST_PAUSE_S), 1))
-    values = _values(size, min(batch, 1000), seed)
+    batch = request_records(batch, size, rate)
+    values = _values(size, min(batch, _MOST_VALUES), seed)
     with connect(bootstrap, timeout) as client:
         try:
             partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
@@ -70,6 +75,14 @@ def produce(
         except KafkaError as error:
             raise CliError(refusal(f"Topic {topic}", error)) from error
     _show(out, found, "written")
+
+
+def request_records(wanted: int, size: int, rate: float | None) -> int:
+    """How many records go into a request: as many as wanted, unless they are too large or too many for the rate."""
+    most = _LARGEST_REQUEST // (size + _OVERHEAD)
+    if rate is not None:
+        most = min(most, int(rate * _LONGEST_PAUSE_S))
+    return max(min(wanted, most), 1)
 
 
 def _values(size: int, count: int, seed: int) -> list[bytes]:
