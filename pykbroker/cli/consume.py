@@ -21,6 +21,7 @@ from pykbroker.cli.record_format import (
     custom_formatter,
     json_formatter,
 )
+from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.start import Start
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.trouble import CliError, UsageError, refusal
@@ -99,10 +100,19 @@ def consume(
     with (
         connect(bootstrap, timeout) as client,
         closing(Reader(client, out, printer, committed_only=committed)) as reader,
+        all_end_as_ctrl_c(),
     ):
         now_ms = client.clock.now_ms()
         when = None if since is None else parse_when(since, now_ms)
-        start = Start(at_end=end, offset=offset, timestamp=when, last=last)
+        options = {
+            "--beginning": beginning,
+            "--end": end,
+            "--offset": offset is not None,
+            "--since": since is not None,
+            "--last": last is not None,
+        }
+        option = next((name for name, given in options.items() if given), None)
+        start = Start(option, at_end=end, offset=offset, timestamp=when, last=last)
         try:
             if group is None:
                 reader.read(_partitions(client, topics, partition or []), start, exit_at_end=exit_at_end)
