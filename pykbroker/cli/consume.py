@@ -27,6 +27,7 @@ from pykbroker.cli.record_format import (
     custom_formatter,
     json_formatter,
 )
+from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.start import Start
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.topic_patterns import matching_topics
@@ -134,11 +135,20 @@ def consume(
     with (
         connect(bootstrap, timeout) as client,
         closing(Reader(client, out, printer, committed_only=committed)) as reader,
+        all_end_as_ctrl_c(),
     ):
         now_ms = client.clock.now_ms()
         when = None if since is None else parse_when(since, now_ms)
         places = None if offset is None else parse_places(offset)
-        start = Start(at_end=end, places=places, timestamp=when, last=last)
+        options = {
+            "--beginning": beginning,
+            "--end": end,
+            "--offset": offset is not None,
+            "--since": since is not None,
+            "--last": last is not None,
+        }
+        option = next((name for name, given in options.items() if given), None)
+        start = Start(option, at_end=end, places=places, timestamp=when, last=last)
         stop = Until(at_end=exit_at_end) if until is None else parse_until(until, now_ms)
         try:
             topics = topics or matching_topics(client, topic_regex or [])

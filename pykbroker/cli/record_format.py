@@ -39,7 +39,9 @@ FIELDS_HELP = "%t topic, %p partition, %o offset, %T timestamp, %D date, %k key,
 
 def json_formatter(partition: Partition, record: Record) -> bytes:
     """One JSON object on a line, as ``produce --json`` reads."""
-    return json.dumps(record_as_json(*partition, record), ensure_ascii=False).encode() + b"\n"
+    return (
+        json.dumps(record_as_json(*partition, record), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    )
 
 
 def custom_formatter(template: str, encoding: Encoding = Encoding.TEXT) -> Formatter:

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.config_source import TOPIC, config_source, origin
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
-from pykbroker.cli.output import Output
+from pykbroker.cli.output import Output, counted
 from pykbroker.cli.replica_filter import COLUMNS as REPLICA_COLUMNS
 from pykbroker.cli.replica_filter import as_row, replicas
 from pykbroker.cli.replica_state import Replicas, read_replicas
@@ -46,7 +47,6 @@ app.command("replicas")(replicas)
 
 _TOPIC = 2  # resource type of settings
 _SET, _DELETE = 0, 1
-_SET_ON_TOPIC = 1  # where a setting comes from: the topic itself
 _TOPICS_IN_DELETE_SINCE = 6
 _BROKERS_DEFAULT = -1
 _ALWAYS_SHOWN = {"leader", "replicas", "isr"}
@@ -195,7 +195,12 @@ def _settings(client: Client, name: str) -> list[dict[str, Any]]:
     (answer,) = client.any().call(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse).results
     raise_for(answer.error_code, answer.error_message)
     return [
-        {"name": item.name, "value": item.value, "set_on_topic": item.config_source == _SET_ON_TOPIC}
+        {
+            "name": item.name,
+            "value": item.value,
+            "set_on_topic": item.config_source == TOPIC,
+            "source": config_source(item.config_source).name,
+        }
         for item in sorted(answer.configs, key=lambda item: item.name)
     ]
 
@@ -209,12 +214,15 @@ def _print_description(out: Output, topic: dict[str, Any], *, all_config: bool) 
     }
     columns |= {"start": "START", "end": "END"}
     records = sum(part["end"] - part["start"] for part in topic["partitions"])
-    title = f"{topic['name']}  {len(topic['partitions'])} partitions, {records} offsets in use, id {topic['id']}"
+    title = (
+        f"{topic['name']}  {counted(len(topic['partitions']), 'partition')}, {counted(records, 'offset')} in use, "
+        f"id {topic['id']}"
+    )
     out.table(columns, topic["partitions"], title=title)
     shown = [item for item in topic["config"] if all_config or item["set_on_topic"]]
     if shown:
-        columns = {"name": "SETTING", "value": "VALUE"} | ({"set_on_topic": "SET ON TOPIC"} if all_config else {})
-        out.table(columns, shown)
+        columns = {"name": "SETTING", "value": "VALUE"} | ({"from": "FROM"} if all_config else {})
+        out.table(columns, [item | {"from": origin(item["source"])} for item in shown])
     out.line("")
 
 
@@ -267,7 +275,8 @@ def alter(
             if not dry_run:
                 client.wait_until(lambda: all(count >= partitions for count in _partition_counts(client, larger)))
             results += [
-                (a.name, a.error_code, a.error_message, f"{prefix} {partitions} partitions") for a in grown.results
+                (a.name, a.error_code, a.error_message, f"{prefix} {counted(partitions, 'partition')}")
+                for a in grown.results
             ]
     report(Output(as_json=as_json), results, {ErrorCode.NONE})
 
