@@ -31,6 +31,9 @@ class ServerFailed(RuntimeError):
     """A server did not start or did not stop; the message ends with the last lines of its log."""
 
 
+ROOT = Path(__file__).resolve().parents[2]
+
+
 class ServerProcess(ABC):
     """One server process with a folder of its own. ``start`` comes back once it answers."""
 
@@ -55,6 +58,9 @@ class ServerProcess(ABC):
     def is_ready(self) -> bool:
         """True once requests are answered; asked again and again while the process starts."""
 
+    #: Where the process runs: what Python it imports first.
+    working_directory: Path = ROOT
+
     def environment(self) -> dict[str, str]:
         return dict(os.environ)
 
@@ -72,7 +78,9 @@ class ServerProcess(ABC):
         """Start and come back at once: several servers may start side by side."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, env=self.environment(), cwd=ROOT)
+            self.process = subprocess.Popen(
+                self.command(), stdout=log, stderr=log, env=self.environment(), cwd=self.working_directory
+            )
         _running.add(self)
 
     def await_ready(self) -> None:
@@ -147,9 +155,6 @@ class BrokerProcess(ServerProcess):
     def bootstrap(self) -> str:
         """``host:port``, as clients want it."""
         return f"{self.host}:{self.port}"
-
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def free_ports(count: int) -> list[int]:

@@ -30,8 +30,8 @@ class Broker:
         self.endpoints = endpoints
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
         self.fetch_sessions = FetchSessions(
-            cluster.clock,
-            cluster.random,
+            cluster.runtime.clock,
+            cluster.runtime.random,
             slots=config["max.incremental.fetch.session.cache.slots"],
             eviction_ms=_SESSION_EVICTION_MS,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.brokers.broker import Broker
 from pykbroker.controller.registrations import BrokerRegistration
@@ -21,8 +21,7 @@ from pykbroker.partitions.dormant_logs import DormantLogs
 from pykbroker.partitions.group_commit import GroupCommit
 from pykbroker.partitions.partition import Partition
 from pykbroker.partitions.replica_selector import RACK_AWARE
-from pykbroker.runtime.timers import Timers
-from pykbroker.runtime.waits import Deferred, WakeQueue
+from pykbroker.runtime.runtime import Runtime
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.log import Log
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 class Node(NamedTuple):
@@ -71,18 +68,9 @@ class Cluster:
         self.config = config
         self.logs = logs
         self.metadata = metadata
-        self.clock = clock
-        self.random = rng
-        self.timers = Timers(clock)
-        self.wake_queue = WakeQueue()
-        #: Runs a function elsewhere and completes with its result; the shell replaces it by a thread pool.
-        self.offload: Callable[..., Deferred[Any]] = run_inline
-        #: The same for reads of files, which have threads of their own: however slow they are, syncs do not wait for them.
-        self.offload_read: Callable[..., Deferred[Any]] = run_inline
-        self.dormant = DormantLogs(self)
-        self.group_commit = GroupCommit(self)
-        #: Answers that clients have not taken yet and their sockets neither, in bytes.
-        self.unsent_bytes = 0
+        self.runtime = Runtime(clock, rng)
+        self.dormant = DormantLogs(self.runtime, logs.folders)
+        self.group_commit = GroupCommit(self.runtime)
         #: The brokers that run, by node id, and those that were stopped meanwhile.
         self.brokers: dict[int, Broker] = {}
         self._stopped: dict[int, Broker] = {}
@@ -152,14 +140,14 @@ class Cluster:
         """After a kill: open every log that does not lie as it was closed, which recovers it, so that no client has to wait
         for that later.
         """
-        started, found = self.clock.monotonic(), len(self.dormant.partitions)
+        started, found = self.runtime.clock.monotonic(), len(self.dormant.partitions)
         recovered = [
             partition.log
             for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index))
             if self.logs.needs_recovery((partition.topic, partition.index))
         ]
         if found:
-            took = self.clock.monotonic() - started
+            took = self.runtime.clock.monotonic() - started
             log.info("Recovered %d of %d logs after an unclean stop in %.1f s", len(recovered), found, took)
 
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
@@ -185,7 +173,7 @@ class Cluster:
         self.logs.broker_epoch = epochs[self.config.node_id]
         if TRANSACTION_STATE in self.metadata.image.topics:
             # Once clients are served: a transaction may be open, with nobody left to end it but its time limit.
-            self.timers.after(0, self._load_transactions)
+            self.runtime.timers.after(0, self._load_transactions)
 
     def start_broker(self, node_id: int) -> Broker:
         """Bring back a broker that was stopped, in a new life: its fetch sessions and producer ids are new ones.
@@ -219,6 +207,10 @@ class Cluster:
     def _load_transactions(self) -> None:
         self.transactions.load()
 
+    def node(self, node_id: int) -> Broker:
+        """A broker that runs. KeyError for any other."""
+        return self.brokers[node_id]
+
     def nodes(self, listener: str) -> list[Node]:
         """The live brokers that have the listener, by id."""
         return [
@@ -251,7 +243,7 @@ class Cluster:
         if self._log_moves is None:
             from pykbroker.partitions.log_moves import LogMoves  # noqa: PLC0415 - start-up counts
 
-            self._log_moves = LogMoves(self)
+            self._log_moves = LogMoves(self.runtime, self.logs)
         return self._log_moves
 
     # ---- partitions ----------------------------------------------------------------------------------------------------
@@ -362,13 +354,3 @@ def _cluster_id(disk: Disk, directories: Iterable[Path]) -> str | None:
         if found is not None:
             return found
     return None
-
-
-def run_inline(function: Callable[..., T], *args: Any) -> Deferred[T]:
-    """Run a function here and now; what simulation and tests use in place of threads."""
-    deferred: Deferred[T] = Deferred()
-    try:
-        deferred.complete(function(*args))
-    except Exception as error:  # noqa: BLE001 - the caller looks at the Deferred
-        deferred.fail(error)
-    return deferred

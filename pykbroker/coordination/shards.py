@@ -17,8 +17,7 @@ from pykbroker.metadata.image import NO_LEADER
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.broker import Broker
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.coordination.host import CoordinationHost, Node
     from pykbroker.coordination.log_replay import LogReplay
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.partitions.partition import Partition
@@ -68,7 +67,7 @@ class Shards(Generic[L]):
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: CoordinationHost,
         topic: str,
         *,
         begin: Callable[[Partition], LogReplay],
@@ -91,7 +90,7 @@ class Shards(Generic[L]):
         """False once the partition has moved or is gone."""
         return self.loaded.get(loaded.partition.index) is loaded
 
-    def at(self, broker: Broker | None, index: int) -> L:
+    def at(self, broker: Node | None, index: int) -> L:
         """The shard of a partition, for the broker that leads it; None stands for this process itself.
 
         Raises KafkaError with NOT_COORDINATOR, or COORDINATOR_LOAD_IN_PROGRESS while it is read: all others are served
@@ -103,7 +102,7 @@ class Shards(Generic[L]):
         loaded = self.loaded.get(index)
         return self._load(found) if loaded is None else loaded
 
-    def led_by(self, broker: Broker) -> Iterator[L]:
+    def led_by(self, broker: Node) -> Iterator[L]:
         """Every shard of the broker; those that were never needed are loaded. Raises KafkaError as ``at``."""
         for index in range(self._count()):
             found = self._cluster.partition(self._topic, index)
@@ -118,7 +117,7 @@ class Shards(Generic[L]):
                 wanted = self._eager or index in self.loaded or index in self._loading
                 self._drop(index)
                 if wanted and change.after.leader != NO_LEADER:
-                    self._cluster.timers.after(0, partial(self._load_moved, index))
+                    self._cluster.runtime.timers.after(0, partial(self._load_moved, index))
         if any(topic.name == self._topic for topic in delta.deleted_topics):
             for index in (*self._loading, *self.loaded):
                 self._drop(index)
@@ -160,7 +159,7 @@ class Shards(Generic[L]):
             del self._loading[found.index]  # the next request tries again
             return
         if not done:
-            self._cluster.timers.after(0, partial(self._load_some, replay))
+            self._cluster.runtime.timers.after(0, partial(self._load_some, replay))
             return
         del self._loading[found.index]
         loaded = self.loaded[found.index] = self._complete(replay)

@@ -32,7 +32,7 @@ def handle(
     to_look_up = frozenset(name for name in names if not is_address(name))
     if not to_look_up:
         return _altered(broker, request, to_look_up)
-    return broker.cluster.offload(unknown_hosts, to_look_up).map(partial(_altered, broker, request))
+    return broker.cluster.runtime.offload(unknown_hosts, to_look_up).map(partial(_altered, broker, request))
 
 
 def failed(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> AlterClientQuotasResponse:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.brokers.resources import Alteration, alter_resources, responses
 from pykbroker.config.alteration import Change, Operation, replaced
-from pykbroker.config.resources import Alteration, alter_resources, responses
 from pykbroker.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,

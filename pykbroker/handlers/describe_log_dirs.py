@@ -29,7 +29,7 @@ def handle(
     broker: Broker, ctx: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse | Deferred[DescribeLogDirsResponse]:
     wanted = [partition for partition in _wanted(broker, request) if broker.node_id in partition.replicas]
-    return broker.cluster.offload_read(_describe, broker.cluster.logs, wanted)
+    return broker.cluster.runtime.offload_read(_describe, broker.cluster.logs, wanted)
 
 
 def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsResponse:

@@ -35,7 +35,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeQuorumRequest) 
     controller = broker.cluster.metadata
     log = controller.log
     with_ids = ctx.api_version >= 2
-    now_ms = broker.cluster.clock.now_ms() if ctx.api_version >= 1 else -1
+    now_ms = broker.cluster.runtime.clock.now_ms() if ctx.api_version >= 1 else -1
 
     def state(replica_id: int, directory_id: bytes) -> ReplicaState:
         return ReplicaState(replica_id, directory_id if with_ids else ZERO_ID, log.end_offset, now_ms, now_ms)

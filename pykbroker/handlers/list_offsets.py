@@ -67,7 +67,7 @@ def handle(
                 answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
     if not searches:
         return response
-    return broker.cluster.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
+    return broker.cluster.runtime.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
 
 
 def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:

@@ -25,7 +25,7 @@ _STATES = {state.title: state for state in State}
 def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
     pattern = _pattern(request.transactional_id_pattern)
-    now_ms = broker.cluster.clock.now_ms()
+    now_ms = broker.cluster.runtime.clock.now_ms()
 
     def wanted(each: Transaction) -> bool:
         if request.producer_id_filters and each.producer_id not in request.producer_id_filters:

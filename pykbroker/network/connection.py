@@ -73,7 +73,7 @@ class Connection(asyncio.BufferedProtocol):
         self.port = 0
         self.principal = "User:ANONYMOUS"
         self.id = broker.next_connection_id()
-        self.last_active = broker.cluster.clock.monotonic()
+        self.last_active = broker.cluster.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
         self._max_frame = max_frame
         self._on_close = on_close
@@ -130,7 +130,7 @@ class Connection(asyncio.BufferedProtocol):
     def _turn(self) -> None:
         """Take up every whole frame that has arrived, then send what was answered in one write."""
         self._in_turn = True
-        self.last_active = self.broker.cluster.clock.monotonic()
+        self.last_active = self.broker.cluster.runtime.clock.monotonic()
         try:
             self._take_frames()
         except CloseConnection as error:
@@ -143,7 +143,7 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _take_frames(self) -> None:
-        received, dispatch, monotonic = self._received, self._dispatch, self.broker.cluster.clock.monotonic
+        received, dispatch, monotonic = self._received, self._dispatch, self.broker.cluster.runtime.clock.monotonic
         view, start, end = received.view, received.start, received.end
         turn_ends = self.last_active + _TURN_S
         while end - start >= 4 and not self._reading_paused:
@@ -264,7 +264,7 @@ class Connection(asyncio.BufferedProtocol):
         """Take up no frame before other connections had their turn."""
         self._held = True
         self._pause_reading()
-        self.broker.cluster.wake_queue.add(self._go_on)
+        self.broker.cluster.runtime.wake_queue.add(self._go_on)
 
     def _go_on(self) -> None:
         self._held = False
@@ -289,7 +289,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _set_kept(self, held: int, unsent: int) -> None:
         """Bytes of answers kept in memory: behind an earlier one, and for a socket that is full."""
-        self.broker.cluster.unsent_bytes += held + unsent - self._held_bytes - self._unsent
+        self.broker.cluster.runtime.unsent_bytes += held + unsent - self._held_bytes - self._unsent
         self._held_bytes, self._unsent = held, unsent
 
     def let_memory_go(self) -> None:

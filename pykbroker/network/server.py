@@ -101,9 +101,9 @@ class Server:
 
     async def start_serving(self, cluster: Cluster) -> None:
         """Give the cluster this loop's time and threads, and accept connections."""
-        cluster.offload = partial(self.offload, self._threads)
-        cluster.offload_read = partial(self.offload, self._reading_threads)
-        cluster.wake_queue.schedule = self._loop.call_soon
+        cluster.runtime.offload = partial(self.offload, self._threads)
+        cluster.runtime.offload_read = partial(self.offload, self._reading_threads)
+        cluster.runtime.wake_queue.schedule = self._loop.call_soon
         self._drive(cluster)
         self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
         self._cluster = cluster
@@ -115,8 +115,8 @@ class Server:
         for ``start_serving``.
         """
         if self._cluster is not None:
-            self._cluster.timers.wake = None
-            self._cluster.wake_queue.schedule = None
+            self._cluster.runtime.timers.wake = None
+            self._cluster.runtime.wake_queue.schedule = None
         if self._wake_up is not None:
             self._wake_up.cancel()
             self._wake_up = None
@@ -127,7 +127,7 @@ class Server:
 
     def _drive(self, cluster: Cluster) -> None:
         """Keep one loop timer on the earliest deadline of the cluster's heap."""
-        timers, clock = cluster.timers, cluster.clock
+        timers, clock = cluster.runtime.timers, cluster.runtime.clock
 
         def wake(deadline: float) -> None:
             if self._wake_up is not None:
@@ -171,7 +171,7 @@ class Server:
         """Idle connections keep no memory to receive in, and after ``limit_ms`` (if it is positive) they are closed."""
 
         def check() -> None:
-            now = cluster.clock.monotonic()
+            now = cluster.runtime.clock.monotonic()
             idle_since = now - _IDLE_CHECK_MS / 1000
             closed_since = now - limit_ms / 1000 if limit_ms > 0 else -math.inf
             for sockets in self._sockets.values():
@@ -179,9 +179,9 @@ class Server:
                     connection.let_memory_go()
                     if connection.last_active < closed_since:
                         connection.close()
-            cluster.timers.after(_IDLE_CHECK_MS, check)
+            cluster.runtime.timers.after(_IDLE_CHECK_MS, check)
 
-        cluster.timers.after(_IDLE_CHECK_MS, check)
+        cluster.runtime.timers.after(_IDLE_CHECK_MS, check)
 
     # ---- the end ---------------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class Server:
         for sockets in self._sockets.values():
             sockets.close()
         if self._cluster is not None:
-            self._cluster.timers.wake = None
+            self._cluster.runtime.timers.wake = None
         if self._wake_up is not None:
             self._wake_up.cancel()
         for threads in (self._reading_threads, self._threads):

@@ -12,8 +12,9 @@ from pykbroker.storage.directories.warming import in_memory, read_ahead
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.storage.directories.folders import Folders
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +25,9 @@ _OPENED_AT_ONCE = 16
 class DormantLogs:
     """The partitions whose logs are closed, and the way to open them without stalling the loop."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, runtime: Runtime, folders: Folders) -> None:
+        self._runtime = runtime
+        self._folders = folders
         self.partitions: set[Partition] = set()
 
     def open(self, partitions: Collection[Partition]) -> Deferred[None]:
@@ -41,9 +43,8 @@ class DormantLogs:
         if not some:
             ready.complete(None)
             return
-        cluster = self._cluster
         names = [f"{partition.topic}-{partition.index}" for partition in some]
-        read = attempt(cluster.offload_read, cluster.logs.folders.warm, names).settled()
+        read = attempt(self._runtime.offload_read, self._folders.warm, names).settled()
         read.map(partial(self._open_some, some, rest, ready)).pass_failure_to(ready)
 
     def _open_some(self, some: list[Partition], rest: list[Partition], ready: Deferred[None], _read: None) -> None:
@@ -69,4 +70,4 @@ class DormantLogs:
             log = partition.log
         except KafkaError:
             return Deferred.completed(None)
-        return Deferred.completed(None) if in_memory(log) else self._cluster.offload_read(read_ahead, log)
+        return Deferred.completed(None) if in_memory(log) else self._runtime.offload_read(read_ahead, log)

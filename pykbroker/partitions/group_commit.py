@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from pykbroker.runtime.waits import Deferred, attempt
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.runtime import Runtime
 
 
 class GroupCommit:
-    """One for all partitions; syncs run in the cluster's threads, those of several partitions side by side."""
+    """One for all partitions; syncs run in the process's threads, those of several partitions side by side."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         #: What those wait for who came since the last sync of a partition began.
         self._waiting: dict[Partition, Deferred[None]] = {}
         self._syncing: set[Partition] = set()
@@ -30,7 +30,7 @@ class GroupCommit:
         if waiting is None:
             waiting = self._waiting[partition] = Deferred()
             if partition not in self._syncing:
-                self._cluster.wake_queue.add(partial(self._begin, partition))
+                self._runtime.wake_queue.add(partial(self._begin, partition))
         return waiting
 
     def _begin(self, partition: Partition) -> None:
@@ -44,7 +44,7 @@ class GroupCommit:
         plan = partition.log.plan_flush()
         if plan is None:
             return Deferred.completed(None)
-        return self._cluster.offload(plan.run).map(lambda _: plan.finish())
+        return self._runtime.offload(plan.run).map(lambda _: plan.finish())
 
     def _end(self, partition: Partition) -> None:
         self._syncing.discard(partition)

@@ -11,9 +11,10 @@ from pykbroker.storage.directories.moving import LogMove
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.runtime import Runtime
     from pykbroker.storage.directories.folder import DataFolder
+    from pykbroker.storage.directories.manager import LogManager
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +25,9 @@ _PAUSE_MS = 100
 class LogMoves:
     """What is wanted, and the doing of it. Copying is for threads; the last step is the loop's, and waits for the disk."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, runtime: Runtime, logs: LogManager) -> None:
+        self._runtime = runtime
+        self._logs = logs
         self._wanted: dict[Partition, DataFolder] = {}
 
     def under_way(self, partition: Partition) -> bool:
@@ -49,12 +51,12 @@ class LogMoves:
         if there:
             del self._wanted[partition]
         elif partition.log.cleaning is not None:
-            self._cluster.timers.after(_PAUSE_MS, partial(self._begin, partition))
+            self._runtime.timers.after(_PAUSE_MS, partial(self._begin, partition))
         else:
             self._copy(partition, LogMove(partition.log, folder))
 
     def _copy(self, partition: Partition, move: LogMove) -> None:
-        copied = attempt(self._cluster.offload, move.copy).map(lambda _: self._copied(partition, move))
+        copied = attempt(self._runtime.offload, move.copy).map(lambda _: self._copied(partition, move))
         copied.recover(Exception, partial(self._failed, partition, move)).or_log("moving %r", partition)
 
     def _copied(self, partition: Partition, move: LogMove) -> None:
@@ -62,7 +64,7 @@ class LogMoves:
             self._give_up(move)
             self._begin(partition)
         elif move.nearly_complete:
-            self._cluster.logs.finish_move(move)
+            self._logs.finish_move(move)
             partition.reopen()
             log.info("Moved %s to %s", move.log.name, move.target.path)
             del self._wanted[partition]
@@ -83,4 +85,4 @@ class LogMoves:
 
     def _give_up(self, move: LogMove) -> None:
         move.give_up()
-        self._cluster.offload(move.remove_copy).or_log("removing the copy of %s", move.log.name)
+        self._runtime.offload(move.remove_copy).or_log("removing the copy of %s", move.log.name)

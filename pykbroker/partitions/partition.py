@@ -19,8 +19,8 @@ from pykbroker.wire.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, en
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pykbroker.brokers.cluster import Cluster
     from pykbroker.metadata.image import PartitionImage
+    from pykbroker.partitions.host import PartitionHost
     from pykbroker.storage.log.config import LogConfig
     from pykbroker.storage.log.log import AppendResult, Log
 
@@ -36,7 +36,7 @@ class Partition:
     """See the module. ``watchers`` is an ordered set: they are told in the order in which they came."""
 
     __slots__ = (
-        "_cluster",
+        "_host",
         "_log",
         "_shown",
         "deleted",
@@ -50,8 +50,8 @@ class Partition:
         "watchers",
     )
 
-    def __init__(self, cluster: Cluster, topic: str, topic_id: bytes, image: PartitionImage) -> None:
-        self._cluster = cluster
+    def __init__(self, host: PartitionHost, topic: str, topic_id: bytes, image: PartitionImage) -> None:
+        self._host = host
         self._log: Log | None = None
         #: The high watermark when it last was the log end: it does not go back because something more is appended.
         self._shown = 0
@@ -124,7 +124,7 @@ class Partition:
         """The log, opened (and made, where it is new) on first use. Raises KafkaError with KAFKA_STORAGE_ERROR."""
         log = self._log
         if log is None:
-            log = self._log = self._cluster.open_log(self)
+            log = self._log = self._host.open_log(self)
         return log
 
     @property
@@ -142,7 +142,7 @@ class Partition:
         _ = self.high_watermark
         self.log.update_config(config)
         if self.log.needs_flush_before_ack:
-            self._cluster.group_commit.synced(self)
+            self._host.group_commit.synced(self)
 
     @property
     def log_start_offset(self) -> int:
@@ -179,7 +179,7 @@ class Partition:
         result = log.append_as_leader(
             records,
             leader_epoch=self.leader_epoch,
-            now_ms=self._cluster.clock.now_ms(),
+            now_ms=self._host.runtime.clock.now_ms(),
             origin=Origin.CLIENT,
             transaction_version=transaction_version,
         )

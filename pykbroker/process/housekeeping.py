@@ -56,7 +56,7 @@ class Housekeeping:
         if config["auto.leader.rebalance.enable"]:
             interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
             self._every(interval_ms, interval_ms, self._elections)
-        self._cluster.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
+        self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
 
     def stop(self) -> None:
         """End what runs outside of this process."""
@@ -69,22 +69,22 @@ class Housekeeping:
             self._cluster.dormant.open(chosen).settled().map(self._rest_then_open).or_log("opening logs")
 
     def _rest_then_open(self, _: None) -> None:
-        self._cluster.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
+        self._cluster.runtime.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
 
     def _retention(self) -> Deferred[None]:
         """Some logs at a time; what the loop is to decide on, a thread has read before."""
         cluster, logs = self._cluster, self._cluster.logs
         over: Deferred[None] = Deferred()
-        now_ms = cluster.clock.now_ms()
+        now_ms = cluster.runtime.clock.now_ms()
         rest = list(logs.logs.values())
 
         def next_some() -> None:
             some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
             if some:
-                looked_ahead = cluster.offload_read(retention.look_ahead, some, now_ms)
+                looked_ahead = cluster.runtime.offload_read(retention.look_ahead, some, now_ms)
                 looked_ahead.map(partial(retain, some)).pass_failure_to(over)
             else:
-                cluster.offload(logs.plan_removals(now_ms)).pass_to(over)
+                cluster.runtime.offload(logs.plan_removals(now_ms)).pass_to(over)
 
         def retain(some: list[Log], _: None) -> None:
             try:
@@ -104,15 +104,15 @@ class Housekeeping:
     def _producers(self) -> Deferred[None] | None:
         """The setting may change at run time."""
         cluster = self._cluster
-        cluster.logs.forget_producers(cluster.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
+        cluster.logs.forget_producers(cluster.runtime.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
         return None
 
     def _checkpoints(self) -> Deferred[None] | None:
-        return self._cluster.offload(self._cluster.logs.plan_checkpoints())
+        return self._cluster.runtime.offload(self._cluster.logs.plan_checkpoints())
 
     def _flushes(self) -> Deferred[None] | None:
-        due = self._cluster.logs.due_flushes(self._cluster.clock.now_ms())
-        return self._cluster.offload(_flush, due) if due else None
+        due = self._cluster.logs.due_flushes(self._cluster.runtime.clock.now_ms())
+        return self._cluster.runtime.offload(_flush, due) if due else None
 
     def _compactions(self) -> Deferred[None]:
         """Compact what is due, the dirtiest log first, one after the other."""
@@ -120,17 +120,19 @@ class Housekeeping:
         over: Deferred[None] = Deferred()
 
         def look() -> None:
-            looked_ahead = cluster.offload_read(compaction.look_ahead, logs.compacted(), cluster.clock.now_ms())
+            looked_ahead = cluster.runtime.offload_read(
+                compaction.look_ahead, logs.compacted(), cluster.runtime.clock.now_ms()
+            )
             looked_ahead.map(next_one).pass_failure_to(over)
 
         def next_one(due: bool) -> None:
             logs.cleaner_memory_bytes = cluster.config["log.cleaner.dedupe.buffer.size"]
-            plan = logs.plan_compaction(cluster.clock.now_ms()) if due else None
+            plan = logs.plan_compaction(cluster.runtime.clock.now_ms()) if due else None
             if plan is None:
                 over.complete(None)
                 return
             order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
-            cluster.offload(self._cleaner.run, order).when_done(partial(cleaned, plan))
+            cluster.runtime.offload(self._cleaner.run, order).when_done(partial(cleaned, plan))
 
         def cleaned(plan: CompactionPlan, run: Deferred[CleaningResult]) -> None:
             outcome: CleaningResult | BaseException
@@ -167,9 +169,9 @@ class Housekeeping:
                 log.error("A round of housekeeping failed (%s); it is tried again in %d ms", error, interval_ms)
             except Exception:
                 log.exception("A round of housekeeping failed; it is tried again in %d ms", interval_ms)
-            self._cluster.timers.after(interval_ms, begin)
+            self._cluster.runtime.timers.after(interval_ms, begin)
 
-        self._cluster.timers.after(delay_ms, begin)
+        self._cluster.runtime.timers.after(delay_ms, begin)
 
 
 def _flush(logs: list[Log]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.handlers.table import SUPPORTED, Api
 from pykbroker.runtime.waits import Deferred
-from pykbroker.security.context import RequestContext
+from pykbroker.security.context import Peer, RequestContext
 from pykbroker.wire.apis import ApiKey, request_class
 from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.headers import begin_response, decode_request_header
@@ -24,7 +24,6 @@ from pykbroker.wire.headers import begin_response, decode_request_header
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer, Failed, Handle, Handler, LogsOf
-    from pykbroker.network.connection import Connection
     from pykbroker.partitions.partition import Partition
 
 
@@ -70,7 +69,7 @@ class Dispatcher:
         #: Before the handler, the outermost last.
         self._steps = [step for step in (throttle, authorise, intercept) if step is not None]
 
-    def answer(self, broker: Broker, peer: Connection, frame: memoryview) -> Any:
+    def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
         """Answer one request frame (without its size).
 
         Returns the response as a list of buffers, size included; a Deferred of it where the handler waits; None where

@@ -1,12 +1,19 @@
-"""What a handler knows of the request beside its body."""
+"""Who asks: what the broker knows of a connection, and a handler of a request beside its body."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from pykbroker.network.connection import Connection
+
+class Peer(Protocol):
+    """The other end of a connection, as requests know it."""
+
+    host: str
+    listener: str
+    principal: str
+    #: Name and version of the client's library, as ApiVersions tells them from version 3 on (KIP-511).
+    client_software: tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -20,4 +27,4 @@ class RequestContext:
     client_host: str
     listener: str
     principal: str
-    connection: Connection | None = None
+    connection: Peer | None = None

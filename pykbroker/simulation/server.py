@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from pykbroker.brokers.cluster import Cluster, run_inline
+from pykbroker.brokers.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.simdisk import ProcessDied
 
@@ -67,8 +68,8 @@ class Server:
                 self._world.clock,
                 self._random,
             )
-            cluster.offload = cluster.offload_read = partial(self._offload, cluster)
-            cluster.wake_queue.schedule = self._turns.append
+            cluster.runtime.offload = cluster.runtime.offload_read = partial(self._offload, cluster)
+            cluster.runtime.wake_queue.schedule = self._turns.append
             cluster.start_brokers({node: [Endpoint(LISTENER, f"host{node}", 9092)] for node in self.nodes})
         except ProcessDied:
             self._die("killed while it started")
@@ -110,7 +111,7 @@ class Server:
     def next_deadline_ms(self) -> float:
         """When the next timer is due, in milliseconds since the world began."""
         cluster = self.cluster
-        deadline = None if cluster is None else cluster.timers.next_deadline()
+        deadline = None if cluster is None else cluster.runtime.timers.next_deadline()
         if deadline is None:
             return math.inf
         whole = math.ceil(deadline * 1000)
@@ -118,7 +119,7 @@ class Server:
 
     def run_timers(self) -> None:
         """Do what is due."""
-        self._call(self.running.timers.run_due)
+        self._call(self.running.runtime.timers.run_due)
 
     def _call(self, work: Callable[[], T]) -> T | None:
         """Work in the process, and whatever it left for the end of the turn. The process may die in between."""

@@ -20,7 +20,7 @@ from scripts.jars import JarsUnavailable
 
 _EXPLANATION = (
     "Medians of {rounds} round(s), both brokers in turn on {cores} cores that they share with the client. "
-    "The ratio is pykbroker's cost (time, CPU or memory) over Apache Kafka's of the same round: below 1, pykbroker needs less. "
+    "The ratio is pykbroker's cost (time, CPU or memory) over that of {other} in the same round: below 1, pykbroker needs less. "
     "CPU seconds are those of the broker's process."
 )
 Pairs = dict[str, list[tuple[Reading, Reading]]]
@@ -36,9 +36,11 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    print(markdown(comparisons))
+    other = "Apache Kafka" if options.before is None else "before"
+    rounds = 1 if options.quick else options.rounds
+    print(markdown(comparisons, other))
     print()
-    print(_EXPLANATION.format(rounds=1 if options.quick else options.rounds, cores=os.cpu_count()))
+    print(_EXPLANATION.format(rounds=rounds, cores=os.cpu_count(), other=other))
     return 0
 
 
@@ -59,7 +61,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--folder", type=Path, help="where the brokers' data goes for a while (default: a temporary one)"
     )
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="CHECKOUT",
+        help="compare with pykbroker in another checkout (`git worktree add`) instead of Apache Kafka",
+    )
     options = parser.parse_args()
+    if options.before and not (options.before / "pykbroker" / "__main__.py").exists():
+        parser.error(f"{options.before} is no checkout of pykbroker")
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
     if options.quick and options.only and not set(options.only) & set(plans.quick(Path())):
@@ -69,7 +79,7 @@ def _options() -> argparse.Namespace:
 
 def run(options: argparse.Namespace, folder: Path) -> list[Comparison]:
     """All rounds. The folder is used up."""
-    pair = make_pair(folder)
+    pair = make_pair(folder, before=options.before)
     try:
         for broker in pair:
             broker.start()

@@ -35,10 +35,34 @@ class _OursAsUsed(Pykbroker):
         return environment
 
 
-def make_pair(folder: Path, settings: dict[str, str] | None = None) -> tuple[BrokerProcess, BrokerProcess]:
-    """Apache Kafka and pykbroker, not yet started, with a folder each."""
-    kafka = ApacheKafka(folder / "kafka", settings, flags=KAFKA_FLAGS)
-    return kafka, _OursAsUsed(folder / "pykbroker", settings)
+class _OursAsItWas(_OursAsUsed):
+    """Another checkout of pykbroker, run by this one's Python."""
+
+    name = "pykbroker as it was"
+
+    def __init__(self, folder: Path, checkout: Path, settings: dict[str, str] | None = None) -> None:
+        super().__init__(folder, settings)
+        self.working_directory = checkout.resolve()
+
+    def environment(self) -> dict[str, str]:
+        return {**super().environment(), "PYTHONPATH": str(self.working_directory)}
+
+
+def make_pair(
+    folder: Path, settings: dict[str, str] | None = None, *, before: Path | None = None
+) -> tuple[BrokerProcess, BrokerProcess]:
+    """Apache Kafka, or pykbroker from the checkout ``before``, and pykbroker; not yet started, with a folder each."""
+    other: BrokerProcess = ApacheKafka(folder / "kafka", settings, flags=KAFKA_FLAGS)
+    if before is not None:
+        other = _OursAsItWas(folder / "before", before, settings)
+    return other, _OursAsUsed(folder / "pykbroker", settings)
+
+
+def another(broker: BrokerProcess, folder: Path) -> BrokerProcess:
+    """One more of a broker's kind, over an empty folder, not yet started."""
+    before = broker.working_directory if isinstance(broker, _OursAsItWas) else None
+    (fresh,) = (one for one in make_pair(folder, before=before) if one.name == broker.name)
+    return fresh
 
 
 def timed_start(broker: BrokerProcess) -> float:

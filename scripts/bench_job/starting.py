@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compat_tests.harness.process import BrokerProcess
-from scripts.bench_job.brokers import make_pair, timed_start
+from scripts.bench_job.brokers import another, timed_start
 from scripts.bench_job.readings import Reading, megabytes, seconds
 
 
@@ -20,7 +20,7 @@ class Starts:
     name: str = field(default="start", init=False)
 
     def run(self, broker: BrokerProcess, topic: str) -> list[Reading]:
-        (fresh,) = (one for one in make_pair(self.folder / topic) if one.name == broker.name)
+        fresh = another(broker, self.folder / topic)
         fresh.start()  # formats the folder
         fresh.stop()
         took = timed_start(fresh)

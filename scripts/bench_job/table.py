@@ -5,14 +5,15 @@ from __future__ import annotations
 from scripts.bench_job.readings import Comparison
 
 _HEAD = (
-    "| | Apache Kafka | pykbroker | ratio | pair by pair | CPU s Kafka | CPU s pykbroker |",
+    "| | {other} | pykbroker | ratio | pair by pair | CPU s {other} | CPU s pykbroker |",
     "|---|---:|---:|---:|---:|---:|---:|",
 )
 
 
-def markdown(comparisons: list[Comparison]) -> str:
-    """Medians of all rounds; the ratio is pykbroker's cost (time, CPU, memory) over Kafka's, below 1 is in our favour."""
-    return "\n".join([*_HEAD, *(_line(comparison) for comparison in comparisons)])
+def markdown(comparisons: list[Comparison], other: str = "Apache Kafka") -> str:
+    """Medians of all rounds; the ratio is pykbroker's cost (time, CPU, memory) over the other's, below 1 is in our favour."""
+    head = "\n".join(_HEAD).format(other=other)
+    return "\n".join([head, *(_line(comparison) for comparison in comparisons)])
 
 
 def _line(comparison: Comparison) -> str:

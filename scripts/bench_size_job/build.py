@@ -64,12 +64,12 @@ def name_of(number: int) -> tuple[str, int]:
 def fill_partitions(cluster: Cluster, count: int) -> None:
     """One batch in each of ``count`` partitions."""
     for index in range(count):
-        _partition(cluster, index).append_produce(_small_batch(cluster.clock.now_ms()))
+        _partition(cluster, index).append_produce(_small_batch(cluster.runtime.clock.now_ms()))
 
 
 def fill_segments(cluster: Cluster, count: int) -> None:
     """Ten batches in each of ``count`` segments of one partition."""
-    partition, now = _partition(cluster, 0), cluster.clock.now_ms()
+    partition, now = _partition(cluster, 0), cluster.runtime.clock.now_ms()
     for number in range(count):
         if number:
             partition.log.roll(now)
@@ -79,7 +79,7 @@ def fill_segments(cluster: Cluster, count: int) -> None:
 
 def fill_bytes(cluster: Cluster, gigabytes: int) -> None:
     """Segments of a gigabyte in one partition; they are sparse files, with sound batches from their first byte to the last."""
-    log, now = _partition(cluster, 0).log, cluster.clock.now_ms()
+    log, now = _partition(cluster, 0).log, cluster.runtime.clock.now_ms()
     filler = encode_batch([Record(offset=0, timestamp=now, key=None, value=bytes(_FILLER_BYTES), headers=[])])
     head = filler[: len(filler) - _FILLER_BYTES]  # behind it nothing but zeros
     for number in range(gigabytes):

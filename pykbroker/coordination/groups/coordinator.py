@@ -42,8 +42,7 @@ from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.broker import Broker
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.coordination.host import CoordinationHost, Node
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.partitions.partition import Partition
@@ -68,7 +67,7 @@ class _Loaded(Loaded[GroupShard]):
 class GroupCoordinator:
     """See the module. Methods raise KafkaError with NOT_COORDINATOR when the broker does not lead the group."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: CoordinationHost) -> None:
         self._cluster = cluster
         self._settings = GroupSettings.from_config(cluster.config)
         self.shards: Shards[_Loaded] = Shards(
@@ -81,7 +80,7 @@ class GroupCoordinator:
             eager=False,
         )
         cluster.metadata.subscribe(self._follow)
-        cluster.timers.every(self._settings.offsets_retention_check_interval_ms, self._expire)
+        cluster.runtime.timers.every(self._settings.offsets_retention_check_interval_ms, self._expire)
 
     # Where groups live
 
@@ -91,13 +90,13 @@ class GroupCoordinator:
         count = self._settings.offsets_partitions if topic is None else len(topic.partitions)
         return partition_for(group_id, count)
 
-    def _shard_of(self, broker: Broker, group_id: str) -> _Loaded:
+    def _shard_of(self, broker: Node, group_id: str) -> _Loaded:
         return self.shards.at(broker, self.partition_of(group_id))
 
     def _begin_load(self, partition: Partition) -> Loading:
         cluster = self._cluster
         image = cluster.metadata.image
-        around = Surroundings(cluster.clock, self._settings, image, cluster.random, image.offset)
+        around = Surroundings(cluster.runtime.clock, self._settings, image, cluster.runtime.random, image.offset)
         return Loading(partition, GroupShard(around))
 
     def _opened(self, loaded: _Loaded) -> None:
@@ -123,7 +122,7 @@ class GroupCoordinator:
         self.shards.follow(delta)
         for topic in delta.deleted_topics:
             if topic.name != CONSUMER_OFFSETS:
-                self._cluster.wake_queue.add(partial(self._forget_topic, topic.name, topic.id))
+                self._cluster.runtime.wake_queue.add(partial(self._forget_topic, topic.name, topic.id))
 
     def _topic_id(self, name: str) -> bytes | None:
         topic = self._cluster.metadata.image.topic(name)
@@ -143,7 +142,7 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
     def consumer_heartbeat(
-        self, broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+        self, broker: Node, context: RequestContext, request: ConsumerGroupHeartbeatRequest
     ) -> Deferred[ConsumerGroupHeartbeatResponse]:
         """ConsumerGroupHeartbeat. Raises KafkaError with INVALID_REQUEST or UNSUPPORTED_ASSIGNOR too."""
         self.check_consumer_protocol()
@@ -151,7 +150,7 @@ class GroupCoordinator:
         group_id = request.group_id
         return self._ask(broker, group_id, lambda shard, reply: shard.consumer_heartbeat(context, request, reply))
 
-    def join(self, broker: Broker, context: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
+    def join(self, broker: Node, context: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
         """JoinGroup. Raises KafkaError with INVALID_GROUP_ID or INVALID_SESSION_TIMEOUT too."""
         _check_group_id(request.group_id)
         settings = self._settings
@@ -159,16 +158,16 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
         loaded = self._shard_of(broker, request.group_id)
         reply: Deferred[JoinGroupResponse] = Deferred()
-        joining = Joining(context, request, reply, self._cluster.random)
+        joining = Joining(context, request, reply, self._cluster.runtime.random)
         self._run(loaded, request.group_id, loaded.shard.join(joining))
         return reply
 
-    def sync(self, broker: Broker, request: SyncGroupRequest) -> Deferred[SyncGroupResponse]:
+    def sync(self, broker: Node, request: SyncGroupRequest) -> Deferred[SyncGroupResponse]:
         """SyncGroup. Raises KafkaError with INVALID_GROUP_ID too."""
         _check_group_id(request.group_id)
         return self._ask(broker, request.group_id, lambda shard, reply: shard.sync(request, reply))
 
-    def heartbeat(self, broker: Broker, request: HeartbeatRequest) -> HeartbeatResponse:
+    def heartbeat(self, broker: Node, request: HeartbeatRequest) -> HeartbeatResponse:
         """Heartbeat. Raises KafkaError for every refusal but REBALANCE_IN_PROGRESS."""
         _check_group_id(request.group_id)
         loaded = self._shard_of(broker, request.group_id)
@@ -176,19 +175,19 @@ class GroupCoordinator:
         self._arm(loaded, request.group_id)
         return response
 
-    def leave(self, broker: Broker, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
+    def leave(self, broker: Node, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
         """LeaveGroup in its batched form. Raises KafkaError with INVALID_GROUP_ID too."""
         _check_group_id(request.group_id)
         return self._ask(broker, request.group_id, lambda shard, reply: shard.leave(request, reply))
 
     def commit(
-        self, broker: Broker, context: RequestContext, request: OffsetCommitRequest
+        self, broker: Node, context: RequestContext, request: OffsetCommitRequest
     ) -> Deferred[OffsetCommitResponse]:
         """OffsetCommit of topics that exist, under their names. The empty group id is allowed, as Kafka allows it."""
         return self._ask(broker, request.group_id, lambda shard, reply: shard.commit(context, request, reply))
 
     def commit_in_transaction(
-        self, broker: Broker, request: TxnOffsetCommitRequest, dialect: Dialect
+        self, broker: Node, request: TxnOffsetCommitRequest, dialect: Dialect
     ) -> Deferred[TxnOffsetCommitResponse]:
         """TxnOffsetCommit of topics that exist, once the group's partition is known to be part of the transaction.
 
@@ -214,30 +213,30 @@ class GroupCoordinator:
             loaded.shard.end_transaction(producer_id, commit=commit)
 
     def fetch(
-        self, broker: Broker, request: OffsetFetchRequestGroup, *, stable: bool = False
+        self, broker: Node, request: OffsetFetchRequestGroup, *, stable: bool = False
     ) -> OffsetFetchResponseGroup:
         """OffsetFetch of one group, topics under their names; ``stable`` refuses what open transactions may change."""
         return self._shard_of(broker, request.group_id).shard.fetch(request, stable=stable)
 
-    def delete_offsets(self, broker: Broker, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
+    def delete_offsets(self, broker: Node, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
         """OffsetDelete. Raises KafkaError with INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP too."""
         _check_group_id(request.group_id)
         return self._ask(broker, request.group_id, lambda shard, reply: shard.delete_offsets(request, reply))
 
-    def delete_group(self, broker: Broker, group_id: str) -> Deferred[ErrorCode]:
+    def delete_group(self, broker: Node, group_id: str) -> Deferred[ErrorCode]:
         """DeleteGroups, one group: how it went."""
         return self._ask(broker, group_id, lambda shard, reply: shard.delete_group(group_id, reply))
 
-    def group(self, broker: Broker, group_id: str) -> Group | None:
+    def group(self, broker: Node, group_id: str) -> Group | None:
         """A group, to be described."""
         return self._shard_of(broker, group_id).shard.groups.get(group_id)
 
-    def groups(self, broker: Broker) -> Iterable[Group]:
+    def groups(self, broker: Node) -> Iterable[Group]:
         """All groups that the broker coordinates."""
         for loaded in self.shards.led_by(broker):
             yield from loaded.shard.groups.values()
 
-    def _ask(self, broker: Broker, group_id: str, step: Callable[[GroupShard, Deferred[T]], Outcome]) -> Deferred[T]:
+    def _ask(self, broker: Node, group_id: str, step: Callable[[GroupShard, Deferred[T]], Outcome]) -> Deferred[T]:
         loaded = self._shard_of(broker, group_id)
         reply: Deferred[T] = Deferred()
         self._run(loaded, group_id, step(loaded.shard, reply))
@@ -277,7 +276,7 @@ class GroupCoordinator:
             return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
         try:
             encoded = [encode(record) for record in outcome.records]
-            loaded.partition.append_internal(encoded, self._cluster.clock.now_ms(), outcome.producer)
+            loaded.partition.append_internal(encoded, self._cluster.runtime.clock.now_ms(), outcome.producer)
         except KafkaError as error:
             log.warning("Group records could not be appended to %r: %s", loaded.partition, error)
             return shown(error.code)
@@ -298,8 +297,8 @@ class GroupCoordinator:
                 return
             loaded.alarms.pop(group_id)[1].cancel()
         if wake_at < math.inf:
-            delay_ms = max(wake_at - self._cluster.clock.monotonic(), 0) * 1000
-            timer = self._cluster.timers.after(delay_ms, partial(self._wake, loaded, group_id))
+            delay_ms = max(wake_at - self._cluster.runtime.clock.monotonic(), 0) * 1000
+            timer = self._cluster.runtime.timers.after(delay_ms, partial(self._wake, loaded, group_id))
             loaded.alarms[group_id] = (wake_at, timer)
 
     def _wake(self, loaded: _Loaded, group_id: str) -> None:

@@ -14,7 +14,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.coordination.host import CoordinationHost
     from pykbroker.coordination.transactions.transaction import TopicPartition
     from pykbroker.partitions.partition import Partition
 
@@ -47,7 +47,7 @@ class Dialect(NamedTuple):
 
 
 def admit(
-    cluster: Cluster,
+    cluster: CoordinationHost,
     transactional_id: str,
     producer: tuple[int, int],
     partitions: Sequence[Partition],

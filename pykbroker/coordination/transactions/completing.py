@@ -17,7 +17,7 @@ from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.coordination.host import CoordinationHost
     from pykbroker.partitions.partition import Partition
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class Completion:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: CoordinationHost,
         prepared: Transaction,
         *,
         coordinator: Partition,
@@ -110,5 +110,5 @@ class Completion:
                 pass  # already logged by the coordinator; tried again below
             else:
                 return
-        self._cluster.timers.after(self._retry_ms, self.run)
+        self._cluster.runtime.timers.after(self._retry_ms, self.run)
         self._retry_ms = min(2 * self._retry_ms, _LONGEST_RETRY_MS)

@@ -33,8 +33,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.broker import Broker
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.coordination.host import CoordinationHost, Node
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ _Loaded = Loaded[TransactionShard]
 class TransactionCoordinator:
     """See the module. A broker of None stands for this process itself, which may ask any shard."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: CoordinationHost) -> None:
         self._cluster = cluster
         self._settings = TransactionSettings.from_config(cluster.config)
         self.shards: Shards[_Loaded] = Shards(
@@ -68,8 +67,8 @@ class TransactionCoordinator:
             eager=True,  # what is open needs somebody who ends it in time
         )
         cluster.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
-        cluster.timers.every(self._settings.abort_interval_ms, self._abort_timed_out)
-        cluster.timers.every(self._settings.expiration_interval_ms, self._expire)
+        cluster.runtime.timers.every(self._settings.abort_interval_ms, self._abort_timed_out)
+        cluster.runtime.timers.every(self._settings.expiration_interval_ms, self._expire)
 
     # Where transactional ids live
 
@@ -90,9 +89,9 @@ class TransactionCoordinator:
         except KafkaError as error:  # logged already; the next request tries again
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 following, pause_ms = index, _READING_PAUSE_MS
-        self._cluster.timers.after(pause_ms, partial(self.load, following))
+        self._cluster.runtime.timers.after(pause_ms, partial(self.load, following))
 
-    def _shard_of(self, broker: Broker | None, transactional_id: str) -> _Loaded:
+    def _shard_of(self, broker: Node | None, transactional_id: str) -> _Loaded:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         return self.shards.at(broker, self.partition_of(transactional_id))
@@ -107,7 +106,7 @@ class TransactionCoordinator:
     # Requests
 
     def init_producer_id(
-        self, broker: Broker, transactional_id: str, timeout_ms: int, expected: Expected | None
+        self, broker: Node, transactional_id: str, timeout_ms: int, expected: Expected | None
     ) -> Deferred[ProducerIdentity]:
         """The identity of a new incarnation of the producer.
 
@@ -130,7 +129,7 @@ class TransactionCoordinator:
             timeout_ms,
             server_version=self._server_version,
             new_producer_id=broker.next_producer_id,
-            now_ms=self._cluster.clock.now_ms(),
+            now_ms=self._cluster.runtime.clock.now_ms(),
         )
         if changed.state in PREPARED:
             return self._end(loaded, changed).map(_try_again)
@@ -138,7 +137,7 @@ class TransactionCoordinator:
 
     def add_partitions(
         self,
-        broker: Broker | None,
+        broker: Node | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -155,13 +154,13 @@ class TransactionCoordinator:
             producer_epoch,
             frozenset(partitions),
             client_version=client_version,
-            now_ms=self._cluster.clock.now_ms(),
+            now_ms=self._cluster.runtime.clock.now_ms(),
         )
         return self._durable(loaded) if changed is transaction else self._change(loaded, changed)
 
     def verify_partitions(
         self,
-        broker: Broker | None,
+        broker: Node | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -173,7 +172,7 @@ class TransactionCoordinator:
 
     def end(
         self,
-        broker: Broker,
+        broker: Node,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -191,7 +190,7 @@ class TransactionCoordinator:
             commit=commit,
             client_version=client_version,
             new_producer_id=broker.next_producer_id,
-            now_ms=self._cluster.clock.now_ms(),
+            now_ms=self._cluster.runtime.clock.now_ms(),
         )
         if changed is transaction:
             return Deferred.completed(_identity(changed))
@@ -199,11 +198,11 @@ class TransactionCoordinator:
         following = changed.completed(changed.updated_ms)
         return self._end(loaded, changed).map(lambda _: _identity(following))
 
-    def transaction(self, broker: Broker, transactional_id: str) -> Transaction | None:
+    def transaction(self, broker: Node, transactional_id: str) -> Transaction | None:
         """A transactional id's value. Raises KafkaError with INVALID_REQUEST or NOT_COORDINATOR."""
         return self._shard_of(broker, transactional_id).shard.transactions.get(transactional_id)
 
-    def transactions(self, broker: Broker) -> Iterator[Transaction]:
+    def transactions(self, broker: Node) -> Iterator[Transaction]:
         """All transactional ids that the broker coordinates."""
         for loaded in self.shards.led_by(broker):
             yield from loaded.shard.transactions.values()
@@ -220,7 +219,7 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)  # the partition moved while this waited
         try:
             record = encode(changed, self._server_version)
-            loaded.partition.append_internal([record], self._cluster.clock.now_ms())
+            loaded.partition.append_internal([record], self._cluster.runtime.clock.now_ms())
         except KafkaError as error:
             log.warning("A transaction could not be appended to %r: %s", loaded.partition, error)
             raise KafkaError(shown(error.code)) from error
@@ -249,12 +248,12 @@ class TransactionCoordinator:
         ).run()
 
     def _completed(self, loaded: _Loaded, prepared: Transaction) -> None:
-        self._change(loaded, prepared.completed(self._cluster.clock.now_ms()))
+        self._change(loaded, prepared.completed(self._cluster.runtime.clock.now_ms()))
 
     # Time
 
     def _abort_timed_out(self) -> None:
-        now_ms = self._cluster.clock.now_ms()
+        now_ms = self._cluster.runtime.clock.now_ms()
         for loaded in list(self.shards.loaded.values()):
             for transaction in list(loaded.shard.timed_out(now_ms)):
                 try:
@@ -270,10 +269,10 @@ class TransactionCoordinator:
                     log.info("Aborted a transaction of %s that took too long", transaction.transactional_id)
 
     def _new_producer_id(self, loaded: _Loaded) -> int:
-        return self._cluster.brokers[loaded.partition.leader].next_producer_id()
+        return self._cluster.node(loaded.partition.leader).next_producer_id()
 
     def _expire(self) -> None:
-        now_ms = self._cluster.clock.now_ms()
+        now_ms = self._cluster.runtime.clock.now_ms()
         for loaded in list(self.shards.loaded.values()):
             expired = [each.transactional_id for each in loaded.shard.expired(now_ms, self._settings.expiration_ms)]
             if not expired:

@@ -8,12 +8,12 @@ from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.wire.control_records import EndTxnMarker
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.coordination.host import CoordinationHost
     from pykbroker.partitions.partition import Partition
 
 
 def write_marker(
-    cluster: Cluster,
+    cluster: CoordinationHost,
     partition: Partition,
     marker: EndTxnMarker,
     *,
@@ -30,7 +30,7 @@ def write_marker(
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         transaction_version=transaction_version,
-        timestamp_ms=cluster.clock.now_ms(),
+        timestamp_ms=cluster.runtime.clock.now_ms(),
     )
     if partition.topic == CONSUMER_OFFSETS:
         cluster.groups.end_transaction(partition.index, producer_id, commit=marker.commit)

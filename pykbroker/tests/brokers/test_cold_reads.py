@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.brokers.cluster import run_inline
 from pykbroker.process.housekeeping import Housekeeping
+from pykbroker.runtime.runtime import run_inline
 from pykbroker.simulation.colddisk import ColdDisk
 from pykbroker.tests.network.test_connection import fetch, produce, run
 from pykbroker.tests.running import Client, RunningBroker, running_broker, until
@@ -103,7 +103,7 @@ async def fill(directory: Path) -> int:
         client = await broker.connect()
         await create(client, "old", index_interval_bytes="4096")
         await create(client, "keys", cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
-        now = broker.cluster.clock.now_ms()
+        now = broker.cluster.runtime.clock.now_ms()
         value = b"v" * 100_000
         for name in ("old", "keys"):
             partition = broker.cluster.partition(name, 0)
@@ -290,7 +290,7 @@ def test_reads_done_inline_would_be_noticed(tmp_path: Path, question: Question) 
         first = await fill(tmp_path)
         disk = ColdDisk()
         async with running_broker(tmp_path, SETTINGS, disk) as broker:
-            broker.cluster.offload_read = run_inline
+            broker.cluster.runtime.offload_read = run_inline
             client = await broker.connect()
             disk.chill()
             await question(broker, client, first)

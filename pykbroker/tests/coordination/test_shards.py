@@ -56,16 +56,16 @@ class World:
         return self.cluster.brokers[self.partition.leader]
 
     def append(self) -> None:
-        self.partition.append_internal([(b"k", b"v")], self.cluster.clock.now_ms())
+        self.partition.append_internal([(b"k", b"v")], self.cluster.runtime.clock.now_ms())
 
     def stop(self, *brokers: int) -> None:
         for node_id in brokers:
             self.cluster.stop_broker(node_id)
-        self.cluster.timers.run_due()
+        self.cluster.runtime.timers.run_due()
 
     def start(self, node_id: int) -> None:
         self.cluster.start_broker(node_id)
-        self.cluster.timers.run_due()
+        self.cluster.runtime.timers.run_due()
 
 
 def refused(shards: Shards, broker) -> ErrorCode:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
 
 import pytest
 
-from pykbroker.brokers.cluster import run_inline
 from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import (
     alter_client_quotas,
@@ -22,6 +22,7 @@ from pykbroker.handlers import (
 )
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.handlers.cluster_stub import StubBroker
 from pykbroker.tests.metadata.fake import LOG_DIR, registration
@@ -51,8 +52,7 @@ def broker():
     broker = StubBroker(2)
     broker.controller.create_topics([NewTopic("t", -1, -1, [(0, [1, 2]), (1, [1, 2])])])
     broker.node_id = 1
-    broker.cluster.clock = ManualClock(now_ms=NOW_MS)
-    broker.cluster.offload = run_inline
+    broker.cluster.runtime = Runtime(ManualClock(now_ms=NOW_MS), random.Random(7))
     broker.cluster.logs = SimpleNamespace(home=SimpleNamespace(path="/data", offline=False))
     broker.cluster.partition = broker.image.partition
     return broker
@@ -186,7 +186,7 @@ def test_hosts_are_looked_up_elsewhere(broker):
         searches.append((function, arguments, Deferred()))
         return searches[-1][2]
 
-    broker.cluster.offload = offload
+    broker.cluster.runtime.offload = offload
     rate = "connection_creation_rate"
     entries = [
         quotas.AlterClientQuotasRequestEntryData([quotas.EntityData("ip", name)], [quotas.OpData(rate, 1.0, False)])

@@ -239,7 +239,7 @@ def test_a_read_that_fails_after_a_wait_leaves_nobody_waiting(tmp_path: Path) ->
             disk.chill()
             failing: Deferred = Deferred()
             failing.fail(MemoryError("no room for the records"))
-            broker.cluster.offload_read = lambda *_: failing
+            broker.cluster.runtime.offload_read = lambda *_: failing
             assert await client.closed_by_broker()
 
     run(scenario())

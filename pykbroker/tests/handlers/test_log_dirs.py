@@ -116,7 +116,7 @@ def test_a_move_is_called_off(world: World) -> None:
         copying.append((function, Deferred()))
         return copying[-1][1]
 
-    world.cluster.offload = offload
+    world.cluster.runtime.offload = offload
     for call_off in (lambda: move(world, "/data", 0), lambda: world.cluster.metadata.delete_topics([topic_id])):
         assert move(world, "/more", 0) == [NONE]
         assert len(copying) == 1

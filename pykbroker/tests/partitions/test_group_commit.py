@@ -26,8 +26,8 @@ class Partition:
         self.told += 1
 
 
-class Cluster:
-    """What group commit asks of it; ``runs`` are syncs that a thread has not done yet."""
+class Process:
+    """What group commit asks of its runtime; ``runs`` are syncs that a thread has not done yet."""
 
     def __init__(self) -> None:
         self.wake_queue = WakeQueue()
@@ -42,33 +42,33 @@ class Cluster:
 
 
 def test_who_comes_while_a_sync_runs_waits_for_the_next() -> None:
-    cluster, partition = Cluster(), Partition()
-    commit = GroupCommit(cluster)
+    runtime, partition = Process(), Partition()
+    commit = GroupCommit(runtime)
     first = commit.synced(partition)
     assert commit.synced(partition) is first
-    cluster.wake_queue.run()
+    runtime.wake_queue.run()
     second = commit.synced(partition)
     assert second is not first
-    cluster.wake_queue.run()
-    assert len(cluster.runs) == 1
-    cluster.runs[0].complete(None)
+    runtime.wake_queue.run()
+    assert len(runtime.runs) == 1
+    runtime.runs[0].complete(None)
     assert first.done
     assert not second.done
-    cluster.runs[1].complete(None)
+    runtime.runs[1].complete(None)
     assert second.done
     assert partition.told == 2
 
 
 def test_a_thread_that_cannot_be_started_stalls_nobody_for_ever() -> None:
-    cluster, partition = Cluster(), Partition()
-    commit = GroupCommit(cluster)
-    cluster.no_thread = True
+    runtime, partition = Process(), Partition()
+    commit = GroupCommit(runtime)
+    runtime.no_thread = True
     first = commit.synced(partition)
-    cluster.wake_queue.run()
+    runtime.wake_queue.run()
     with pytest.raises(RuntimeError, match="new thread"):
         _ = first.value
-    cluster.no_thread = False
+    runtime.no_thread = False
     second = commit.synced(partition)
-    cluster.wake_queue.run()
-    cluster.runs[0].complete(None)
+    runtime.wake_queue.run()
+    runtime.runs[0].complete(None)
     assert second.done

@@ -21,7 +21,7 @@ class SlowDisk(World):
         super().__init__()
         self.topic(partitions=1, flush_messages=str(flush_messages))
         self.syncs: deque = deque()
-        self.cluster.offload = self.offload
+        self.cluster.runtime.offload = self.offload
 
     def offload(self, function, *args) -> Deferred:
         done: Deferred = Deferred()

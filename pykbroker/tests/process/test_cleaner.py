@@ -34,7 +34,7 @@ def test_a_compacted_topic_keeps_the_newest_of_every_key(tmp_path: Path) -> None
             cluster = broker.cluster
             assert cluster.auto_create("compacted")
             partition = cluster.partition("compacted", 0)
-            now = cluster.clock.now_ms()
+            now = cluster.runtime.clock.now_ms()
             for round_ in range(60):
                 records = [
                     Record(offset=i, timestamp=now, key=b"key-%d" % i, value=b"%d:" % round_ + b"x" * 500, headers=[])

@@ -31,8 +31,8 @@ def cluster() -> Cluster:
 
 def rounds(cluster: Cluster, count: int) -> None:
     for _ in range(count):
-        cluster.clock.advance(INTERVAL_MS)
-        cluster.timers.run_due()
+        cluster.runtime.clock.advance(INTERVAL_MS)
+        cluster.runtime.timers.run_due()
 
 
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), OSError(5, "failed"), KeyError("defect")])

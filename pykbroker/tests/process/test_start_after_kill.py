@@ -27,7 +27,7 @@ def write(cluster: Cluster, *partitions: int) -> None:
     for index in partitions:
         partition = cluster.partition("t", index)
         assert partition is not None
-        partition.append_produce(bytearray(encode_batch([Record(0, cluster.clock.now_ms(), b"k", b"v", [])])))
+        partition.append_produce(bytearray(encode_batch([Record(0, cluster.runtime.clock.now_ms(), b"k", b"v", [])])))
 
 
 def test_the_others_stay_closed(tmp_path: Path) -> None:

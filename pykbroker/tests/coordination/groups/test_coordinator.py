@@ -87,11 +87,11 @@ class World:
 
     def delete_topic(self, name: str) -> None:
         self.cluster.metadata.delete_topics([self.cluster.metadata.image.topics[name].id])
-        self.cluster.wake_queue.run()
+        self.cluster.runtime.wake_queue.run()
 
     def advance(self, ms: int) -> None:
         self.clock.advance(ms)
-        self.cluster.timers.run_due()
+        self.cluster.runtime.timers.run_due()
 
     @property
     def leader(self) -> int:
@@ -127,7 +127,7 @@ class World:
     def ask(self, request, version, **options):
         answer = self.post(request, version, **options)
         if not answer.done:
-            self.cluster.wake_queue.run()
+            self.cluster.runtime.wake_queue.run()
         return answer.value
 
     # A group, in short
@@ -269,11 +269,11 @@ def test_heartbeats_leave_one_timer_per_group():
     world = World()
     world.topic()
     member_id = world.member()
-    before = world.cluster.timers.next_deadline()
+    before = world.cluster.runtime.timers.next_deadline()
     for _ in range(100):
         world.clock.advance(10)
         world.heartbeat(member_id)
-    assert world.cluster.timers.next_deadline() == before
+    assert world.cluster.runtime.timers.next_deadline() == before
 
 
 @pytest.mark.parametrize("kill", [False, True])

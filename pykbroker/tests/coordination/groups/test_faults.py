@@ -166,9 +166,9 @@ def test_no_thread_to_sync_in_leaves_nobody_waiting() -> None:
     world = ConsumerWorld(offsets_topic_num_partitions="1", log_flush_interval_messages="1")
     world.topic(partitions=1)
     assert world.commit({("t", 0): 1}) == {("t", 0): ErrorCode.NONE}
-    run, world.cluster.offload = world.cluster.offload, no_thread
+    run, world.cluster.runtime.offload = world.cluster.runtime.offload, no_thread
     assert world.commit({("t", 0): 2}) == {("t", 0): ErrorCode.NOT_COORDINATOR}
-    world.cluster.offload = run
+    world.cluster.runtime.offload = run
     assert world.commit({("t", 0): 3}) == {("t", 0): ErrorCode.NONE}
 
 

@@ -75,8 +75,8 @@ class World:
     def advance(self, ms: int) -> None:
         """Let time pass, and do what becomes due."""
         self.clock.advance(ms)
-        self.cluster.timers.run_due()
-        self.cluster.wake_queue.run()
+        self.cluster.runtime.timers.run_due()
+        self.cluster.runtime.wake_queue.run()
 
     def post(self, request, version: int, *, broker: int = 1) -> Deferred:
         """A Deferred of the answer, decoded, as a client of this version reads it."""
@@ -112,7 +112,7 @@ class World:
     def settle(self) -> None:
         """Let syncs end, and what waits for them go on."""
         for _ in range(10):
-            self.cluster.wake_queue.run()
+            self.cluster.runtime.wake_queue.run()
 
     # What readers see
 
