@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from pykbroker.cli.client import Client
+from pykbroker.cli.completion import group_names, topic_names
 from pykbroker.cli.membership import Membership
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Timeout, connect
@@ -32,16 +33,23 @@ _SHOW = "What to print of each record"
 
 
 def consume(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC")],
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", autocompletion=topic_names)],
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     partition: Annotated[
-        list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this partition; may be repeated.")
+        list[int] | None,
+        typer.Option("--partition", "-p", metavar="N", min=0, help="Only this partition; may be repeated."),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option("--group", "-g", help="Join this group, go on where it is, and commit what was printed."),
+        typer.Option(
+            "--group",
+            "-g",
+            metavar="GROUP",
+            autocompletion=group_names,
+            help="Join this group, go on where it is, and commit what was printed.",
+        ),
     ] = None,
     beginning: Annotated[
         bool, typer.Option("--beginning", help="The beginning; so it is by default.", rich_help_panel=_FROM)
@@ -50,7 +58,7 @@ def consume(
         bool, typer.Option("--end", help="The end: only what comes from now on.", rich_help_panel=_FROM)
     ] = False,
     offset: Annotated[
-        int | None, typer.Option("--offset", "-o", min=0, help="This offset.", rich_help_panel=_FROM)
+        int | None, typer.Option("--offset", "-o", metavar="N", min=0, help="This offset.", rich_help_panel=_FROM)
     ] = None,
     since: Annotated[
         str | None,
@@ -76,7 +84,8 @@ def consume(
     show_timestamp: Annotated[bool, typer.Option("--timestamp", "-t", help="The time.", rich_help_panel=_SHOW)] = False,
     show_all: Annotated[bool, typer.Option("--all", "-a", help="Everything.", rich_help_panel=_SHOW)] = False,
     template: Annotated[
-        str | None, typer.Option("--format", "-f", help=FIELDS_HELP + ", \\n \\t.", rich_help_panel=_SHOW)
+        str | None,
+        typer.Option("--format", "-f", metavar="FORMAT", help=FIELDS_HELP + ", \\n \\t.", rich_help_panel=_SHOW),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.", rich_help_panel=_SHOW)] = False,
 ) -> None:
