@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from wire.message import Message
+from pykbroker.wire.message import Message
 
 API_VERSIONS = 18
 
@@ -29,12 +29,16 @@ class Api(NamedTuple):
     @property
     def request(self) -> type[Message]:
         """The class of its requests; its module is imported on first use, for a quick start."""
-        return cast("type[Message]", getattr(import_module(f"wire.messages.{self.module}"), f"{self.name}Request"))
+        return cast(
+            "type[Message]", getattr(import_module(f"pykbroker.wire.messages.{self.module}"), f"{self.name}Request")
+        )
 
     @property
     def response(self) -> type[Message]:
         """The class of its responses."""
-        return cast("type[Message]", getattr(import_module(f"wire.messages.{self.module}"), f"{self.name}Response"))
+        return cast(
+            "type[Message]", getattr(import_module(f"pykbroker.wire.messages.{self.module}"), f"{self.name}Response")
+        )
 
     def request_header_version(self, version: int) -> int:
         """The version of the request header that goes with a version of the API."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from wire.api import Api
-from wire.message import NEVER_FLEXIBLE, Message
+from pykbroker.wire.api import Api
+from pykbroker.wire.message import NEVER_FLEXIBLE, Message
 
 
 class ApiKey(IntEnum):

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from wire.compression import Compression, compression_of
-from wire.crc import crc32c
-from wire.errors import WireError
-from wire.primitives import Buffer
+from pykbroker.wire.compression import Compression, compression_of
+from pykbroker.wire.crc import crc32c
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.primitives import Buffer
 
 HEADER_SIZE = 61
 LOG_OVERHEAD = 12

@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Callable
 from enum import IntEnum
 
-from wire.errors import WireError
-from wire.primitives import Buffer
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.primitives import Buffer
 
 DEFAULT_MAX_BYTES = 256 * 1024 * 1024
 """How much one batch may hold decompressed where the caller sets no limit of its own."""

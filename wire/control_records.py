@@ -10,8 +10,8 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
-from wire.errors import WireError
-from wire.records import NO_LEADER_EPOCH, Record, encode_batch
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.records import NO_LEADER_EPOCH, Record, encode_batch
 
 _KEY = struct.Struct(">hh")
 _END_TXN_MARKER = struct.Struct(">hi")

@@ -5,7 +5,7 @@ Taken from org.apache.kafka.common.protocol.Errors by asking it; a test asks it 
 
 from __future__ import annotations
 
-from wire.errors import ErrorCode
+from pykbroker.wire.errors import ErrorCode
 
 MESSAGES: dict[ErrorCode, str] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",

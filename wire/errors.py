@@ -165,7 +165,7 @@ class ErrorCode(IntEnum):
     @property
     def default_message(self) -> str:
         """The text that Kafka's own broker and clients give with this code."""
-        from wire.error_messages import MESSAGES  # noqa: PLC0415 - most processes never need the texts
+        from pykbroker.wire.error_messages import MESSAGES  # noqa: PLC0415 - most processes never need the texts
 
         return MESSAGES[self]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from struct import pack_into
 
-from wire.errors import WireError
-from wire.primitives import Buffer, Records
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.primitives import Buffer, Records
 
 CUT_SIZE = 16 * 1024
 """Records up to this many bytes are copied into the frame: cheaper than one more piece for the socket."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 from struct import Struct
 from struct import error as struct_error
 
-from wire.api import API_VERSIONS
-from wire.apis import APIS
-from wire.errors import WireError
-from wire.frames import FrameWriter
-from wire.message import WireStruct
-from wire.primitives import Buffer, read_unknown_tags, truncated
+from pykbroker.wire.api import API_VERSIONS
+from pykbroker.wire.apis import APIS
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.frames import FrameWriter
+from pykbroker.wire.message import WireStruct
+from pykbroker.wire.primitives import Buffer, read_unknown_tags, truncated
 
 _FLEXIBLE_FROM = {key: api.flexible_from for key, api in APIS.items()}
 _FLEXIBLE_RESPONSE_FROM = _FLEXIBLE_FROM | {API_VERSIONS: 0x7FFF + 1}

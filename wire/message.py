@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from wire.primitives import Buffer
+from pykbroker.wire.primitives import Buffer
 
 UNSET: Any = []
 """Default of list parameters: tells "not given" (a new list) from None, which some fields allow."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from struct import error as struct_error
 from struct import pack, unpack_from
 
-from wire.errors import WireError
+from pykbroker.wire.errors import WireError
 
 Buffer = bytes | bytearray | memoryview
 Records = Buffer | list[Buffer]

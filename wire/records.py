@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from wire.batch_header import (
+from pykbroker.wire.batch_header import (
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     HEADER_SIZE,
@@ -33,9 +33,9 @@ from wire.batch_header import (
     read_batch_header,
     write_batch_header,
 )
-from wire.compression import DEFAULT_MAX_BYTES, Compression, compress, decompress
-from wire.errors import WireError
-from wire.primitives import Buffer
+from pykbroker.wire.compression import DEFAULT_MAX_BYTES, Compression, compress, decompress
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.primitives import Buffer
 
 __all__ = [
     "HEADER_SIZE",

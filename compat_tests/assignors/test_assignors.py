@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from compat_tests.harness.java import compile_java, java_command
-from pykbroker.groups.assignors import ASSIGNORS
-from pykbroker.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec, Uuid, uuid_order
-from wire.primitives import uuid_to_str
+from pykbroker.coordination.groups.assignors import ASSIGNORS
+from pykbroker.coordination.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec, Uuid, uuid_order
+from pykbroker.wire.primitives import uuid_to_str
 
 SEEDS = 150
 STEPS = 8

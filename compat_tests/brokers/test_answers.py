@@ -16,27 +16,27 @@ from compat_tests.harness.ours import Pykbroker
 from compat_tests.oracle.asking import Ask, records
 from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.normalise import Normaliser
-from wire.messages.create_topics import (
+from pykbroker.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from wire.messages.describe_cluster import DescribeClusterRequest
-from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
-from wire.messages.describe_topic_partitions import TopicRequest as TopicName
-from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from wire.messages.offset_for_leader_epoch import (
+from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest
+from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from pykbroker.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from pykbroker.wire.messages.describe_topic_partitions import TopicRequest as TopicName
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pykbroker.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.records import encode_batch
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.records import encode_batch
 
 TOPICS = {"t": [1, 2], "alone": [1]}
 OTHERS = {"moves": [2, 1], "away": [2], "needs-both": [2, 1]}

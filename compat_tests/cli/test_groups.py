@@ -17,7 +17,7 @@ import pytest
 
 from compat_tests.cli.conftest import Result
 from pykbroker.cli.client import Client, parse_bootstrap
-from wire.messages.delete_records import (
+from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,

@@ -10,7 +10,7 @@ from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.harness.records import values
 from compat_tests.oracle.connection import Connection
-from wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
 
 def await_lines(ask: Callable[[], list[str]], expected: list[str]) -> None:

@@ -7,21 +7,30 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat_tests.oracle.connection import Connection
-from wire.message import Message
-from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from wire.messages.find_coordinator import FindCoordinatorRequest
-from wire.messages.incremental_alter_configs import (
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from wire.messages.init_producer_id import InitProducerIdRequest
-from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from wire.messages.produce import PartitionProduceData, PartitionProduceResponse, ProduceRequest, TopicProduceData
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    TopicProduceData,
+)
 
 #: Errors that say "not yet": unknown topic, no leader, coordinators that load, a transaction about to end.
 NOT_YET = (3, 5, 6, 14, 15, 16, 51)

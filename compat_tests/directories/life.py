@@ -11,14 +11,17 @@ from compat_tests.directories.client import BROKER, TOPIC, Client
 from compat_tests.directories.folder import DataFolder
 from compat_tests.directories.rounds import Rounds
 from compat_tests.directories.transactions import Transactions
-from wire.messages.alter_client_quotas import (
+from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,
     EntityData,
     OpData,
 )
-from wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest, ScramCredentialUpsertion
-from wire.records import Compression, Record, encode_batch
+from pykbroker.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from pykbroker.wire.records import Compression, Record, encode_batch
 
 CODECS = tuple(Compression)
 _DUPLICATE_SEQUENCE, _OUT_OF_ORDER_SEQUENCE_NUMBER = 46, 45

@@ -9,22 +9,26 @@ from __future__ import annotations
 from typing import Any
 
 from compat_tests.directories.client import NOT_YET, Client
-from wire.message import Message
-from wire.messages.alter_share_group_offsets import (
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
     AlterShareGroupOffsetsRequestTopic,
 )
-from wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from wire.messages.describe_share_group_offsets import (
+from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from pykbroker.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
 )
-from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from wire.messages.share_group_describe import ShareGroupDescribeRequest
-from wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from wire.messages.streams_group_describe import StreamsGroupDescribeRequest
-from wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Subtopology, TaskIds, Topology
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from pykbroker.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
+from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Subtopology, TaskIds, Topology
 
 #: The names of these groups begin with it.
 PREFIX = "new-"

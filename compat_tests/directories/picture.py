@@ -10,27 +10,27 @@ from typing import Any
 
 from compat_tests.directories.client import BROKER, GROUP, NOT_YET, TOPIC, TRANSACTION, Client
 from compat_tests.directories.new_groups import PREFIX, NewGroups, described
-from wire.messages.api_versions import ApiVersionsRequest
-from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from wire.messages.describe_client_quotas import DescribeClientQuotasRequest
-from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from wire.messages.describe_groups import DescribeGroupsRequest
-from wire.messages.describe_log_dirs import DescribeLogDirsRequest
-from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from wire.messages.describe_transactions import DescribeTransactionsRequest
-from wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
-from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from wire.messages.list_groups import ListGroupsRequest
-from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from wire.messages.list_transactions import ListTransactionsRequest
-from wire.messages.metadata import MetadataRequest
-from wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from wire.messages.offset_for_leader_epoch import (
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest
+from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from pykbroker.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
+from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
+from pykbroker.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.list_groups import ListGroupsRequest
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
+from pykbroker.wire.messages.metadata import MetadataRequest
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from pykbroker.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from wire.records import decode_records, iter_batches
+from pykbroker.wire.records import decode_records, iter_batches
 
 _EARLIEST, _LATEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL = -2, -1, -3, -4
 _UNCOMMITTED, _COMMITTED = 0, 1

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from compat_tests.directories.client import TOPIC, Client, wait_until
 from compat_tests.directories.folder import DataFolder
 from compat_tests.directories.picture import records
-from wire.messages.alter_replica_log_dirs import (
+from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from wire.records import Compression, Record, encode_batch
+from pykbroker.wire.records import Compression, Record, encode_batch
 
 #: Makes so many records of the present turn.
 Make = Callable[[int], list[Record]]

@@ -13,7 +13,7 @@ import pytest
 from compat_tests.directories.client import Client
 from compat_tests.directories.folder import DataFolder
 from compat_tests.harness.process import ServerFailed
-from wire.records import Record, encode_batch
+from pykbroker.wire.records import Record, encode_batch
 
 _STRAY = re.compile(r"(.+)\.[0-9a-f]{32}-stray")
 #: Apache Kafka says why in its log, which these tests have it not write.

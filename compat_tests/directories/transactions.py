@@ -11,7 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from compat_tests.directories.client import Client
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.transacting import GROUP, Transacting, coordinator_ready, quiet_until
-from wire.records import Record, encode_batch
+from pykbroker.wire.records import Record, encode_batch
 
 TOPIC = "in-transactions"
 _READERS = "transactional-readers"

@@ -10,13 +10,17 @@ import pytest
 from compat_tests.groups.members import GroupMember, generation
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.transacting import GROUP, coordinator_ready
-from wire.errors import ErrorCode
-from wire.messages.delete_groups import DeleteGroupsRequest
-from wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
-from wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from wire.messages.list_groups import ListGroupsRequest
-from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from wire.messages.offset_fetch import OffsetFetchRequest
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from pykbroker.wire.messages.list_groups import ListGroupsRequest
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
 
 MEMBERS = 300
 #: A consumer's metadata: version 0, no topics, no user data.

@@ -8,9 +8,13 @@ from compat_tests.groups.members import GroupMember, generation
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases.groups import subscription
 from compat_tests.oracle.transacting import GROUP, coordinator_ready, quiet_until
-from wire.messages.describe_groups import DescribeGroupsRequest
-from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from wire.messages.offset_fetch import OffsetFetchRequest
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
 
 SOON_MS = 200
 COMMIT = 4

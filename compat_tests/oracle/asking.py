@@ -8,15 +8,15 @@ from typing import Any
 
 from compat_tests.oracle.connection import Closed, Connection
 from compat_tests.oracle.normalise import Normaliser
-from wire.message import Message
-from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from wire.messages.find_coordinator import FindCoordinatorRequest
-from wire.messages.heartbeat import HeartbeatRequest
-from wire.messages.init_producer_id import InitProducerIdRequest
-from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.records import Record, encode_batch
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
 
 UNKNOWN_MEMBER_ID = 25
 START_MS = 1_700_000_000_000

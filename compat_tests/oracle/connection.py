@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 import struct
 
-from wire.apis import response_class
-from wire.headers import RequestHeader, decode_response_header, encode_request_header
-from wire.message import Message
+from pykbroker.wire.apis import response_class
+from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
+from pykbroker.wire.message import Message
 
 CLIENT_ID = "oracle"
 _LIMIT_S = 20.0

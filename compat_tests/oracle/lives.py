@@ -15,16 +15,20 @@ from compat_tests.oracle.cases.fetching import fetch, of
 from compat_tests.oracle.cases.groups import BEAT, JOIN, LEAVE, SYNC, enter, join, sync
 from compat_tests.oracle.cases.transactional_data import COMMITTED, commit_plainly, stored
 from compat_tests.oracle.transacting import GROUP, Transacting, coordinator_ready, quiet_until
-from wire.messages.delete_groups import DeleteGroupsRequest
-from wire.messages.describe_groups import DescribeGroupsRequest
-from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from wire.messages.describe_transactions import DescribeTransactionsRequest
-from wire.messages.heartbeat import HeartbeatRequest
-from wire.messages.init_producer_id import InitProducerIdRequest
-from wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from wire.messages.list_groups import ListGroupsRequest
-from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from pykbroker.wire.messages.list_groups import ListGroupsRequest
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 Life = Callable[[Ask], Iterator[None]]
 

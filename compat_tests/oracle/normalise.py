@@ -10,10 +10,10 @@ import re
 import time
 from typing import Any
 
-from wire.errors import WireError
-from wire.message import WireStruct
-from wire.primitives import uuid_to_str
-from wire.records import decode_records, read_batch_header
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.message import WireStruct
+from pykbroker.wire.primitives import uuid_to_str
+from pykbroker.wire.records import decode_records, read_batch_header
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")

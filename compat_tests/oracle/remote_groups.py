@@ -10,33 +10,41 @@ from typing import Any
 
 from compat_tests.oracle.asking import Ask
 from pykbroker.metadata.image import GROUP_RESOURCE
-from pykbroker.tests.groups.consumer.harness import REBALANCE_MS, Partitions
-from pykbroker.tests.groups.harness import SESSION_MS
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, DescribedGroup
-from wire.messages.consumer_group_heartbeat import (
+from pykbroker.tests.coordination.groups.consumer.harness import REBALANCE_MS, Partitions
+from pykbroker.tests.coordination.groups.harness import SESSION_MS
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, DescribedGroup
+from pykbroker.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from wire.messages.delete_groups import DeleteGroupsRequest
-from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from wire.messages.find_coordinator import FindCoordinatorRequest
-from wire.messages.heartbeat import HeartbeatRequest
-from wire.messages.incremental_alter_configs import (
+from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest
+from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from wire.messages.init_producer_id import InitProducerIdRequest
-from wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
-from wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from wire.messages.sync_group import SyncGroupRequest
-from wire.messages.txn_offset_commit import (
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from pykbroker.wire.messages.sync_group import SyncGroupRequest
+from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
@@ -173,8 +181,8 @@ class RemoteGroup:
 
     def _renamed(self, data: bytes) -> bytes:
         """A subscription with the names that topics have on the broker."""
-        from pykbroker.groups.consumer.embedded_protocol import read_subscription
-        from pykbroker.tests.groups.consumer.harness import subscription
+        from pykbroker.coordination.groups.consumer.embedded_protocol import read_subscription
+        from pykbroker.tests.coordination.groups.consumer.harness import subscription
 
         if not data:
             return data

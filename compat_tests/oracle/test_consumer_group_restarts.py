@@ -18,8 +18,8 @@ from compat_tests.oracle.cases import Case, all_cases
 from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.connection import Connection
 from compat_tests.oracle.test_oracle import answers
-from wire.apis import ApiKey
-from wire.message import Message
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.message import Message
 
 _REBALANCES = {
     "up_and_down",

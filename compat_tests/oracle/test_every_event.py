@@ -15,11 +15,11 @@ from compat_tests.conftest import make_target
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.remote_groups import RemoteGroup
-from pykbroker.groups.consumer.group import State
-from pykbroker.tests.groups.consumer import test_every_classic_member_event as of_classic_members
-from pykbroker.tests.groups.consumer import test_every_event as of_groups
-from pykbroker.tests.groups.consumer import test_every_member_event as of_members
-from pykbroker.tests.groups.consumer.every_event import Scene, Table, check_row
+from pykbroker.coordination.groups.consumer.group import State
+from pykbroker.tests.coordination.groups.consumer import test_every_classic_member_event as of_classic_members
+from pykbroker.tests.coordination.groups.consumer import test_every_event as of_groups
+from pykbroker.tests.coordination.groups.consumer import test_every_member_event as of_members
+from pykbroker.tests.coordination.groups.consumer.every_event import Scene, Table, check_row
 
 
 class Subject(NamedTuple):

@@ -11,12 +11,12 @@ import pytest
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases.consumer_groups import joins
-from pykbroker.groups.consumer.metadata_hash import metadata_hash
+from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
-from wire.internal.consumer_group_metadata import ConsumerGroupMetadataKey
-from wire.internal.coordinator import decode_coordinator_key, decode_coordinator_value
-from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from wire.records import Record, decode_records, read_batch_header
+from pykbroker.wire.internal.consumer_group_metadata import ConsumerGroupMetadataKey
+from pykbroker.wire.internal.coordinator import decode_coordinator_key, decode_coordinator_value
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.records import Record, decode_records, read_batch_header
 
 _OFFSETS, _PARTITIONS = "__consumer_offsets", 5
 

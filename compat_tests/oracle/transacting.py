@@ -6,25 +6,25 @@ from __future__ import annotations
 from typing import Any
 
 from compat_tests.oracle.asking import Ask, records
-from wire.message import Message
-from wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from wire.messages.add_partitions_to_txn import (
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from pykbroker.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from wire.messages.describe_transactions import DescribeTransactionsRequest
-from wire.messages.end_txn import EndTxnRequest
-from wire.messages.find_coordinator import FindCoordinatorRequest
-from wire.messages.init_producer_id import InitProducerIdRequest
-from wire.messages.offset_fetch import OffsetFetchRequest
-from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.messages.txn_offset_commit import (
+from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
+from pykbroker.wire.messages.end_txn import EndTxnRequest
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from wire.records import encode_batch
+from pykbroker.wire.records import encode_batch
 
 TRANSACTION, GROUP = 1, 0
 #: Errors that say "not yet": NOT_LEADER, COORDINATOR_LOAD_IN_PROGRESS, _NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT_TRANSACTIONS.

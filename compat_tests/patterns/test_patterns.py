@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from compat_tests.harness.java import compile_java, java_command
-from pykbroker.groups.patterns import InvalidPattern, compile_pattern
+from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern
 
 Ask = Callable[[str, list[str]], list[bool] | str]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import socket
 import struct
 
-from wire.apis import response_class
-from wire.headers import RequestHeader, decode_response_header, encode_request_header
-from wire.message import Message
-from wire.messages import alter_configs as replacing
-from wire.messages import incremental_alter_configs as altering
-from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from wire.messages.list_config_resources import ListConfigResourcesRequest
+from pykbroker.wire.apis import response_class
+from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages import alter_configs as replacing
+from pykbroker.wire.messages import incremental_alter_configs as altering
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from pykbroker.wire.messages.list_config_resources import ListConfigResourcesRequest
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)

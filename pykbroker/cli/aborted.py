@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wire.control_records import ControlRecordType, decode_control_key
-from wire.messages.fetch import AbortedTransaction
-from wire.primitives import Buffer
-from wire.records import BatchHeader, decode_records
+from pykbroker.wire.control_records import ControlRecordType, decode_control_key
+from pykbroker.wire.messages.fetch import AbortedTransaction
+from pykbroker.wire.primitives import Buffer
+from pykbroker.wire.records import BatchHeader, decode_records
 
 Batches = list[tuple[BatchHeader, Buffer]]
 

@@ -13,7 +13,7 @@ from pykbroker.cli import brokers, consume, dump, groups, produce, topics
 from pykbroker.cli.help import with_plain_help
 from pykbroker.cli.output import Output, flush
 from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
-from wire.errors import KafkaError, WireError
+from pykbroker.wire.errors import KafkaError, WireError
 
 app = typer.Typer(
     name="pykbroker",

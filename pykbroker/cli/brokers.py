@@ -14,7 +14,7 @@ from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.serve import DEFAULT_DATA_DIR
 from pykbroker.cli.trouble import CliError, Unreachable
-from pykbroker.control import SOCKET, reachable
+from pykbroker.process.control import SOCKET, reachable
 
 app = typer.Typer(
     help="List, stop and start the brokers of one process (`serve --brokers N`) on this machine.", no_args_is_help=True

@@ -12,10 +12,10 @@ from typing import Self, TypeVar
 
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.trouble import CliError, Unreachable, UsageError
-from pykbroker.clock import SystemClock
-from wire.errors import ErrorCode, KafkaError, error_code
-from wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from wire.messages.metadata import (
+from pykbroker.runtime.clock import SystemClock
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from pykbroker.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,

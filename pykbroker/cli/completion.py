@@ -9,7 +9,7 @@ import typer
 from pykbroker.cli.client import Client, parse_bootstrap
 from pykbroker.cli.group_state import find_groups
 from pykbroker.cli.trouble import CliError
-from wire.errors import KafkaError, WireError
+from pykbroker.wire.errors import KafkaError, WireError
 
 _PATIENCE_S = 1.0  # somebody waits at the keyboard
 

@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from pykbroker import __version__
 from pykbroker.cli.trouble import CliError, Unreachable
-from wire.apis import APIS, ApiKey
-from wire.errors import ErrorCode, KafkaError, WireError, error_code
-from wire.frames import FrameWriter
-from wire.headers import RequestHeader, decode_response_header, encode_request_header
-from wire.message import Message
-from wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from pykbroker.wire.apis import APIS, ApiKey
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
+from pykbroker.wire.frames import FrameWriter
+from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 R = TypeVar("R", bound=Message)
 

@@ -26,7 +26,7 @@ from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.start import Start
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.trouble import CliError, UsageError, refusal
-from wire.errors import KafkaError
+from pykbroker.wire.errors import KafkaError
 
 _FROM = "Where to begin (at most one)"
 _SHOW = "What to print of each record"

@@ -22,7 +22,7 @@ from pykbroker.cli.dump_tables import TABLES
 from pykbroker.cli.dump_verify import faults
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.trouble import CliError, UsageError
-from wire.errors import WireError
+from pykbroker.wire.errors import WireError
 
 _LOGS = (".log", ".checkpoint")  # a snapshot of the metadata log has the layout of a log
 

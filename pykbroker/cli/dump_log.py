@@ -13,9 +13,9 @@ from pykbroker.cli.dump_meaning import meaning
 from pykbroker.cli.json_records import record_as_json
 from pykbroker.cli.output import counted
 from pykbroker.cli.times import format_ms
-from wire.errors import WireError
-from wire.primitives import Buffer
-from wire.records import BatchHeader, Record, batch_crc_ok, decode_records, read_batch_header
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.primitives import Buffer
+from pykbroker.wire.records import BatchHeader, Record, batch_crc_ok, decode_records, read_batch_header
 
 
 @contextmanager

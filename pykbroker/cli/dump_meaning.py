@@ -5,18 +5,18 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from wire.control_records import ControlRecordType, decode_control_key, decode_end_txn_marker
-from wire.errors import WireError
-from wire.internal.catalogue import GROUP_RECORDS, SHARE_RECORDS, TRANSACTION_RECORDS
-from wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
-from wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
-from wire.internal.coordinator import decode_coordinator_key, decode_coordinator_value, decode_versioned
-from wire.internal.framing import record_class
-from wire.internal.group_metadata import GroupMetadataValue
-from wire.internal.metadata import decode_metadata_record
-from wire.message import Message, WireStruct
-from wire.primitives import uuid_to_str
-from wire.records import Record
+from pykbroker.wire.control_records import ControlRecordType, decode_control_key, decode_end_txn_marker
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.catalogue import GROUP_RECORDS, SHARE_RECORDS, TRANSACTION_RECORDS
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
+from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
+from pykbroker.wire.internal.coordinator import decode_coordinator_key, decode_coordinator_value, decode_versioned
+from pykbroker.wire.internal.framing import record_class
+from pykbroker.wire.internal.group_metadata import GroupMetadataValue
+from pykbroker.wire.internal.metadata import decode_metadata_record
+from pykbroker.wire.message import Message, WireStruct
+from pykbroker.wire.primitives import uuid_to_str
+from pykbroker.wire.records import Record
 
 _COORDINATOR_TOPICS = {
     "__consumer_offsets": GROUP_RECORDS,

@@ -10,7 +10,7 @@ from typing import Any
 
 from pykbroker.cli.dump_log import mapped
 from pykbroker.cli.trouble import CliError
-from wire.crc import crc32c
+from pykbroker.wire.crc import crc32c
 
 Rows = list[dict[str, Any]]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pykbroker.cli.dump_log import BatchAt, batches, mapped
 from pykbroker.cli.dump_tables import base_offset_of, offset_index, time_index
-from wire.errors import WireError
+from pykbroker.wire.errors import WireError
 
 
 @dataclass

@@ -13,10 +13,10 @@ from pykbroker.cli.client import Client
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition, list_offsets
 from pykbroker.cli.trouble import Unreachable
-from wire.errors import ErrorCode, KafkaError, WireError, error_code
-from wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
-from wire.primitives import Buffer
-from wire.records import Record, batch_crc_ok, decode_records, read_batch_header
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from pykbroker.wire.primitives import Buffer
+from pykbroker.wire.records import Record, batch_crc_ok, decode_records, read_batch_header
 
 _HIGHEST_WITH_TOPIC_NAMES = 12  # version 13 has topic ids in their place
 _MAX_BYTES = 32 * 1024 * 1024

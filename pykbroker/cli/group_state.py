@@ -8,12 +8,12 @@ from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.trouble import CliError
-from wire.errors import ErrorCode, KafkaError, WireError
-from wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
-from wire.internal.coordinator import decode_versioned
-from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
-from wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
+from pykbroker.wire.internal.coordinator import decode_versioned
+from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from pykbroker.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 CLASSIC = "Classic"
 _CONSUMER = "Consumer"

@@ -16,8 +16,8 @@ from pykbroker.cli.output import Output, counted
 from pykbroker.cli.reset import reset
 from pykbroker.cli.topics import confirm, report
 from pykbroker.cli.trouble import CliError, refusal
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
 app = typer.Typer(help="List, describe, reset and delete consumer groups.", no_args_is_help=True)
 app.command("reset")(reset)

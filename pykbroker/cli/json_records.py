@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from pykbroker.cli.output import harmless
 from pykbroker.cli.trouble import BadLine
-from wire.records import NO_TIMESTAMP, Header, Record
+from pykbroker.wire.records import NO_TIMESTAMP, Header, Record
 
 NO_PARTITION = -1
 _LARGEST_PARTITION, _LARGEST_TIMESTAMP = 2**31 - 1, 2**63 - 1

@@ -10,8 +10,8 @@ from pykbroker.cli.offsets import Partition
 from pykbroker.cli.output import counted, sentence
 from pykbroker.cli.partitioner import Partitioner
 from pykbroker.cli.trouble import BadLine, refusal
-from wire.errors import ErrorCode, KafkaError
-from wire.records import Record
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.records import Record
 
 #: A batch is refused for one of these when a single record of it is at fault.
 _ABOUT_RECORDS = {

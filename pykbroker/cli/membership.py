@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.offsets import Partition, commit_offsets
-from wire.errors import ErrorCode, KafkaError, error_code
-from wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
-from wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
-from wire.internal.coordinator import decode_versioned, encode_versioned
-from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
+from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
+from pykbroker.wire.internal.coordinator import decode_versioned, encode_versioned
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 
 _PROTOCOL_TYPE = "consumer"
 _ASSIGNOR = "range"

@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.connection import Connection
-from wire.messages.list_offsets import (
+from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from wire.messages.offset_commit import (
+from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from wire.messages.offset_fetch import (
+from pykbroker.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,

@@ -19,8 +19,8 @@ from pykbroker.cli.producer import ALL, Producer
 from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.trouble import EXIT_INTERRUPTED, BadLine, CliError, UsageError, refusal
-from wire.errors import KafkaError
-from wire.records import Compression, Header, Record
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.records import Compression, Header, Record
 
 
 class Codec(StrEnum):

@@ -6,11 +6,11 @@ from collections import defaultdict
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.offsets import Partition
-from wire.apis import ApiKey
-from wire.errors import ErrorCode, KafkaError, error_code
-from wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-from wire.records import (
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from pykbroker.wire.records import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,

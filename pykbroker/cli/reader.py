@@ -14,8 +14,8 @@ from pykbroker.cli.output import Output, flush, write_bytes
 from pykbroker.cli.record_format import Formatter
 from pykbroker.cli.start import Start, end_offsets, named
 from pykbroker.cli.trouble import CliError, OutputClosed
-from wire.errors import ErrorCode, KafkaError, WireError
-from wire.records import Record
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.records import Record
 
 _POLL_S = 0.5
 _COMMIT_INTERVAL_S = 5.0

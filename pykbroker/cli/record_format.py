@@ -10,7 +10,7 @@ from pykbroker.cli.json_records import record_as_json
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.times import format_ms
 from pykbroker.cli.trouble import UsageError
-from wire.records import Record
+from pykbroker.wire.records import Record
 
 NULL = b"null"
 _DIM, _CYAN, _RESET = b"\x1b[2m", b"\x1b[36m", b"\x1b[0m"

@@ -19,7 +19,7 @@ from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, 
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import parse_duration, parse_when
 from pykbroker.cli.trouble import CliError, UsageError, refusal
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _WITHOUT_MEMBERS = {"Empty", "Dead"}
 _TARGET = "Where to (exactly one)"

@@ -169,8 +169,8 @@ def run(config: BrokerConfig, brokers: int, racks: list[str] | None, *, durable:
         runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     except ImportError:
         runner = asyncio.Runner()
-    from pykbroker.data_folders import StartFailed
-    from pykbroker.node import serve
+    from pykbroker.process.data_folders import StartFailed
+    from pykbroker.process.node import serve
 
     with runner:
         try:

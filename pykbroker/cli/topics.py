@@ -13,32 +13,32 @@ from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.trouble import CliError, UsageError, refusal
-from wire.errors import ErrorCode, KafkaError, error_code
-from wire.messages.create_partitions import (
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
 )
-from wire.messages.create_topics import (
+from pykbroker.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
-from wire.messages.describe_configs import (
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from wire.messages.incremental_alter_configs import (
+from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from wire.messages.metadata import MetadataResponseTopic
-from wire.primitives import uuid_to_str
+from pykbroker.wire.messages.metadata import MetadataResponseTopic
+from pykbroker.wire.primitives import uuid_to_str
 
 app = typer.Typer(help="List, create, describe, alter and delete topics.", no_args_is_help=True)
 

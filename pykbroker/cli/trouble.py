@@ -6,7 +6,7 @@ be reached, 130 interrupted, 141 whoever read the output has seen enough (the la
 
 from __future__ import annotations
 
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2

@@ -14,7 +14,7 @@ from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.config.setting import Setting, Type, value_text
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 class Operation(IntEnum):

@@ -10,7 +10,7 @@ from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
 from pykbroker.config.layers import without_listener
 from pykbroker.config.reconfiguration import check_reconfiguration
 from pykbroker.config.setting import ConfigError, Update
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _ONLY_WITH_LISTENER = frozenset(
     {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from pykbroker.config.alteration import Change, Operation
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 ROOT: Final = "root"
 

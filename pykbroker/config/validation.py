@@ -15,7 +15,7 @@ from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
 from pykbroker.config.definitions.groups import GROUP_SETTINGS
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.config.setting import ConfigError, Setting
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 def check_topic_configs(config: BrokerConfig, settings: Mapping[str, str]) -> None:

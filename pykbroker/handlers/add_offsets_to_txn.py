@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import CONSUMER_OFFSETS
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.waits import Deferred
-    from wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 
 _FENCED_SINCE = 2
 

@@ -7,12 +7,11 @@ answered OPERATION_NOT_ATTEMPTED. Before version 2 PRODUCER_FENCED is told as IN
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.add_partitions_to_txn import (
+from pykbroker.runtime.waits import Deferred, attempt, gather
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
@@ -21,12 +20,10 @@ from wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.transactions.transaction import TopicPartition
-    from wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.transactions.transaction import TopicPartition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 
     Codes = dict[TopicPartition, ErrorCode]
 
@@ -40,19 +37,10 @@ def handle(
     broker: Broker, ctx: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
     transactions = _transactions(request, ctx.api_version)
-    codes: list[Codes | None] = [None] * len(transactions)
-    response: Deferred[AddPartitionsToTxnResponse] = Deferred()
-
-    def answered(number: int, found: Codes) -> None:
-        codes[number] = found
-        if all(each is not None for each in codes):
-            response.complete(_response(transactions, codes, ctx.api_version))
-
-    for number, transaction in enumerate(transactions):
-        _ask(broker, ctx.api_version, transaction, partial(answered, number))
     if not transactions:
         return AddPartitionsToTxnResponse()
-    return response
+    codes = gather([_ask(broker, ctx.api_version, transaction) for transaction in transactions])
+    return codes.map(lambda found: _response(transactions, found, ctx.api_version))
 
 
 def _transactions(request: AddPartitionsToTxnRequest, version: int) -> list[AddPartitionsToTxnTransaction]:
@@ -68,49 +56,39 @@ def _transactions(request: AddPartitionsToTxnRequest, version: int) -> list[AddP
     ]
 
 
-def _ask(
-    broker: Broker, version: int, transaction: AddPartitionsToTxnTransaction, answer: Callable[[Codes], None]
-) -> None:
-    """Carry out one transaction's part; ``answer`` gets a code for each of its partitions."""
+def _ask(broker: Broker, version: int, transaction: AddPartitionsToTxnTransaction) -> Deferred[Codes]:
+    """Carry out one transaction's part: a code for each of its partitions."""
     wanted = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
     missing = {each for each in wanted if broker.cluster.partition(*each) is None}
     if missing:
-        answer(
+        return Deferred.completed(
             {
                 each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if each in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
                 for each in wanted
             }
         )
-        return
 
-    def refused(error: KafkaError) -> None:
+    def refused(error: KafkaError) -> Codes:
         code = error.code
         if code is ErrorCode.PRODUCER_FENCED and version < _FENCED_SINCE:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
-        answer(dict.fromkeys(wanted, code))
-
-    def added(done: Deferred[None]) -> None:
-        try:
-            _ = done.value
-        except KafkaError as error:
-            refused(error)
-        else:
-            answer(dict.fromkeys(wanted, ErrorCode.NONE))
+        return dict.fromkeys(wanted, code)
 
     coordinator = broker.cluster.transactions
     identity = (transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
-    try:
+
+    def asked() -> Deferred[Codes]:
         if transaction.verify_only:
-            answer(coordinator.verify_partitions(broker, *identity, wanted))
-        else:
-            client_version = _BROKERS_TRANSACTION_VERSION if version >= _MANY_SINCE else 0
-            coordinator.add_partitions(broker, *identity, wanted, client_version=client_version).then(added)
-    except KafkaError as error:
-        refused(error)
+            return Deferred.completed(coordinator.verify_partitions(broker, *identity, wanted))
+        client_version = _BROKERS_TRANSACTION_VERSION if version >= _MANY_SINCE else 0
+        added = coordinator.add_partitions(broker, *identity, wanted, client_version=client_version)
+        return added.map(lambda _: dict.fromkeys(wanted, ErrorCode.NONE))
+
+    return attempt(asked).recover(KafkaError, refused)
 
 
 def _response(
-    transactions: list[AddPartitionsToTxnTransaction], codes: list[Codes | None], version: int
+    transactions: list[AddPartitionsToTxnTransaction], codes: list[Codes], version: int
 ) -> AddPartitionsToTxnResponse:
     results = [
         AddPartitionsToTxnResult(
@@ -120,7 +98,7 @@ def _response(
                     name=topic.name,
                     results_by_partition=[
                         AddPartitionsToTxnPartitionResult(
-                            partition_index=index, partition_error_code=(found or {})[topic.name, index]
+                            partition_index=index, partition_error_code=found[topic.name, index]
                         )
                         for index in topic.partitions
                     ],

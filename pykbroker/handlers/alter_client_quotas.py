@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.hosts import is_address, unknown_hosts
-from pykbroker.metadata.client_quotas import IP, Entity, QuotaAlteration, entity_of, plan_alterations
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.alter_client_quotas import (
+from pykbroker.controller.client_quotas import IP, Entity, QuotaAlteration, entity_of, plan_alterations
+from pykbroker.runtime.hosts import is_address, unknown_hosts
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,
     AlterClientQuotasResponse,
@@ -20,9 +20,9 @@ from wire.messages.alter_client_quotas import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.waits import Deferred
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
 
 
 def handle(
@@ -32,7 +32,7 @@ def handle(
     to_look_up = frozenset(name for name in names if not is_address(name))
     if not to_look_up:
         return _altered(broker, request, to_look_up)
-    return broker.cluster.offload(unknown_hosts, to_look_up).map(partial(_altered, broker, request))
+    return broker.cluster.runtime.offload(unknown_hosts, to_look_up).map(partial(_altered, broker, request))
 
 
 def failed(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> AlterClientQuotasResponse:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.brokers.resources import Alteration, alter_resources, responses
 from pykbroker.config.alteration import Change, Operation, replaced
-from pykbroker.config.resources import Alteration, alter_resources, responses
-from wire.messages.alter_configs import (
+from pykbroker.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.errors import KafkaError
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.errors import KafkaError
 
 
 def handle(broker: Broker, ctx: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.reassignments import plan_reassignment
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.alter_partition_reassignments import (
+from pykbroker.controller.reassignments import plan_reassignment
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartitionResponse,
@@ -19,9 +19,9 @@ from wire.messages.alter_partition_reassignments import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.internal.partition_change_record import PartitionChangeRecord
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 
 
 def handle(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode
-from wire.messages.alter_replica_log_dirs import (
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
@@ -18,8 +18,8 @@ from wire.messages.alter_replica_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:

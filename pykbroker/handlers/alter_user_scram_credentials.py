@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.scram import Deletion, Upsertion, plan_credentials
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.alter_user_scram_credentials import (
+from pykbroker.controller.scram import Deletion, Upsertion, plan_credentials
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(

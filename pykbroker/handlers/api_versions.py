@@ -1,6 +1,6 @@
 """ApiVersions (key 18), versions 0 to 4; any later version is answered in version 0 with error 35 (KIP-511).
 
-The answer is computed from dispatch's table. Client software name and version are checked from version 3 on. Supported
+The answer is computed from the table (``table.py``). Client software name and version are checked from version 3 on. Supported
 and finalized features (KIP-584) come from version 3 on; a feature whose lowest level is 0 is shown from version 4 on.
 """
 
@@ -9,15 +9,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pykbroker.dispatch import SUPPORTED
+from pykbroker.handlers.table import SUPPORTED
 from pykbroker.metadata.features import KRAFT_VERSION, SUPPORTED_RANGES
-from wire.errors import ErrorCode
-from wire.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey, SupportedFeatureKey
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.api_versions import ApiVersionsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.groups.consumer.describing import described
-from pykbroker.groups.consumer.group import ConsumerGroup
-from pykbroker.metadata.operations import GROUP_OPERATIONS
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.consumer_group_describe import ConsumerGroupDescribeResponse, DescribedGroup
+from pykbroker.coordination.groups.consumer.describing import described
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.security.operations import GROUP_OPERATIONS
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeResponse, DescribedGroup
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 
 
 def handle(broker: Broker, ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:

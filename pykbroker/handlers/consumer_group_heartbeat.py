@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import KafkaError
-from wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.waits import Deferred
-    from wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
 def handle(

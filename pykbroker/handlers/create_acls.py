@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.access_lists import NO_AUTHORIZER, check_codes
-from wire.errors import ErrorCode
-from wire.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from pykbroker.security.access_lists import NO_AUTHORIZER, check_codes
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:

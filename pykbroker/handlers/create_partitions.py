@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.topics import NewPartitions
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.create_partitions import (
+from pykbroker.controller.topics import NewPartitions
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
@@ -18,8 +18,8 @@ from wire.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:

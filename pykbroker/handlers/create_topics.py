@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.config.topic_configs import effective_topic_configs
-from pykbroker.metadata.topics import NewTopic, TopicResult
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.create_topics import (
+from pykbroker.controller.topics import NewTopic, TopicResult
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,
@@ -22,8 +22,8 @@ from wire.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:

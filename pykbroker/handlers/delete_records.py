@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.delete_records import (
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
@@ -18,10 +18,10 @@ from wire.messages.delete_records import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.partition import Partition
-    from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest
 
 _TO_HIGH_WATERMARK = -1
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.ids import ZERO_ID
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.delete_topics import (
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
@@ -23,9 +23,9 @@ from wire.messages.delete_topics import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import MetadataImage
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:

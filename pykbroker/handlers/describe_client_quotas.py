@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.client_quotas import EntityFilter, find_quotas
-from wire.messages.describe_client_quotas import (
+from pykbroker.controller.client_quotas import EntityFilter, find_quotas
+from pykbroker.wire.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
     EntityData,
@@ -17,9 +17,9 @@ from wire.messages.describe_client_quotas import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.errors import KafkaError
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.errors import KafkaError
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:

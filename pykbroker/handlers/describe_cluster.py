@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.operations import CLUSTER_OPERATIONS, NOT_ASKED
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
+from pykbroker.security.operations import CLUSTER_OPERATIONS, NOT_ASKED
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 BROKERS = 1
 CONTROLLERS = 2

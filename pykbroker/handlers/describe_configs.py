@@ -19,8 +19,8 @@ from pykbroker.metadata.image import (
     TOPIC_RESOURCE,
 )
 from pykbroker.metadata.names import validate_topic_name
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.describe_configs import (
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
@@ -30,8 +30,8 @@ from wire.messages.describe_configs import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.groups.classic.group import ClassicGroup, State
-from pykbroker.metadata.operations import GROUP_OPERATIONS
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
+from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.security.operations import GROUP_OPERATIONS
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.describe_groups import DescribeGroupsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 
 _NOT_FOUND_SINCE = 6
 

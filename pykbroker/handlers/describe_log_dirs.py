@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred
-from wire.errors import KafkaError
-from wire.messages.describe_log_dirs import (
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
@@ -17,19 +17,19 @@ from wire.messages.describe_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.partition import Partition
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.storage.directories.manager import LogManager
     from pykbroker.storage.directory import LogDirectory
-    from pykbroker.storage.manager import LogManager
-    from wire.messages.describe_log_dirs import DescribeLogDirsRequest
+    from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse | Deferred[DescribeLogDirsResponse]:
     wanted = [partition for partition in _wanted(broker, request) if broker.node_id in partition.replicas]
-    return broker.cluster.offload_read(_describe, broker.cluster.logs, wanted)
+    return broker.cluster.runtime.offload_read(_describe, broker.cluster.logs, wanted)
 
 
 def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsResponse:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import name_fault
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.describe_producers import (
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.describe_producers import (
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
@@ -16,10 +16,10 @@ from wire.messages.describe_producers import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.partition import Partition
-    from wire.messages.describe_producers import DescribeProducersRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.describe_producers import DescribeProducersRequest
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA
-from wire.errors import ErrorCode
-from wire.messages.describe_quorum import (
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     DescribeQuorumResponsePartitionData,
@@ -24,8 +24,8 @@ from wire.messages.describe_quorum import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
@@ -35,7 +35,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeQuorumRequest) 
     controller = broker.cluster.metadata
     log = controller.log
     with_ids = ctx.api_version >= 2
-    now_ms = broker.cluster.clock.now_ms() if ctx.api_version >= 1 else -1
+    now_ms = broker.cluster.runtime.clock.now_ms() if ctx.api_version >= 1 else -1
 
     def state(replica_id: int, directory_id: bytes) -> ReplicaState:
         return ReplicaState(replica_id, directory_id if with_ids else ZERO_ID, log.end_offset, now_ms, now_ms)

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import is_internal, is_valid_topic_name
-from pykbroker.metadata.operations import TOPIC_OPERATIONS
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.describe_topic_partitions import (
+from pykbroker.security.operations import TOPIC_OPERATIONS
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -22,9 +22,9 @@ from wire.messages.describe_topic_partitions import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import MetadataImage, PartitionImage
+    from pykbroker.security.context import RequestContext
 
 
 def handle(

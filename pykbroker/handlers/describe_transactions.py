@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.describe_transactions import DescribeTransactionsResponse, TopicData, TransactionState
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.describe_transactions import DescribeTransactionsResponse, TopicData, TransactionState
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.transactions.transaction import Transaction
-    from wire.messages.describe_transactions import DescribeTransactionsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.transactions.transaction import Transaction
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:

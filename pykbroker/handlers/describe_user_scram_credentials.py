@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.scram import describe_credentials
-from wire.errors import KafkaError
-from wire.messages.describe_user_scram_credentials import (
+from pykbroker.controller.scram import describe_credentials
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
@@ -17,9 +17,9 @@ from wire.messages.describe_user_scram_credentials import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.internal.user_scram_credential_record import UserScramCredentialRecord
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
 
 
 def handle(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.elections import all_partitions, election_type, plan_election
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.elect_leaders import (
+from pykbroker.controller.elections import all_partitions, election_type, plan_election
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
@@ -19,8 +19,8 @@ from wire.messages.elect_leaders import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:

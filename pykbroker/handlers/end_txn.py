@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.end_txn import EndTxnResponse
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.end_txn import EndTxnResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.transactions.coordinator import ProducerIdentity
-    from pykbroker.waits import Deferred
-    from wire.messages.end_txn import EndTxnRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.transactions.coordinator import ProducerIdentity
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.end_txn import EndTxnRequest
 
 _FENCED_SINCE = 2
 _EPOCH_BUMP_SINCE = 5

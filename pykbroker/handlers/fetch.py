@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from pykbroker.fetch_sessions import FetchItem, Watcher, requested
-from pykbroker.replica_selector import replica_to_read
-from pykbroker.storage.index import Reader, WouldBlockError, read_blocking, read_cached
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.fetch import (
+from pykbroker.partitions.fetch_sessions import FetchItem, Watcher, requested
+from pykbroker.partitions.replica_selector import replica_to_read
+from pykbroker.runtime.waits import Deferred
+from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
@@ -32,12 +32,12 @@ from wire.messages.fetch import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.fetch_sessions import FetchSession
-    from pykbroker.partition import Partition
-    from pykbroker.storage.reading import ReadPlan
-    from wire.messages.fetch import FetchRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.fetch_sessions import FetchSession
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.storage.log.reading import ReadPlan
+    from pykbroker.wire.messages.fetch import FetchRequest
 
 #: While clients leave this much of their answers unsent, in bytes, everybody's answers are small ones; Apache Kafka need
 #: not care, for it does not read what it sends.
@@ -141,16 +141,16 @@ class _Fetch(Watcher):
             for item in self.items or ():
                 if item.partition is not None:
                     item.partition.watchers[self] = None
-        self.timer = self.broker.cluster.timers.after(self.request.max_wait_ms, self._expire)
+        self.timer = self.broker.cluster.runtime.timers.after(self.request.max_wait_ms, self._expire)
         return deferred
 
     def appended(self, partition: Partition, size: int) -> None:
         self.new_bytes += size
         if self.new_bytes >= self.request.min_bytes:
-            self.broker.cluster.wake_queue.add(self._retry)
+            self.broker.cluster.runtime.wake_queue.add(self._retry)
 
     def changed(self, partition: Partition) -> None:
-        self.broker.cluster.wake_queue.add(self._retry)
+        self.broker.cluster.runtime.wake_queue.add(self._retry)
 
     def _expire(self) -> None:
         self.expired = True
@@ -187,7 +187,7 @@ class _Attempt:
     def __init__(self, fetch: _Fetch) -> None:
         self.fetch = fetch
         self.size = 0
-        room = max(_SMALL_ANSWER, _UNSENT_BUDGET - fetch.broker.cluster.unsent_bytes)
+        room = max(_SMALL_ANSWER, _UNSENT_BUDGET - fetch.broker.cluster.runtime.unsent_bytes)
         self.left = min(fetch.max_bytes, room)
         self.urgent = False  # an error or a divergence is answered at once
         self.found: list[tuple[FetchItem, PartitionData]] = []
@@ -327,7 +327,7 @@ class _Attempt:
             for reading in self.cold:
                 reading.wait()
 
-        return self.fetch.broker.cluster.offload_read(read_all).map(lambda _: self.response())
+        return self.fetch.broker.cluster.runtime.offload_read(read_all).map(lambda _: self.response())
 
     def response(self) -> FetchResponse:
         fetch = self.fetch

@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import Endpoint
-    from wire.messages.find_coordinator import FindCoordinatorRequest
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _MANY_KEYS_SINCE = 4

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.heartbeat import HeartbeatResponse
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.heartbeat import HeartbeatResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.heartbeat import HeartbeatRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 
 
 def handle(broker: Broker, ctx: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:

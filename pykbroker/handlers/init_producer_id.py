@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.transactions.initializing import Expected
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.init_producer_id import InitProducerIdResponse
+from pykbroker.coordination.transactions.initializing import Expected
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.init_producer_id import InitProducerIdResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.waits import Deferred
-    from wire.messages.init_producer_id import InitProducerIdRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
 
 _FENCED_SINCE = 4
 _UNKNOWN = -1

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import KafkaError
-from wire.messages.join_group import JoinGroupResponse
+from pykbroker.wire.messages.join_group import JoinGroupResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.waits import Deferred
-    from wire.messages.join_group import JoinGroupRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.errors import KafkaError
+    from pykbroker.wire.messages.join_group import JoinGroupRequest
 
 
 _PROTOCOL_MAY_BE_NULL_SINCE = 7
@@ -26,17 +26,14 @@ _PROTOCOL_MAY_BE_NULL_SINCE = 7
 def handle(broker: Broker, ctx: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
     reply = broker.cluster.groups.join(broker, ctx, request)
     if ctx.api_version < _PROTOCOL_MAY_BE_NULL_SINCE:
-        reply.then(_without_null)
+        return reply.map(_without_null)
     return reply
 
 
-def _without_null(reply: Deferred[JoinGroupResponse]) -> None:
+def _without_null(response: JoinGroupResponse) -> JoinGroupResponse:
     """A refusal names no protocol; older versions can only say that with an empty name."""
-    try:
-        response = reply.value
-    except KafkaError:
-        return
     response.protocol_name = response.protocol_name or ""
+    return response
 
 
 def failed(request: JoinGroupRequest, version: int, error: KafkaError) -> JoinGroupResponse:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import KafkaError
-from wire.messages.leave_group import LeaveGroupResponse, MemberIdentity
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.leave_group import LeaveGroupResponse, MemberIdentity
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.waits import Deferred
-    from wire.messages.leave_group import LeaveGroupRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.leave_group import LeaveGroupRequest
 
 _BATCH_SINCE = 3
 

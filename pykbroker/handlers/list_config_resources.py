@@ -15,17 +15,17 @@ from pykbroker.metadata.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.list_config_resources import (
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import MetadataImage
+    from pykbroker.security.context import RequestContext
 
 _EVERY_TYPE = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
 

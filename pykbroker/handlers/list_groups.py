@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import KafkaError
-from wire.messages.list_groups import ListedGroup, ListGroupsResponse
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.list_groups import ListedGroup, ListGroupsResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.list_groups import ListGroupsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.list_groups import ListGroupsRequest
 
 
 def handle(broker: Broker, ctx: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:

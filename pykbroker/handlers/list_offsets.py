@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.list_offsets import (
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
@@ -21,11 +21,11 @@ from wire.messages.list_offsets import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.partition import Partition
-    from pykbroker.waits import Deferred
-    from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
 
 LATEST = -1
 EARLIEST = -2
@@ -67,7 +67,7 @@ def handle(
                 answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
     if not searches:
         return response
-    return broker.cluster.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
+    return broker.cluster.runtime.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
 
 
 def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.reassignments import ongoing_reassignments
-from wire.messages.list_partition_reassignments import (
+from pykbroker.controller.reassignments import ongoing_reassignments
+from pykbroker.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
@@ -16,8 +16,8 @@ from wire.messages.list_partition_reassignments import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.transactions.transaction import State
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.list_transactions import ListTransactionsResponse, TransactionState
+from pykbroker.coordination.transactions.transaction import State
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.list_transactions import ListTransactionsResponse, TransactionState
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.groups.patterns import Pattern
-    from pykbroker.transactions.transaction import Transaction
-    from wire.messages.list_transactions import ListTransactionsRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.groups.patterns import Pattern
+    from pykbroker.coordination.transactions.transaction import Transaction
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
 
 _STATES = {state.title: state for state in State}
 
@@ -25,7 +25,7 @@ _STATES = {state.title: state for state in State}
 def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
     pattern = _pattern(request.transactional_id_pattern)
-    now_ms = broker.cluster.clock.now_ms()
+    now_ms = broker.cluster.runtime.clock.now_ms()
 
     def wanted(each: Transaction) -> bool:
         if request.producer_id_filters and each.producer_id not in request.producer_id_filters:
@@ -59,7 +59,7 @@ def _pattern(text: str | None) -> Pattern | None:
     """The pattern compiled. Raises KafkaError with INVALID_REGULAR_EXPRESSION."""
     if not text:
         return None
-    from pykbroker.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
+    from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
 
     try:
         return compile_pattern(text)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from pykbroker.metadata.answers import question
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA, is_internal, is_valid_topic_name
-from pykbroker.metadata.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.metadata import (
+from pykbroker.security.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
@@ -29,14 +29,14 @@ from wire.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
     answers = broker.cluster.metadata.answers
-    asked = question(request, ctx.api_version, ctx.listener)
+    asked = question(request, ctx.api_version, ctx.listener, ctx.principal)
     if asked is None:
         return _answer(broker, ctx, request)
     return answers.find(asked) or answers.keep(asked, _answer(broker, ctx, request))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.offset_commit import (
+from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -19,9 +19,9 @@ from wire.messages.offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
 
 _TOPIC_IDS_SINCE = 10
 
@@ -67,20 +67,9 @@ def _commit(
     broker: Broker, ctx: RequestContext, request: OffsetCommitRequest, refused: OffsetCommitResponse
 ) -> Deferred[OffsetCommitResponse]:
     """Commit what is left of the request, and answer it together with what was refused."""
-    response: Deferred[OffsetCommitResponse] = Deferred()
-
-    def answer(committed: Deferred[OffsetCommitResponse]) -> None:
-        try:
-            rest = committed.value
-        except KafkaError as error:
-            rest = failed(request, ctx.api_version, error)
-        response.complete(_merged(refused, rest))
-
-    try:
-        broker.cluster.groups.commit(broker, ctx, request).then(answer)
-    except KafkaError as error:
-        response.complete(_merged(refused, failed(request, ctx.api_version, error)))
-    return response
+    committed = attempt(broker.cluster.groups.commit, broker, ctx, request)
+    answered = committed.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
+    return answered.map(lambda rest: _merged(refused, rest))
 
 
 def _merged(refused: OffsetCommitResponse, rest: OffsetCommitResponse) -> OffsetCommitResponse:

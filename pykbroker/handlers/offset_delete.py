@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.offset_delete import (
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
@@ -19,10 +19,10 @@ from wire.messages.offset_delete import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.waits import Deferred
-    from wire.messages.offset_delete import OffsetDeleteRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.offset_delete import OffsetDeleteRequest
 
 
 def handle(broker: Broker, ctx: RequestContext, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:

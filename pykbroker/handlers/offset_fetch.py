@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.offset_fetch import (
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
@@ -23,9 +23,9 @@ from wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.offset_fetch import OffsetFetchRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
 
 _ERROR_OF_GROUP_SINCE = 2
 _MANY_GROUPS_SINCE = 8

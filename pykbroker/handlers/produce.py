@@ -11,17 +11,18 @@ of it (KIP-890); from version 12 on, partitions join the transaction by being wr
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.dispatch import CloseConnection
+from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.metadata.names import is_internal
-from pykbroker.storage.validate import NotOneBatch, RecordsRejected
-from pykbroker.transactions.admitting import Dialect, Refusals, admit
-from pykbroker.waits import Deferred, all_done
-from wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
-from wire.compression import Compression
-from wire.errors import ErrorCode, KafkaError, WireError
-from wire.messages.produce import (
+from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.storage.log.validate import NotOneBatch, RecordsRejected
+from pykbroker.wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -29,15 +30,15 @@ from wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from wire.primitives import Buffer
+from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.partition import Partition
-    from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 _ALL = -1
 #: Versions from which partitions join a transaction by being written to, and TRANSACTION_ABORTABLE is known (KIP-890).
@@ -286,17 +287,15 @@ def _after_flush(
     unsynced: list[tuple[Partition, PartitionProduceResponse]],
 ) -> Deferred[ProduceResponse | None]:
     """Answer once every partition written to is synced; one that could not be turns into an error."""
-    syncs = [broker.cluster.group_commit.synced(partition) for partition, _ in unsynced]
 
-    def settle(_: None) -> ProduceResponse | None:
-        for (_partition, answer), sync in zip(unsynced, syncs, strict=True):
-            try:
-                _ = sync.value
-            except KafkaError as error:
-                answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
-        return _settle(request, response)
+    def lost(answer: PartitionProduceResponse, error: KafkaError) -> None:
+        answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
 
-    return all_done(syncs).map(settle)
+    syncs = [
+        broker.cluster.group_commit.synced(partition).recover(KafkaError, partial(lost, answer))
+        for partition, answer in unsynced
+    ]
+    return gather(syncs).map(lambda _: _settle(request, response))
 
 
 def _settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:

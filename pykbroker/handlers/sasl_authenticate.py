@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode
-from wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:

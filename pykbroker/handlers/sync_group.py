@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.sync_group import SyncGroupResponse
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.waits import Deferred
-    from wire.messages.sync_group import SyncGroupRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.sync_group import SyncGroupRequest
 
 _PROTOCOL_STATED_SINCE = 5
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.transactions.admitting import Dialect
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.txn_offset_commit import (
+from pykbroker.coordination.transactions.admitting import Dialect
+from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -20,9 +20,9 @@ from wire.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition
 
 _LOADING_SINCE = 2
 _ABORTABLE_SINCE = 4
@@ -36,21 +36,10 @@ def handle(
     if not request.topics:
         return refused
     version = ctx.api_version
-    response: Deferred[TxnOffsetCommitResponse] = Deferred()
-
-    def answer(committed: Deferred[TxnOffsetCommitResponse]) -> None:
-        try:
-            rest = committed.value
-        except KafkaError as error:
-            rest = failed(request, version, error)
-        response.complete(_merged(refused, rest))
-
     dialect = Dialect(adds=version >= _ADDS_SINCE, knows_abortable=version >= _ABORTABLE_SINCE)
-    try:
-        broker.cluster.groups.commit_in_transaction(broker, request, dialect).then(answer)
-    except KafkaError as error:
-        response.complete(_merged(refused, failed(request, version, error)))
-    return response
+    committed = attempt(broker.cluster.groups.commit_in_transaction, broker, request, dialect)
+    answered = committed.recover(KafkaError, lambda error: failed(request, version, error))
+    return answered.map(lambda rest: _merged(refused, rest))
 
 
 def failed(request: TxnOffsetCommitRequest, version: int, error: KafkaError) -> TxnOffsetCommitResponse:

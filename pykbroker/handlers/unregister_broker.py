@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from pykbroker.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from wire.errors import KafkaError
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.errors import KafkaError
 
 
 def handle(broker: Broker, ctx: RequestContext, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:

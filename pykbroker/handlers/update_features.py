@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.eligible_leaders import MIN_ISR
-from pykbroker.metadata.feature_updates import FeatureUpdate, plan_updates
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.update_features import UpdatableFeatureResult, UpdateFeaturesRequest, UpdateFeaturesResponse
+from pykbroker.controller.eligible_leaders import MIN_ISR
+from pykbroker.controller.feature_updates import FeatureUpdate, plan_updates
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.update_features import (
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:

@@ -7,13 +7,14 @@ version, by which the epoch is judged.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.transactions.markers import write_marker
-from pykbroker.waits import all_done
-from wire.control_records import EndTxnMarker
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.write_txn_markers import (
+from pykbroker.coordination.transactions.markers import write_marker
+from pykbroker.runtime.waits import gather
+from pykbroker.wire.control_records import EndTxnMarker
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
@@ -21,11 +22,11 @@ from wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.broker import Broker
-    from pykbroker.context import RequestContext
-    from pykbroker.partition import Partition
-    from pykbroker.waits import Deferred
-    from wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
 
 
 def handle(
@@ -51,17 +52,15 @@ def handle(
     )
     if not unsynced:
         return response
-    syncs = [broker.cluster.group_commit.synced(partition) for partition, _ in unsynced]
 
-    def settle(_: None) -> WriteTxnMarkersResponse:
-        for (_partition, answer), sync in zip(unsynced, syncs, strict=True):
-            try:
-                _ = sync.value
-            except KafkaError as error:
-                answer.error_code = error.code
-        return response
+    def lost(answer: WritableTxnMarkerPartitionResult, error: KafkaError) -> None:
+        answer.error_code = error.code
 
-    return all_done(syncs).map(settle)
+    syncs = [
+        broker.cluster.group_commit.synced(partition).recover(KafkaError, partial(lost, answer))
+        for partition, answer in unsynced
+    ]
+    return gather(syncs).map(lambda _: response)
 
 
 def _write(

@@ -6,17 +6,17 @@ asks for the same one. While the image stands still, the same question gets the 
 
 from __future__ import annotations
 
-from wire.messages.metadata import MetadataRequest, MetadataResponse
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
-#: Version, listener, names asked for (None: all), and which authorized operations.
-Question = tuple[int, str, tuple[str, ...] | None, bool, bool]
+#: Version, listener, who asks, names asked for (None: all), and which authorized operations.
+Question = tuple[int, str, str, tuple[str, ...] | None, bool, bool]
 
 #: Different questions kept at a time: a fleet of clients of one kind asks one or two.
 MAX_QUESTIONS = 8
 
 
-def question(request: MetadataRequest, version: int, listener: str) -> Question | None:
-    """What is asked, as a key; None for a request by topic ids, which few send."""
+def question(request: MetadataRequest, version: int, listener: str, principal: str) -> Question | None:
+    """What is asked, and by whom, as a key; None for a request by topic ids, which few send."""
     names: tuple[str, ...] | None = None
     if request.topics is not None and (request.topics or version > 0):
         names = tuple([topic.name or "" for topic in request.topics])
@@ -25,6 +25,7 @@ def question(request: MetadataRequest, version: int, listener: str) -> Question 
     return (
         version,
         listener,
+        principal,
         names,
         request.include_cluster_authorized_operations,
         request.include_topic_authorized_operations,

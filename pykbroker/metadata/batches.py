@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pykbroker.metadata.replay import MetadataRecord
-from wire.batch_header import BatchHeader
-from wire.control_records import ControlRecordType, decode_control_key, encode_control_key
-from wire.errors import WireError
-from wire.internal.metadata import decode_metadata_record, encode_metadata_record
-from wire.message import Message
-from wire.primitives import Buffer
-from wire.records import Record, batch_crc_ok, decode_records, encode_batch, iter_batches
+from pykbroker.wire.batch_header import BatchHeader
+from pykbroker.wire.control_records import ControlRecordType, decode_control_key, encode_control_key
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.metadata import decode_metadata_record, encode_metadata_record
+from pykbroker.wire.message import Message
+from pykbroker.wire.primitives import Buffer
+from pykbroker.wire.records import Record, batch_crc_ok, decode_records, encode_batch, iter_batches
 
+#: As many partitions, and as many records, may one request bring (QuorumController.MAX_RECORDS_PER_USER_OP).
+MAX_RECORDS_PER_BATCH = 10_000
 _BROKER_REGISTRATION_CHANGE = 17
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from pykbroker.metadata.names import is_internal
 
 if TYPE_CHECKING:
-    from wire.internal.access_control_entry_record import AccessControlEntryRecord
-    from wire.internal.delegation_token_record import DelegationTokenRecord
-    from wire.internal.register_controller_record import RegisterControllerRecord
-    from wire.internal.user_scram_credential_record import UserScramCredentialRecord
+    from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
+    from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
+    from pykbroker.wire.internal.register_controller_record import RegisterControllerRecord
+    from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
 
 #: ConfigRecord.resource_type, as org.apache.kafka.common.config.ConfigResource.Type numbers them.
 TOPIC_RESOURCE = 2

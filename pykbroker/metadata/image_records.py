@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pykbroker.metadata.features import METADATA_VERSION
 from pykbroker.metadata.image import BrokerImage, MetadataImage, PartitionImage
 from pykbroker.metadata.replay import MetadataRecord
-from wire.internal.client_quota_record import ClientQuotaRecord, EntityData
-from wire.internal.config_record import ConfigRecord
-from wire.internal.feature_level_record import FeatureLevelRecord
-from wire.internal.partition_record import PartitionRecord
-from wire.internal.producer_ids_record import ProducerIdsRecord
-from wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
-from wire.internal.topic_record import TopicRecord
+from pykbroker.wire.internal.client_quota_record import ClientQuotaRecord, EntityData
+from pykbroker.wire.internal.config_record import ConfigRecord
+from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+from pykbroker.wire.internal.partition_record import PartitionRecord
+from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
+from pykbroker.wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from pykbroker.wire.internal.topic_record import TopicRecord
 
 
 def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:

@@ -12,8 +12,13 @@ import posixpath
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pykbroker.clock import Clock
-from pykbroker.metadata.batches import MetadataBatch, decode_batch, encode_controls, encode_records
+from pykbroker.metadata.batches import (
+    MAX_RECORDS_PER_BATCH,
+    MetadataBatch,
+    decode_batch,
+    encode_controls,
+    encode_records,
+)
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.image_records import image_records
@@ -27,13 +32,13 @@ from pykbroker.metadata.snapshot import (
     remove_older,
     write_snapshot,
 )
-from pykbroker.metadata.topics import MAX_RECORDS_PER_BATCH
-from pykbroker.storage.validate import Origin
-from wire.errors import KafkaError
+from pykbroker.runtime.clock import Clock
+from pykbroker.storage.log.validate import Origin
+from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
-    from pykbroker.storage.log import Log
+    from pykbroker.storage.log.log import Log
 
 logger = logging.getLogger(__name__)
 

@@ -12,12 +12,12 @@ import posixpath
 from dataclasses import dataclass
 
 from pykbroker.storage.disk import Disk, replace_file
-from wire.control_records import ControlRecordType
-from wire.internal.kraft_version_record import KRaftVersionRecord
-from wire.internal.leader_change_message import LeaderChangeMessage, Voter
-from wire.internal.voters_record import VotersRecord
-from wire.message import Message
-from wire.primitives import ZERO_UUID, uuid_to_str
+from pykbroker.wire.control_records import ControlRecordType
+from pykbroker.wire.internal.kraft_version_record import KRaftVersionRecord
+from pykbroker.wire.internal.leader_change_message import LeaderChangeMessage, Voter
+from pykbroker.wire.internal.voters_record import VotersRecord
+from pykbroker.wire.message import Message
+from pykbroker.wire.primitives import ZERO_UUID, uuid_to_str
 
 QUORUM_STATE = "quorum-state"
 

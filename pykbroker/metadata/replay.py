@@ -23,27 +23,27 @@ from pykbroker.metadata.image import (
 from pykbroker.metadata.names import collision_key
 
 if TYPE_CHECKING:  # the table goes by record keys: only the classes that a log really holds are ever loaded
-    from wire.internal.access_control_entry_record import AccessControlEntryRecord
-    from wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
-    from wire.internal.clear_elr_record import ClearElrRecord
-    from wire.internal.client_quota_record import ClientQuotaRecord
-    from wire.internal.config_record import ConfigRecord
-    from wire.internal.delegation_token_record import DelegationTokenRecord
-    from wire.internal.feature_level_record import FeatureLevelRecord
-    from wire.internal.fence_broker_record import FenceBrokerRecord
-    from wire.internal.partition_change_record import PartitionChangeRecord
-    from wire.internal.partition_record import PartitionRecord
-    from wire.internal.producer_ids_record import ProducerIdsRecord
-    from wire.internal.register_broker_record import RegisterBrokerRecord
-    from wire.internal.register_controller_record import RegisterControllerRecord
-    from wire.internal.remove_access_control_entry_record import RemoveAccessControlEntryRecord
-    from wire.internal.remove_delegation_token_record import RemoveDelegationTokenRecord
-    from wire.internal.remove_topic_record import RemoveTopicRecord
-    from wire.internal.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
-    from wire.internal.topic_record import TopicRecord
-    from wire.internal.unfence_broker_record import UnfenceBrokerRecord
-    from wire.internal.unregister_broker_record import UnregisterBrokerRecord
-    from wire.internal.user_scram_credential_record import UserScramCredentialRecord
+    from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
+    from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
+    from pykbroker.wire.internal.clear_elr_record import ClearElrRecord
+    from pykbroker.wire.internal.client_quota_record import ClientQuotaRecord
+    from pykbroker.wire.internal.config_record import ConfigRecord
+    from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
+    from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+    from pykbroker.wire.internal.fence_broker_record import FenceBrokerRecord
+    from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+    from pykbroker.wire.internal.partition_record import PartitionRecord
+    from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
+    from pykbroker.wire.internal.register_broker_record import RegisterBrokerRecord
+    from pykbroker.wire.internal.register_controller_record import RegisterControllerRecord
+    from pykbroker.wire.internal.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+    from pykbroker.wire.internal.remove_delegation_token_record import RemoveDelegationTokenRecord
+    from pykbroker.wire.internal.remove_topic_record import RemoveTopicRecord
+    from pykbroker.wire.internal.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+    from pykbroker.wire.internal.topic_record import TopicRecord
+    from pykbroker.wire.internal.unfence_broker_record import UnfenceBrokerRecord
+    from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
+    from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
 
 #: PartitionChangeRecord.leader: nothing said about the leader.
 NO_LEADER_CHANGE = -2

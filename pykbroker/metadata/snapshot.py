@@ -14,11 +14,11 @@ from typing import NamedTuple
 from pykbroker.metadata.batches import MetadataBatch, decode_batches, encode_controls, encode_records
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.storage.disk import Disk, replace_file
-from wire.control_records import ControlRecordType
-from wire.errors import WireError
-from wire.internal.snapshot_footer_record import SnapshotFooterRecord
-from wire.internal.snapshot_header_record import SnapshotHeaderRecord
-from wire.message import Message
+from pykbroker.wire.control_records import ControlRecordType
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.snapshot_footer_record import SnapshotFooterRecord
+from pykbroker.wire.internal.snapshot_header_record import SnapshotHeaderRecord
+from pykbroker.wire.message import Message
 
 #: The snapshot that formatting a directory leaves: feature levels to begin with.
 BOOTSTRAP = "bootstrap.checkpoint"

@@ -12,9 +12,9 @@ import logging
 from collections.abc import Callable
 from random import Random
 
-from pykbroker.clock import Clock
+from pykbroker.runtime.clock import Clock
 from pykbroker.storage.disk import Disk
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 

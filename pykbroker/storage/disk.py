@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from threading import get_ident
 from typing import Protocol
 
-from wire.primitives import Buffer
+from pykbroker.wire.primitives import Buffer
 
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
 #: Descriptors held open at once, unless the maker of a disk says otherwise.
@@ -188,6 +188,8 @@ class RealFile:
         finally:
             with self._disk.lock:
                 self._pins -= 1
+                if self._disk.given_up:
+                    self.close()
 
     def size(self) -> int:
         with self._borrowed() as fd:
@@ -270,6 +272,7 @@ class RealDisk:
         self.lock = threading.RLock()
         self.handles: dict[RealFile, None] = {}
         self.owner = get_ident()
+        self.given_up = False
         self._max_open = max_open
 
     def own(self) -> None:
@@ -278,6 +281,15 @@ class RealDisk:
 
     def open(self, path: str) -> File:
         return RealFile(self, path)
+
+    def give_up(self) -> None:
+        """Close every descriptor, and open none any more: what threads still begin fails with EBADF. For data that is
+        about to be removed.
+        """
+        with self.lock:
+            self.given_up = True
+            for file in list(self.handles):
+                file.close()
 
     @property
     def is_full(self) -> bool:
@@ -290,6 +302,8 @@ class RealDisk:
             if file.fd >= 0:
                 # Another thread was quicker.
                 return file.fd
+            if self.given_up:
+                raise OSError(errno.EBADF, "the broker gave this data up", file.path)
             if self.is_full and get_ident() == self.owner:
                 self._evict()
             file.fd = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)

@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from pykbroker.clock import SystemClock
-from pykbroker.cluster import Cluster
+from pykbroker.brokers.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
-from pykbroker.server import Server
-from pykbroker.sockets import Bind
+from pykbroker.network.server import Server
+from pykbroker.network.sockets import Bind
+from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.disk import RealDisk
-from wire.headers import RequestHeader, decode_response_header, encode_request_header
-from wire.message import Message
+from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
+from pykbroker.wire.message import Message
 
 
 class RunningBroker:

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pykbroker.clock import SystemClock
-from pykbroker.cluster import Cluster
+from pykbroker.brokers.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
-from pykbroker.partition import Partition
-from pykbroker.storage.config import LogConfig
+from pykbroker.partitions.partition import Partition
+from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.disk import RealDisk
-from pykbroker.storage.log import Log
-from wire.batch_header import read_batch_header
-from wire.records import Record, encode_batch
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
+from pykbroker.wire.batch_header import read_batch_header
+from pykbroker.wire.records import Record, encode_batch
 
 #: Partitions in a topic; there is a limit to what can be created at once.
 _TOPIC_PARTITIONS = 1000
@@ -64,12 +64,12 @@ def name_of(number: int) -> tuple[str, int]:
 def fill_partitions(cluster: Cluster, count: int) -> None:
     """One batch in each of ``count`` partitions."""
     for index in range(count):
-        _partition(cluster, index).append_produce(_small_batch(cluster.clock.now_ms()))
+        _partition(cluster, index).append_produce(_small_batch(cluster.runtime.clock.now_ms()))
 
 
 def fill_segments(cluster: Cluster, count: int) -> None:
     """Ten batches in each of ``count`` segments of one partition."""
-    partition, now = _partition(cluster, 0), cluster.clock.now_ms()
+    partition, now = _partition(cluster, 0), cluster.runtime.clock.now_ms()
     for number in range(count):
         if number:
             partition.log.roll(now)
@@ -79,7 +79,7 @@ def fill_segments(cluster: Cluster, count: int) -> None:
 
 def fill_bytes(cluster: Cluster, gigabytes: int) -> None:
     """Segments of a gigabyte in one partition; they are sparse files, with sound batches from their first byte to the last."""
-    log, now = _partition(cluster, 0).log, cluster.clock.now_ms()
+    log, now = _partition(cluster, 0).log, cluster.runtime.clock.now_ms()
     filler = encode_batch([Record(offset=0, timestamp=now, key=None, value=bytes(_FILLER_BYTES), headers=[])])
     head = filler[: len(filler) - _FILLER_BYTES]  # behind it nothing but zeros
     for number in range(gigabytes):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.oracle.connection import Connection
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from scripts.bench_job.brokers import timed_start
 from scripts.bench_size_job.build import Form, is_small, name_of
-from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 _LATEST = -1
 #: As much is fetched at once: two or three batches.

@@ -28,8 +28,8 @@ OWN_LOCALS = {"buf", "count", "end", "item", "known", "n", "out", "pos", "start"
 """Local variables of generated functions that are not fields."""
 
 SOURCES = {
-    "wire.frames": {"records_size", "write_records"},
-    "wire.message": {"NEVER_FLEXIBLE", "UNSET", "Message", "WireStruct"},
+    "pykbroker.wire.frames": {"records_size", "write_records"},
+    "pykbroker.wire.message": {"NEVER_FLEXIBLE", "UNSET", "Message", "WireStruct"},
 }
 
 

@@ -92,7 +92,9 @@ def _head(module: Module, notice: str) -> list[str]:
         lines += ["from struct import Struct", ""]
     sources = dict.fromkeys(sorted(SOURCES), "")
     chosen: dict[str, list[str]] = {source: _in_order(module.names & SOURCES[source]) for source in sources}
-    chosen["wire.primitives"] = _in_order(module.names - {name for names in chosen.values() for name in names})
+    chosen["pykbroker.wire.primitives"] = _in_order(
+        module.names - {name for names in chosen.values() for name in names}
+    )
     lines += [f"from {source} import {', '.join(names)}" for source, names in sorted(chosen.items()) if names]
     lines.append("")
     for verb, types in sorted(module.layouts):
@@ -121,9 +123,9 @@ def apis_text(messages: list[MessageSchema], release: str) -> str:
     code.line()
     code.line("from enum import IntEnum")
     code.line()
-    code.line("from wire.api import Api")
+    code.line("from pykbroker.wire.api import Api")
     never = "NEVER_FLEXIBLE, " if any(each.valid and not each.flexible for each in requests) else ""
-    code.line(f"from wire.message import {never}Message")
+    code.line(f"from pykbroker.wire.message import {never}Message")
     _gap(code)
     with code.block("class ApiKey(IntEnum):"):
         code.line('"""Every API key, by Kafka\'s name."""')

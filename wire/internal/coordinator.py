@@ -11,11 +11,11 @@ from struct import Struct
 from struct import error as struct_error
 from typing import cast
 
-from wire.errors import WireError
-from wire.internal.catalogue import GROUP_RECORDS
-from wire.internal.framing import M, UnknownRecordType, record_class, whole
-from wire.message import Message
-from wire.primitives import Buffer
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.catalogue import GROUP_RECORDS
+from pykbroker.wire.internal.framing import M, UnknownRecordType, record_class, whole
+from pykbroker.wire.message import Message
+from pykbroker.wire.primitives import Buffer
 
 Catalogue = Mapping[int, tuple[str, str]]
 

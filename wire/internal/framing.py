@@ -6,9 +6,9 @@ from functools import cache
 from importlib import import_module
 from typing import TypeVar, cast
 
-from wire.errors import WireError
-from wire.message import Message
-from wire.primitives import Buffer
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.message import Message
+from pykbroker.wire.primitives import Buffer
 
 M = TypeVar("M", bound=Message)
 
@@ -20,7 +20,7 @@ class UnknownRecordType(WireError):
 @cache
 def record_class(module: str, name: str) -> type[Message]:
     """A generated class of ``wire.internal``; its module is imported on first use."""
-    return cast("type[Message]", getattr(import_module(f"wire.internal.{module}"), name))
+    return cast("type[Message]", getattr(import_module(f"pykbroker.wire.internal.{module}"), name))
 
 
 def whole(item: M, pos: int, buf: Buffer) -> M:

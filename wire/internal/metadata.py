@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from wire.errors import WireError
-from wire.internal.catalogue import METADATA_RECORDS
-from wire.internal.framing import UnknownRecordType, record_class, whole
-from wire.message import Message
-from wire.primitives import Buffer, read_uvarint, uvarint
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.catalogue import METADATA_RECORDS
+from pykbroker.wire.internal.framing import UnknownRecordType, record_class, whole
+from pykbroker.wire.message import Message
+from pykbroker.wire.primitives import Buffer, read_uvarint, uvarint
 
 FRAME_VERSION = 1
 """The only version of the frame."""

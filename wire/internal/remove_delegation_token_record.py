@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wire.message import Message
-from wire.primitives import (
+from pykbroker.wire.message import Message
+from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     Buffer,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from struct import Struct
 
-from wire.frames import records_size, write_records
-from wire.message import UNSET, Message, WireStruct
-from wire.primitives import (
+from pykbroker.wire.frames import records_size, write_records
+from pykbroker.wire.message import UNSET, Message, WireStruct
+from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     ZERO_UUID,

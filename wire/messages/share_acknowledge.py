@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from struct import Struct
 
-from wire.message import UNSET, Message, WireStruct
-from wire.primitives import (
+from pykbroker.wire.message import UNSET, Message, WireStruct
+from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     ZERO_UUID,

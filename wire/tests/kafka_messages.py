@@ -13,11 +13,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pykbroker.wire.message import Message, WireStruct
+from pykbroker.wire.primitives import uuid_to_str
 from scripts.jars import classpath, jars
 from scripts.wiregen.output import module_path
 from scripts.wiregen.schema import Array, Field, MessageSchema, Nested, Scalar, StructSchema, load
-from wire.message import Message, WireStruct
-from wire.primitives import uuid_to_str
 
 JAVA = Path(__file__).parent / "java"
 LIMITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
@@ -46,7 +46,7 @@ def all_versions() -> list[tuple[str, int]]:
 def message_class(name: str) -> type[Message]:
     """The generated class of a schema."""
     module = module_path(schemas()[name]).removesuffix(".py").replace("/", ".")
-    return getattr(import_module(f"wire.{module}"), name)
+    return getattr(import_module(f"pykbroker.wire.{module}"), name)
 
 
 def encoded(message: Message, version: int) -> bytes:

@@ -14,8 +14,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wire.compression import Compression, compress, compression_of, decompress
-from wire.errors import WireError
+from pykbroker.wire.compression import Compression, compress, compression_of, decompress
+from pykbroker.wire.errors import WireError
 
 REAL_CODECS = [codec for codec in Compression if codec is not Compression.NONE]
 MIB = 1024 * 1024
@@ -64,8 +64,8 @@ def test_a_bomb_costs_little_memory(codec: Compression) -> None:
     """In a process of its own that may not have the memory which the bomb would take."""
     program = f"""
 import resource
-from wire.compression import Compression, compress, decompress
-from wire.errors import WireError
+from pykbroker.wire.compression import Compression, compress, decompress
+from pykbroker.wire.errors import WireError
 codec = Compression({codec.value})
 bomb = compress(codec, bytes(512 * 1024 * 1024))
 decompress(codec, compress(codec, b"load the library"))

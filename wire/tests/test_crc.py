@@ -8,7 +8,7 @@ import sys
 import crc32c as package
 import pytest
 
-from wire.crc import crc32c
+from pykbroker.wire.crc import crc32c
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])

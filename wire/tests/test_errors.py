@@ -6,8 +6,8 @@ import pickle
 import subprocess
 from pathlib import Path
 
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from scripts.jars import classpath
-from wire.errors import ErrorCode, KafkaError, error_code
 
 PROGRAM = Path(__file__).parent / "java" / "ErrorTable.java"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from wire import frames
-from wire.errors import WireError
-from wire.frames import CUT_SIZE, FrameWriter
-from wire.headers import begin_response, decode_response_header
-from wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from wire.primitives import Records
+from pykbroker.wire import frames
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.frames import CUT_SIZE, FrameWriter
+from pykbroker.wire.headers import begin_response, decode_response_header
+from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from pykbroker.wire.primitives import Records
 
 SMALL = b"s" * CUT_SIZE
 LARGE = b"L" * (CUT_SIZE + 1)

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pykbroker.wire.apis import APIS, ApiKey, request_class, response_class
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.messages.api_versions import ApiVersionsResponse
+from pykbroker.wire.messages.fetch import EpochEndOffset, FetchableTopicResponse, FetchResponse, PartitionData
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.primitives import MAX_STRING, ZERO_UUID
+from pykbroker.wire.tests.kafka_messages import all_versions, build, encoded, message_class, schemas
 from scripts.wiregen.schema import Array, Nested
-from wire.apis import APIS, ApiKey, request_class, response_class
-from wire.errors import WireError
-from wire.messages.api_versions import ApiVersionsResponse
-from wire.messages.fetch import EpochEndOffset, FetchableTopicResponse, FetchResponse, PartitionData
-from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from wire.messages.offset_fetch import OffsetFetchRequest
-from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.primitives import MAX_STRING, ZERO_UUID
-from wire.tests.kafka_messages import all_versions, build, encoded, message_class, schemas
 
 
 @given(st.sampled_from(all_versions()), st.randoms(use_true_random=False))
@@ -168,6 +168,6 @@ def test_every_api_has_its_classes() -> None:
 
 
 def test_the_table_of_apis_imports_no_message() -> None:
-    program = "import sys, wire.apis, wire.headers; print([m for m in sys.modules if m.startswith('wire.messages')])"
+    program = "import sys, wire.apis, wire.headers; print([m for m in sys.modules if m.startswith('pykbroker.wire.messages')])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

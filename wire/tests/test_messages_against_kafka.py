@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from wire.apis import APIS, ApiKey
-from wire.headers import RequestHeader, decode_request_header, encode_request_header
-from wire.tests.kafka_messages import (
+from pykbroker.wire.apis import APIS, ApiKey
+from pykbroker.wire.headers import RequestHeader, decode_request_header, encode_request_header
+from pykbroker.wire.tests.kafka_messages import (
     Sample,
     all_versions,
     assert_says,

@@ -8,15 +8,15 @@ from functools import cache
 
 import pytest
 
-from wire.apis import APIS
-from wire.errors import WireError
-from wire.headers import decode_request_header, decode_response_header
-from wire.messages.create_topics import CreateTopicsRequest
-from wire.messages.fetch import FetchRequest, FetchResponse
-from wire.messages.metadata import MetadataRequest
-from wire.messages.offset_commit import OffsetCommitRequest
-from wire.messages.produce import ProduceRequest
-from wire.tests.kafka_messages import all_versions, build, encoded, message_class
+from pykbroker.wire.apis import APIS
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.headers import decode_request_header, decode_response_header
+from pykbroker.wire.messages.create_topics import CreateTopicsRequest
+from pykbroker.wire.messages.fetch import FetchRequest, FetchResponse
+from pykbroker.wire.messages.metadata import MetadataRequest
+from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
+from pykbroker.wire.messages.produce import ProduceRequest
+from pykbroker.wire.tests.kafka_messages import all_versions, build, encoded, message_class
 
 HOSTILE = [
     b"\x00",

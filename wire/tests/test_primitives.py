@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wire.errors import WireError
-from wire.primitives import ZERO_UUID, read_uvarint, uuid_from_str, uuid_to_str, uvarint
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.primitives import ZERO_UUID, read_uvarint, uuid_from_str, uuid_to_str, uvarint
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wire.batch_header import ATTRIBUTES_AT, write_crc
-from wire.control_records import (
+from pykbroker.wire.batch_header import ATTRIBUTES_AT, write_crc
+from pykbroker.wire.control_records import (
     ControlRecordType,
     EndTxnMarker,
     decode_control_key,
@@ -17,8 +17,8 @@ from wire.control_records import (
     encode_control_key,
     encode_end_txn_batch,
 )
-from wire.errors import WireError
-from wire.records import (
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.records import (
     HEADER_SIZE,
     Compression,
     Record,

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from scripts.jars import classpath
-from wire.control_records import EndTxnMarker, decode_end_txn_marker, encode_end_txn_batch
-from wire.records import (
+from pykbroker.wire.control_records import EndTxnMarker, decode_end_txn_marker, encode_end_txn_batch
+from pykbroker.wire.records import (
     Compression,
     Record,
     TimestampType,
@@ -23,6 +22,7 @@ from wire.records import (
     encode_batch,
     read_batch_header,
 )
+from scripts.jars import classpath
 
 PROGRAM = Path(__file__).parent / "java" / "Batches.java"
 

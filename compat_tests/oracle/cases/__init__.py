@@ -8,7 +8,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from compat_tests.oracle.asking import Ask
-from wire.apis import APIS, ApiKey
+from pykbroker.wire.apis import APIS, ApiKey
 
 
 @dataclass(frozen=True)

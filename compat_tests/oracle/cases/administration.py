@@ -6,30 +6,30 @@ from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.configs import BROKER, DELETE, SET, change
 from compat_tests.oracle.cases.dynamic_configs import until_value
-from wire.apis import ApiKey
-from wire.messages.alter_partition_reassignments import (
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from wire.messages.alter_replica_log_dirs import (
+from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from wire.messages.describe_quorum import (
+from pykbroker.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from pykbroker.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumRequestPartitionData,
     DescribeQuorumRequestTopicData,
 )
-from wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from wire.messages.list_partition_reassignments import (
+from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from pykbroker.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from wire.messages.unregister_broker import UnregisterBrokerRequest
-from wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from pykbroker.wire.messages.unregister_broker import UnregisterBrokerRequest
+from pykbroker.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 # ---- ElectLeaders
 

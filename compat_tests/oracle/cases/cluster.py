@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.messages.api_versions import ApiVersionsRequest
-from wire.messages.describe_cluster import DescribeClusterRequest
-from wire.messages.metadata import MetadataRequest
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest
+from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest
+from pykbroker.wire.messages.metadata import MetadataRequest
 
 
 @case(ApiKey.API_VERSIONS)

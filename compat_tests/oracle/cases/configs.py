@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.messages import alter_configs, incremental_alter_configs
-from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from wire.messages.list_config_resources import ListConfigResourcesRequest
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages import alter_configs, incremental_alter_configs
+from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from pykbroker.wire.messages.list_config_resources import ListConfigResourcesRequest
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)

@@ -8,16 +8,16 @@ from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.consumer_groups import BEAT, beats, group, joins, looks, owns
 from compat_tests.oracle.cases.groups import JOIN, LEAVE
-from wire.apis import ApiKey
-from wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
-from wire.internal.consumer_protocol_assignment import TopicPartition as Assigned
-from wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription, TopicPartition
-from wire.internal.coordinator import encode_versioned
-from wire.messages.describe_groups import DescribeGroupsRequest
-from wire.messages.heartbeat import HeartbeatRequest
-from wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
+from pykbroker.wire.internal.consumer_protocol_assignment import TopicPartition as Assigned
+from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription, TopicPartition
+from pykbroker.wire.internal.coordinator import encode_versioned
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest
+from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 STRATEGY = "range"
 

@@ -7,20 +7,20 @@ from typing import Any
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
-from wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from wire.messages.delete_groups import DeleteGroupsRequest
-from wire.messages.delete_topics import DeleteTopicsRequest
-from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from wire.messages.describe_groups import DescribeGroupsRequest
-from wire.messages.incremental_alter_configs import (
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest
+from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from wire.messages.list_groups import ListGroupsRequest
+from pykbroker.wire.messages.list_groups import ListGroupsRequest
 
 BEAT, DESCRIBE = 1, 1
 """Versions of what a case asks besides the API it is about."""

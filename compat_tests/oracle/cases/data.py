@@ -7,14 +7,14 @@ from typing import Any
 
 from compat_tests.oracle.asking import START_MS, Ask, records
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.compression import Compression
-from wire.messages.api_versions import ApiVersionsRequest
-from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from wire.messages.init_producer_id import InitProducerIdRequest
-from wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.records import Record, encode_batch
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest
+from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
 
 IDS_FROM = 13
 CRC_AT = 17

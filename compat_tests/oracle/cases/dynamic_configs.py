@@ -18,8 +18,8 @@ from compat_tests.oracle.cases.configs import (
     describe,
     replace,
 )
-from wire.apis import ApiKey
-from wire.messages.list_config_resources import ListConfigResourcesRequest
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.list_config_resources import ListConfigResourcesRequest
 
 LOGGER = "kafka.server.KafkaConfig"
 

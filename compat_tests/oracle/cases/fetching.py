@@ -6,8 +6,8 @@ from typing import Any
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
 IDS_FROM = 13
 
@@ -152,7 +152,7 @@ def a_session_with_something_unknown(ask: Ask) -> None:
 
 @case(ApiKey.FETCH)
 def below_the_log_start(ask: Ask) -> None:
-    from wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+    from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 
     topic = ask.topic()
     ask.fill(topic, 10)

@@ -7,15 +7,15 @@ from typing import Any
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.messages.delete_groups import DeleteGroupsRequest
-from wire.messages.describe_groups import DescribeGroupsRequest
-from wire.messages.find_coordinator import FindCoordinatorRequest
-from wire.messages.heartbeat import HeartbeatRequest
-from wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from wire.messages.list_groups import ListGroupsRequest
-from wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest
+from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from pykbroker.wire.messages.list_groups import ListGroupsRequest
+from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 JOIN, SYNC, BEAT, LEAVE = 9, 4, 4, 5
 """Versions of what a case asks besides the API it is about. SyncGroup 5 wants the protocol named."""

@@ -7,7 +7,7 @@ import struct
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.connection import Closed
-from wire.apis import APIS, ApiKey, request_class
+from pykbroker.wire.apis import APIS, ApiKey, request_class
 
 _OF_CONTROLLERS = (
     ApiKey.VOTE,

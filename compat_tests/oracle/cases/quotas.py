@@ -6,14 +6,14 @@ import math
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.messages.alter_client_quotas import (
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,
     EntityData,
     OpData,
 )
-from wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from pykbroker.wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 
 EXACT, DEFAULT, SPECIFIED = range(3)
 RATE = "producer_byte_rate"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.messages.alter_user_scram_credentials import (
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+from pykbroker.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 
 SHA_256, SHA_512 = 1, 2
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.messages.create_acls import AclCreation, CreateAclsRequest
-from wire.messages.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
-from wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from wire.messages.describe_acls import DescribeAclsRequest
-from wire.messages.describe_delegation_token import DescribeDelegationTokenOwner, DescribeDelegationTokenRequest
-from wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
-from wire.messages.renew_delegation_token import RenewDelegationTokenRequest
-from wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from wire.messages.sasl_handshake import SaslHandshakeRequest
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from pykbroker.wire.messages.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
+from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from pykbroker.wire.messages.describe_acls import DescribeAclsRequest
+from pykbroker.wire.messages.describe_delegation_token import (
+    DescribeDelegationTokenOwner,
+    DescribeDelegationTokenRequest,
+)
+from pykbroker.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from pykbroker.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
+from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 UNKNOWN, ANY, TOPIC, CLUSTER, TRANSACTIONAL_ID = 0, 1, 2, 4, 5
 MATCH, LITERAL, PREFIXED = 2, 3, 4

@@ -6,17 +6,21 @@ from typing import Any
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
-from wire.apis import ApiKey
-from wire.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsRequest, CreatePartitionsTopic
-from wire.messages.create_topics import (
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from pykbroker.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
-from wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from pykbroker.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 UNKNOWN_ID = bytes(range(1, 17))
 BAD_NAMES = ["", ".", "..", "no spaces", "no/slash", "a" * 250, "ünïcode", "nul\0"]

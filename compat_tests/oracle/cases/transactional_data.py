@@ -9,12 +9,16 @@ from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.fetching import fetch, of
 from compat_tests.oracle.cases.groups import settled_group
 from compat_tests.oracle.transacting import Transacting, coordinator_ready
-from wire.apis import ApiKey
-from wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from wire.messages.describe_transactions import DescribeTransactionsRequest
-from wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 
 COMMITTED = 1
 
@@ -82,7 +86,7 @@ def a_first_batch_that_is_not_the_first(ask: Ask) -> None:
 @case(ApiKey.PRODUCE, since=3)
 def plain_batches_of_a_transactional_producer(ask: Ask) -> None:
     from compat_tests.oracle.asking import records
-    from wire.records import encode_batch
+    from pykbroker.wire.records import encode_batch
 
     topic, txn = ask.topic(), Transacting(ask)
     txn.produce(topic)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.transacting import Transacting, coordinator_ready
-from wire.apis import ApiKey
-from wire.messages.add_partitions_to_txn import (
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from wire.messages.describe_transactions import DescribeTransactionsRequest
-from wire.messages.init_producer_id import InitProducerIdRequest
-from wire.messages.list_transactions import ListTransactionsRequest
-from wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
+from pykbroker.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 
 # ---- InitProducerId
 

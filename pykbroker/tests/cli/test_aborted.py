@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from pykbroker.cli.aborted import Batches, without_aborted
-from wire.control_records import EndTxnMarker, encode_end_txn_batch
-from wire.messages.fetch import AbortedTransaction
-from wire.records import Record, encode_batch, read_batch_header
+from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
+from pykbroker.wire.messages.fetch import AbortedTransaction
+from pykbroker.wire.records import Record, encode_batch, read_batch_header
 
 
 def _batches(*steps: tuple[str, int]) -> Batches:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.control import SOCKET
+from pykbroker.process.control import SOCKET
 
 BROKERS = [{"id": 1, "state": "running", "address": "127.0.0.1:9092", "leads": 3}]
 

@@ -13,9 +13,9 @@ import pytest
 from pykbroker.cli.client import Client, parse_bootstrap
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.trouble import CliError, Unreachable, UsageError
-from wire.apis import ApiKey
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 
 Answer = Callable[[bytes], bytes | None]
 

@@ -12,15 +12,15 @@ import pytest
 
 from pykbroker.cli.dump_meaning import plain
 from pykbroker.tests.cli.conftest import Result
-from wire.control_records import EndTxnMarker, encode_end_txn_batch
-from wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
-from wire.internal.coordinator import encode_coordinator_key, encode_coordinator_value, encode_versioned
-from wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
-from wire.internal.metadata import encode_metadata_record
-from wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
-from wire.internal.partition_record import PartitionRecord
-from wire.internal.topic_record import TopicRecord
-from wire.records import Compression, Record, encode_batch
+from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
+from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
+from pykbroker.wire.internal.coordinator import encode_coordinator_key, encode_coordinator_value, encode_versioned
+from pykbroker.wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from pykbroker.wire.internal.metadata import encode_metadata_record
+from pykbroker.wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
+from pykbroker.wire.internal.partition_record import PartitionRecord
+from pykbroker.wire.internal.topic_record import TopicRecord
+from pykbroker.wire.records import Compression, Record, encode_batch
 
 Run = Callable[..., Result]
 TIME = 1_769_868_000_000  # 2026-01-31T14:00:00Z

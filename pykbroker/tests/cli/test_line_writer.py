@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pykbroker.cli.line_writer import LineWriter
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.trouble import BadLine, Unreachable
-from wire.errors import ErrorCode, KafkaError
-from wire.records import Record
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.records import Record
 
 UNREADABLE, REFUSED = b"unreadable", b"refused"
 

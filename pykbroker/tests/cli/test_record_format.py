@@ -5,7 +5,7 @@ import pytest
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.record_format import column_formatter, custom_formatter
 from pykbroker.cli.trouble import UsageError
-from wire.records import Record
+from pykbroker.wire.records import Record
 
 WHERE = Partition("orders", 3)
 RECORD = Record(

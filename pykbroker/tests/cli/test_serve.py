@@ -110,7 +110,7 @@ def test_a_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
 #: Serves, and gets a signal while it opens its data.
 _SIGNALLED_AT_THE_START = """
 import os, sys
-from pykbroker import node
+from pykbroker.process import node
 from pykbroker.cli.serve import main
 opening = node._open_cluster
 def signalled(*arguments, **options):

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from pykbroker.tests.cli.test_serve import refused, serving
+from pykbroker.tests.network.test_connection import produce
 from pykbroker.tests.running import Client
-from pykbroker.tests.test_connection import produce
-from wire.message import Message
-from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
-from wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from wire.messages.produce import ProduceResponse
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from pykbroker.wire.messages.produce import ProduceResponse
 
 STORAGE_ERROR = 56
 LISTEN = ("--listen", "127.0.0.1:0")

@@ -5,7 +5,7 @@ import pytest
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.topic_configs import effective_topic_configs
 from pykbroker.config.validation import check_client_metrics_configs, check_group_configs, check_topic_configs
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 CONFIG = BrokerConfig()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.context import RequestContext
+from pykbroker.security.context import RequestContext
 from pykbroker.tests.metadata.fake import make_controller
-from wire.errors import KafkaError
+from pykbroker.wire.errors import KafkaError
 
 
 class StubBroker:
@@ -30,7 +30,7 @@ class StubBroker:
             response = module.failed(received, version, error)
         out = bytearray()
         response.encode(out, version)
-        kind = next(c for c in type(response).__mro__ if c.__module__.startswith("wire."))
+        kind = next(c for c in type(response).__mro__ if c.__module__.startswith("pykbroker.wire."))
         decoded, end = kind.decode(bytes(out), 0, version)
         assert end == len(out)
         return decoded

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import alter_configs, describe_configs, incremental_alter_configs
 from pykbroker.metadata.image import BROKER_RESOURCE, Endpoint
-from pykbroker.metadata.topics import NewTopic
 from pykbroker.tests.handlers.cluster_stub import StubBroker
-from wire.messages import alter_configs as replacing
-from wire.messages import incremental_alter_configs as altering
-from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from pykbroker.wire.messages import alter_configs as replacing
+from pykbroker.wire.messages import incremental_alter_configs as altering
+from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
 
 import pytest
 
-from pykbroker.clock import ManualClock
-from pykbroker.cluster import run_inline
+from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import (
     alter_client_quotas,
     alter_partition_reassignments,
@@ -21,25 +21,26 @@ from pykbroker.handlers import (
     update_features,
 )
 from pykbroker.metadata.ids import ZERO_ID
-from pykbroker.metadata.topics import NewTopic
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.runtime import Runtime
+from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.handlers.cluster_stub import StubBroker
 from pykbroker.tests.metadata.fake import LOG_DIR, registration
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode, KafkaError
-from wire.internal.feature_level_record import FeatureLevelRecord
-from wire.messages import alter_client_quotas as quotas
-from wire.messages import alter_partition_reassignments as reassigning
-from wire.messages import alter_user_scram_credentials as scram
-from wire.messages import describe_quorum as quorum
-from wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
-from wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from wire.messages.list_partition_reassignments import (
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+from pykbroker.wire.messages import alter_client_quotas as quotas
+from pykbroker.wire.messages import alter_partition_reassignments as reassigning
+from pykbroker.wire.messages import alter_user_scram_credentials as scram
+from pykbroker.wire.messages import describe_quorum as quorum
+from pykbroker.wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from pykbroker.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from pykbroker.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from wire.messages.unregister_broker import UnregisterBrokerRequest
-from wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from pykbroker.wire.messages.unregister_broker import UnregisterBrokerRequest
+from pykbroker.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 NOW_MS = 1_700_000_000_000
 RATE = "producer_byte_rate"
@@ -51,8 +52,7 @@ def broker():
     broker = StubBroker(2)
     broker.controller.create_topics([NewTopic("t", -1, -1, [(0, [1, 2]), (1, [1, 2])])])
     broker.node_id = 1
-    broker.cluster.clock = ManualClock(now_ms=NOW_MS)
-    broker.cluster.offload = run_inline
+    broker.cluster.runtime = Runtime(ManualClock(now_ms=NOW_MS), random.Random(7))
     broker.cluster.logs = SimpleNamespace(home=SimpleNamespace(path="/data", offline=False))
     broker.cluster.partition = broker.image.partition
     return broker
@@ -186,7 +186,7 @@ def test_hosts_are_looked_up_elsewhere(broker):
         searches.append((function, arguments, Deferred()))
         return searches[-1][2]
 
-    broker.cluster.offload = offload
+    broker.cluster.runtime.offload = offload
     rate = "connection_creation_rate"
     entries = [
         quotas.AlterClientQuotasRequestEntryData([quotas.EntityData("ip", name)], [quotas.OpData(rate, 1.0, False)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pykbroker.handlers import api_versions
 from pykbroker.tests.handlers.cluster_stub import StubBroker
-from wire.messages.api_versions import ApiVersionsRequest
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 
 
 def finalized(broker: StubBroker) -> dict[str, int]:

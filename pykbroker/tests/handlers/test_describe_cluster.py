@@ -4,8 +4,8 @@ import pytest
 
 from pykbroker.handlers import describe_cluster
 from pykbroker.tests.handlers.cluster_stub import StubBroker
-from wire.errors import ErrorCode
-from wire.messages.describe_cluster import DescribeClusterRequest
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest
 
 
 @pytest.mark.parametrize("version", range(3))

@@ -12,8 +12,8 @@ from pykbroker.metadata.image import (
     TOPIC_RESOURCE,
 )
 from pykbroker.tests.handlers.config_stub import SET, ConfigBroker
-from wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from wire.messages.list_config_resources import ListConfigResourcesRequest
+from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from pykbroker.wire.messages.list_config_resources import ListConfigResourcesRequest
 
 TOPIC, DYNAMIC, DYNAMIC_DEFAULT, STATIC, DEFAULT, LOGGER, METRICS, GROUP = range(1, 9)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import describe_topic_partitions
-from pykbroker.metadata.topics import NewTopic
 from pykbroker.tests.handlers.cluster_stub import StubBroker
-from wire.errors import ErrorCode
-from wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 
 
 @pytest.fixture(scope="module")

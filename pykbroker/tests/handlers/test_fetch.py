@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from pykbroker.testing.colddisk import ColdDisk
+from pykbroker.runtime.waits import Deferred
+from pykbroker.simulation.colddisk import ColdDisk
 from pykbroker.tests.running import Client, RunningBroker, running_broker, until
-from pykbroker.waits import Deferred
-from wire.batch_header import read_batch_header
-from wire.errors import ErrorCode
-from wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
-from wire.messages.delete_records import (
+from pykbroker.wire.batch_header import read_batch_header
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
-from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
-from wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
-from wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-from wire.records import Record, encode_batch
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
 
 VERSION = 17
 
@@ -239,7 +239,7 @@ def test_a_read_that_fails_after_a_wait_leaves_nobody_waiting(tmp_path: Path) ->
             disk.chill()
             failing: Deferred = Deferred()
             failing.fail(MemoryError("no room for the records"))
-            broker.cluster.offload_read = lambda *_: failing
+            broker.cluster.runtime.offload_read = lambda *_: failing
             assert await client.closed_by_broker()
 
     run(scenario())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.handlers.list_transactions import _pattern
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 @pytest.mark.parametrize("text", [None, ""])

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.tests.transactions.world import Producer, World
-from pykbroker.waits import Deferred
-from wire.errors import ErrorCode
-from wire.messages.alter_replica_log_dirs import (
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.coordination.transactions.world import Producer, World
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
 NONE, UNKNOWN_TOPIC, NOT_AVAILABLE, STORAGE_ERROR, NOT_FOUND = 0, 3, 9, 56, 57
 
@@ -116,7 +116,7 @@ def test_a_move_is_called_off(world: World) -> None:
         copying.append((function, Deferred()))
         return copying[-1][1]
 
-    world.cluster.offload = offload
+    world.cluster.runtime.offload = offload
     for call_off in (lambda: move(world, "/data", 0), lambda: world.cluster.metadata.delete_topics([topic_id])):
         assert move(world, "/more", 0) == [NONE]
         assert len(copying) == 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import metadata
 from pykbroker.metadata.answers import EncodedOnce
 from pykbroker.metadata.image import Endpoint
-from pykbroker.metadata.topics import NewTopic
 from pykbroker.tests.handlers.cluster_stub import StubBroker
-from wire.errors import ErrorCode
-from wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 ZERO = bytes(16)
 NOT_ASKED = -(2**31)
@@ -165,7 +165,7 @@ def test_a_listener_the_leader_does_not_have(broker):
 
 def test_endpoints_are_those_of_the_listener():
     broker = StubBroker(0)
-    from pykbroker.metadata.registrations import BrokerRegistration
+    from pykbroker.controller.registrations import BrokerRegistration
 
     endpoints = [Endpoint("IN", "in", 1), Endpoint("OUT", "out", 2)]
     broker.controller.start_brokers([BrokerRegistration(1, endpoints, [ZERO], "rack-1")])

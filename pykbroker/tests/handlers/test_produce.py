@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from pykbroker.context import RequestContext
 from pykbroker.handlers import produce
-from wire.errors import ErrorCode
-from wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-from wire.records import Record, encode_batch
+from pykbroker.security.context import RequestContext
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
 
 TOPIC_ID = b"\x01" * 16
 

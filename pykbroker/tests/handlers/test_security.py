@@ -16,16 +16,16 @@ from pykbroker.handlers import (
     sasl_handshake,
 )
 from pykbroker.tests.handlers.cluster_stub import StubBroker
-from wire.errors import ErrorCode, KafkaError
-from wire.messages.create_acls import AclCreation, CreateAclsRequest
-from wire.messages.create_delegation_token import CreateDelegationTokenRequest
-from wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from wire.messages.describe_acls import DescribeAclsRequest
-from wire.messages.describe_delegation_token import DescribeDelegationTokenRequest
-from wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
-from wire.messages.renew_delegation_token import RenewDelegationTokenRequest
-from wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from wire.messages.sasl_handshake import SaslHandshakeRequest
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from pykbroker.wire.messages.create_delegation_token import CreateDelegationTokenRequest
+from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from pykbroker.wire.messages.describe_acls import DescribeAclsRequest
+from pykbroker.wire.messages.describe_delegation_token import DescribeDelegationTokenRequest
+from pykbroker.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from pykbroker.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
+from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 ALLOWED = (2, "t", 3, "User:alice", "*", 3, 3)
 

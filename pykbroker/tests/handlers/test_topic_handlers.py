@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import create_partitions, create_topics, delete_topics
-from pykbroker.metadata.topics import NewTopic
 from pykbroker.tests.handlers.cluster_stub import StubBroker
-from wire.errors import ErrorCode
-from wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 ZERO = bytes(16)
 

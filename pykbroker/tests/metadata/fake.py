@@ -6,11 +6,11 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pykbroker.metadata.controller import Controller
+from pykbroker.controller.controller import Controller
+from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import Endpoint, MetadataImage
 from pykbroker.metadata.quorum import Quorum
-from pykbroker.metadata.registrations import BrokerRegistration
 from pykbroker.metadata.replay import replay
 
 SETTINGS: dict[str, Any] = {

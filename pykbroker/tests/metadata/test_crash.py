@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.clock import ManualClock
-from pykbroker.metadata.controller import Controller
+from pykbroker.controller.controller import Controller
+from pykbroker.controller.start import open_metadata
+from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.image_records import image_records
-from pykbroker.metadata.start import open_metadata
-from pykbroker.metadata.topics import NewPartitions, NewTopic
-from pykbroker.storage.manager import LogManager
-from pykbroker.testing.simdisk import ProcessDied, SimulatedDisk
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.simulation.simdisk import ProcessDied, SimulatedDisk
+from pykbroker.storage.directories.manager import LogManager
 from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration, replayed
-from wire.errors import KafkaError
+from pykbroker.wire.errors import KafkaError
 
 DATA = "/data"
 

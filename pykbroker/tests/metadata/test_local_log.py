@@ -9,29 +9,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pykbroker.clock import ManualClock
+from pykbroker.controller.controller import Controller
+from pykbroker.controller.start import UnsupportedMetadataError, open_metadata
+from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.batches import encode_controls, encode_records
-from pykbroker.metadata.controller import Controller
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
-from pykbroker.metadata.start import UnsupportedMetadataError, open_metadata
-from pykbroker.metadata.topics import NewPartitions, NewTopic
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.disk import RealDisk
-from pykbroker.storage.manager import LogManager
 from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration
-from wire.control_records import ControlRecordType
-from wire.errors import WireError
-from wire.internal.abort_transaction_record import AbortTransactionRecord
-from wire.internal.begin_transaction_record import BeginTransactionRecord
-from wire.internal.end_transaction_record import EndTransactionRecord
-from wire.internal.feature_level_record import FeatureLevelRecord
-from wire.internal.kraft_version_record import KRaftVersionRecord
-from wire.internal.leader_change_message import LeaderChangeMessage
-from wire.internal.leader_change_message import Voter as LeaderVoter
-from wire.internal.topic_record import TopicRecord
-from wire.internal.voters_record import Voter, VotersRecord
+from pykbroker.wire.control_records import ControlRecordType
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
+from pykbroker.wire.internal.begin_transaction_record import BeginTransactionRecord
+from pykbroker.wire.internal.end_transaction_record import EndTransactionRecord
+from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+from pykbroker.wire.internal.kraft_version_record import KRaftVersionRecord
+from pykbroker.wire.internal.leader_change_message import LeaderChangeMessage
+from pykbroker.wire.internal.leader_change_message import Voter as LeaderVoter
+from pykbroker.wire.internal.topic_record import TopicRecord
+from pykbroker.wire.internal.voters_record import Voter, VotersRecord
 
 
 class Node:

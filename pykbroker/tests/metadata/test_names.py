@@ -8,7 +8,7 @@ from pykbroker.metadata.names import (
     is_valid_topic_name,
     validate_topic_name,
 )
-from wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "a" * 249, "__consumer_offsets"])

@@ -9,30 +9,30 @@ from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.image_records import image_records
 from pykbroker.metadata.replay import ReplayError, replay
 from pykbroker.tests.metadata.fake import replayed
-from wire.internal.abort_transaction_record import AbortTransactionRecord
-from wire.internal.access_control_entry_record import AccessControlEntryRecord
-from wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
-from wire.internal.clear_elr_record import ClearElrRecord
-from wire.internal.client_quota_record import ClientQuotaRecord, EntityData
-from wire.internal.config_record import ConfigRecord
-from wire.internal.delegation_token_record import DelegationTokenRecord
-from wire.internal.feature_level_record import FeatureLevelRecord
-from wire.internal.fence_broker_record import FenceBrokerRecord
-from wire.internal.no_op_record import NoOpRecord
-from wire.internal.partition_change_record import PartitionChangeRecord
-from wire.internal.partition_record import PartitionRecord
-from wire.internal.producer_ids_record import ProducerIdsRecord
-from wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
-from wire.internal.register_controller_record import RegisterControllerRecord
-from wire.internal.remove_access_control_entry_record import RemoveAccessControlEntryRecord
-from wire.internal.remove_delegation_token_record import RemoveDelegationTokenRecord
-from wire.internal.remove_topic_record import RemoveTopicRecord
-from wire.internal.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
-from wire.internal.topic_record import TopicRecord
-from wire.internal.unfence_broker_record import UnfenceBrokerRecord
-from wire.internal.unregister_broker_record import UnregisterBrokerRecord
-from wire.internal.user_scram_credential_record import UserScramCredentialRecord
-from wire.internal.zk_migration_state_record import ZkMigrationStateRecord
+from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
+from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
+from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
+from pykbroker.wire.internal.clear_elr_record import ClearElrRecord
+from pykbroker.wire.internal.client_quota_record import ClientQuotaRecord, EntityData
+from pykbroker.wire.internal.config_record import ConfigRecord
+from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
+from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+from pykbroker.wire.internal.fence_broker_record import FenceBrokerRecord
+from pykbroker.wire.internal.no_op_record import NoOpRecord
+from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+from pykbroker.wire.internal.partition_record import PartitionRecord
+from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
+from pykbroker.wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from pykbroker.wire.internal.register_controller_record import RegisterControllerRecord
+from pykbroker.wire.internal.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+from pykbroker.wire.internal.remove_delegation_token_record import RemoveDelegationTokenRecord
+from pykbroker.wire.internal.remove_topic_record import RemoveTopicRecord
+from pykbroker.wire.internal.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from pykbroker.wire.internal.topic_record import TopicRecord
+from pykbroker.wire.internal.unfence_broker_record import UnfenceBrokerRecord
+from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
+from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
+from pykbroker.wire.internal.zk_migration_state_record import ZkMigrationStateRecord
 
 A, B = b"a" * 16, b"b" * 16
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pykbroker.cluster import Cluster
-from pykbroker.groups.consumer.group import ConsumerGroup
-from pykbroker.groups.consumer.surroundings import Surroundings
-from pykbroker.groups.loading import Loading
-from pykbroker.groups.settings import GroupSettings
-from pykbroker.groups.shard import GroupShard
+from pykbroker.brokers.cluster import Cluster
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.loading import Loading
+from pykbroker.coordination.groups.settings import GroupSettings
+from pykbroker.coordination.groups.shard import GroupShard
+from pykbroker.coordination.transactions.loading import Loading as TransactionLoading
+from pykbroker.coordination.transactions.shard import TransactionShard
+from pykbroker.coordination.transactions.transaction import State, Transaction
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from pykbroker.testing.simulation.history import History
-from pykbroker.testing.simulation.world import World
-from pykbroker.transactions.loading import Loading as TransactionLoading
-from pykbroker.transactions.shard import TransactionShard
-from pykbroker.transactions.transaction import State, Transaction
+from pykbroker.simulation.history import History
+from pykbroker.simulation.world import World
 
 
 class Watch:

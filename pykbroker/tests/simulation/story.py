@@ -8,19 +8,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 
-from pykbroker.testing.simdisk import ProcessDied
-from pykbroker.testing.simulation.clients.admin import Admin
-from pykbroker.testing.simulation.clients.assignors import COOPERATIVE, RANGE
-from pykbroker.testing.simulation.clients.consumer import ClassicConsumer
-from pykbroker.testing.simulation.clients.group_consumer import HEARTBEAT_MS, SESSION_MS, GroupConsumer
-from pykbroker.testing.simulation.clients.modern_consumer import ModernConsumer
-from pykbroker.testing.simulation.clients.processor import Processor, output_of
-from pykbroker.testing.simulation.clients.producer import IdempotentProducer
-from pykbroker.testing.simulation.clients.reader import Reader
-from pykbroker.testing.simulation.clients.transactional import TransactionalProducer
-from pykbroker.testing.simulation.history import Fate, History
-from pykbroker.testing.simulation.network import Faults
-from pykbroker.testing.simulation.world import World
+from pykbroker.simulation.clients.admin import Admin
+from pykbroker.simulation.clients.assignors import COOPERATIVE, RANGE
+from pykbroker.simulation.clients.consumer import ClassicConsumer
+from pykbroker.simulation.clients.group_consumer import HEARTBEAT_MS, SESSION_MS, GroupConsumer
+from pykbroker.simulation.clients.modern_consumer import ModernConsumer
+from pykbroker.simulation.clients.processor import Processor, output_of
+from pykbroker.simulation.clients.producer import IdempotentProducer
+from pykbroker.simulation.clients.reader import Reader
+from pykbroker.simulation.clients.transactional import TransactionalProducer
+from pykbroker.simulation.history import Fate, History
+from pykbroker.simulation.network import Faults
+from pykbroker.simulation.simdisk import ProcessDied
+from pykbroker.simulation.world import World
 from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
 
 SOURCE, TARGET, SIDE = "source", "target", "side"
@@ -129,7 +129,7 @@ class Story:
         self._check_records()
 
     def _make_topics(self) -> None:
-        from pykbroker.metadata.topics import NewTopic
+        from pykbroker.controller.topics import NewTopic
 
         image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1)]
         self.world.server.running.metadata.create_topics(image)

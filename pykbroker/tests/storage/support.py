@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from pykbroker.clock import ManualClock
-from pykbroker.storage.config import LogConfig
-from pykbroker.storage.log import AppendResult, Log
-from pykbroker.storage.manager import LogManager
-from pykbroker.storage.validate import Origin
-from pykbroker.testing.simdisk import SimulatedDisk
-from wire.compression import Compression
-from wire.control_records import EndTxnMarker, encode_end_txn_batch
-from wire.records import Record, decode_records, encode_batch
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.storage.directories.manager import LogManager
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import AppendResult, Log
+from pykbroker.storage.log.validate import Origin
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
+from pykbroker.wire.records import Record, decode_records, encode_batch
 
 TOPIC_ID = bytes(range(16))
 START_MS = 1_700_000_000_000

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from wire.errors import WireError
-from wire.internal.catalogue import GROUP_RECORDS, METADATA_RECORDS, SHARE_RECORDS, TRANSACTION_RECORDS
-from wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
-from wire.internal.coordinator import (
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.catalogue import GROUP_RECORDS, METADATA_RECORDS, SHARE_RECORDS, TRANSACTION_RECORDS
+from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
+from pykbroker.wire.internal.coordinator import (
     decode_coordinator_key,
     decode_coordinator_value,
     decode_versioned,
@@ -18,11 +18,11 @@ from wire.internal.coordinator import (
     encode_coordinator_value,
     encode_versioned,
 )
-from wire.internal.framing import UnknownRecordType
-from wire.internal.metadata import decode_metadata_record, encode_metadata_record
-from wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
-from wire.internal.topic_record import TopicRecord
-from wire.tests.kafka_messages import build, run_java, schemas
+from pykbroker.wire.internal.framing import UnknownRecordType
+from pykbroker.wire.internal.metadata import decode_metadata_record, encode_metadata_record
+from pykbroker.wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
+from pykbroker.wire.internal.topic_record import TopicRecord
+from pykbroker.wire.tests.kafka_messages import build, run_java, schemas
 
 COORDINATORS = {"group": GROUP_RECORDS, "transaction": TRANSACTION_RECORDS, "share": SHARE_RECORDS}
 

@@ -1,0 +1,53 @@
+"""One broker of the process: a node id, its listeners, and what belongs to its connections alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.partitions.fetch_sessions import FetchSessions
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.metadata.image import Endpoint
+
+#: How long a fetch session must have been idle to make room for another (KIP-227; a constant in Kafka, too).
+_SESSION_EVICTION_MS = 120_000
+
+
+class WrongBroker(ValueError):
+    """A broker that is not of this process, or is already what it is to become."""
+
+
+class Broker:
+    """See the module. Everything shared with the process's other brokers is in ``cluster``."""
+
+    def __init__(self, cluster: Cluster, node_id: int, endpoints: list[Endpoint], rack: str | None = None) -> None:
+        config = cluster.config
+        self.cluster = cluster
+        self.node_id = node_id
+        self.rack = rack
+        #: Where clients find this broker, one per listener.
+        self.endpoints = endpoints
+        self.fetch_max_bytes: int = config["fetch.max.bytes"]
+        self.fetch_sessions = FetchSessions(
+            cluster.runtime.clock,
+            cluster.runtime.random,
+            slots=config["max.incremental.fetch.session.cache.slots"],
+            eviction_ms=_SESSION_EVICTION_MS,
+        )
+        #: About to stop: whoever waits for records is answered with what there is.
+        self.leaving = False
+        self._connections_made = 0
+        self._producer_ids = range(0)
+
+    def next_connection_id(self) -> int:
+        """A number for a connection, for logs and telemetry."""
+        self._connections_made += 1
+        return self._connections_made
+
+    def next_producer_id(self) -> int:
+        """A producer id nobody else has. Raises KafkaError when the metadata log cannot give a new block."""
+        if not self._producer_ids:
+            self._producer_ids = self.cluster.metadata.allocate_producer_ids(self.node_id)
+        producer_id, self._producer_ids = self._producer_ids[0], self._producer_ids[1:]
+        return producer_id

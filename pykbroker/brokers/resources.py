@@ -1,0 +1,152 @@
+"""One resource of an alter request, from the request to the settings to commit.
+
+The rules of both alter APIs in one place: what may be altered, by whom, and what must hold afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from pykbroker.config.alteration import Change, check_form, settings_after
+from pykbroker.config.dynamic import check_broker_configs
+from pykbroker.config.loggers import alter_levels
+from pykbroker.config.validation import check_client_metrics_configs, check_group_configs, check_topic_configs
+from pykbroker.controller.eligible_leaders import check_min_isr
+from pykbroker.metadata.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from pykbroker.metadata.names import validate_topic_name
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+
+
+class Alteration(NamedTuple):
+    """One resource of a request and what is to be done to its settings."""
+
+    resource_type: int
+    resource_name: str
+    changes: list[Change]
+
+
+Plan = Callable[[int, list[Change], Mapping[str, str]], Mapping[str, str | None]]
+"""From resource type, changes and the settings there are: the texts they lead to, None for one taken away."""
+
+
+class Asked(Protocol):
+    """A resource as either request names it."""
+
+    resource_type: int
+    resource_name: str
+
+
+Response = TypeVar("Response")
+
+
+def responses(
+    make: Callable[..., Response], asked: Iterable[Asked], errors: Iterable[KafkaError | None]
+) -> list[Response]:
+    """What is answered for each resource of either request: ``make`` is the class of its answers."""
+    return [
+        make(
+            error_code=ErrorCode.NONE if error is None else error.code,
+            error_message=None if error is None else error.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource, error in zip(asked, errors, strict=True)
+    ]
+
+
+def alter_resources(
+    broker: Broker, alterations: Sequence[Alteration], plan: Plan, *, loggers: bool, validate_only: bool
+) -> list[KafkaError | None]:
+    """Check every resource by itself and commit those that are good, together. Answers in the order given.
+
+    ``loggers`` says that the request may name loggers, whose levels change at once and are not kept (KIP-412).
+    Raises KafkaError when the metadata log cannot take the commit: then nothing has changed.
+    """
+    answers: list[KafkaError | None] = []
+    commits: dict[tuple[int, str], Mapping[str, str | None]] = {}
+    asked = Counter((alteration.resource_type, alteration.resource_name) for alteration in alterations)
+    for alteration in alterations:
+        key = (alteration.resource_type, alteration.resource_name)
+        try:
+            if asked[key] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            check_form(alteration.changes)
+            if alteration.resource_type == BROKER_LOGGER_RESOURCE and loggers:
+                _check_is_this_broker(broker, alteration.resource_name, "Unexpected node id. Expected")
+                alter_levels(alteration.changes, validate_only=validate_only)
+            else:
+                commits[key] = _planned(broker, alteration, plan)
+            answers.append(None)
+        except KafkaError as error:
+            answers.append(error)
+    if not validate_only:
+        broker.cluster.metadata.alter_configs(commits)
+    return answers
+
+
+def _planned(broker: Broker, alteration: Alteration, plan: Plan) -> Mapping[str, str | None]:
+    resource_type, name, changes = alteration
+    check = _CHECKS.get(resource_type)
+    if check is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
+    if resource_type == BROKER_RESOURCE and name:
+        _check_is_this_broker(broker, name, "Unexpected broker id, expected")
+    now = broker.cluster.metadata.image.config(resource_type, name)
+    changed = plan(resource_type, changes, now)
+    check(broker, name, settings_after(now, changed))
+    check_min_isr(broker.cluster.metadata.image, resource_type, name, changed)
+    return changed
+
+
+def _check_topic(broker: Broker, name: str, settings: Mapping[str, str]) -> None:
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    validate_topic_name(name)
+    check_topic_configs(broker.cluster.config, settings)
+    if broker.cluster.metadata.image.topic(name) is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+
+
+def _check_broker(broker: Broker, name: str, settings: Mapping[str, str]) -> None:
+    image = broker.cluster.metadata.image
+    others = image.config(BROKER_RESOURCE, "" if name else str(broker.node_id))
+    check_broker_configs(broker.cluster.config, settings, per_broker=bool(name), others=others)
+
+
+def _check_group(broker: Broker, name: str, settings: Mapping[str, str]) -> None:
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    check_group_configs(broker.cluster.config, settings)
+
+
+def _check_client_metrics(_broker: Broker, name: str, settings: Mapping[str, str]) -> None:
+    check_client_metrics_configs(name, settings)
+
+
+_CHECKS = {
+    TOPIC_RESOURCE: _check_topic,
+    BROKER_RESOURCE: _check_broker,
+    GROUP_RESOURCE: _check_group,
+    CLIENT_METRICS_RESOURCE: _check_client_metrics,
+}
+
+
+def _check_is_this_broker(broker: Broker, name: str, unexpected: str) -> None:
+    """Refuse a resource name that is not the broker's id; ``unexpected`` begins the sentence that says so."""
+    try:
+        node_id = int(name)
+    except ValueError:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}") from None
+    if node_id != broker.node_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{unexpected} {broker.node_id}, but received {name}")

@@ -1,0 +1,55 @@
+"""Elections that an operator asks for (KIP-183, KIP-460). Rules: ReplicationControlManager of Kafka 4.3.1.
+
+A partition without a leader has no living replica, since a living one is in sync here and leads at once: an unclean
+election finds nobody either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+
+from pykbroker.controller.leaders import preferred_leader_changes
+from pykbroker.metadata.image import NO_LEADER, MetadataImage
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+
+class ElectionType(IntEnum):
+    """Which leader is wanted: the first replica, or any rather than none."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+def election_type(code: int) -> ElectionType:
+    """The type that a request names by its number. Raises KafkaError INVALID_REQUEST."""
+    try:
+        return ElectionType(code)
+    except ValueError:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {code}") from None
+
+
+def plan_election(image: MetadataImage, kind: ElectionType, name: str, index: int) -> PartitionChangeRecord:
+    """The record that makes the wanted leader lead. Raises KafkaError where none is needed or none can be had."""
+    topic = image.topic(name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    if kind is ElectionType.UNCLEAN:
+        if partition.leader != NO_LEADER:
+            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
+        raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+    if partition.leader == partition.replicas[0]:
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
+    for record in preferred_leader_changes(image, [(topic, partition)]):
+        return record
+    raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+
+
+def all_partitions(image: MetadataImage) -> Iterator[tuple[str, list[int]]]:
+    """Every topic with the indexes of its partitions."""
+    for topic in image.topics.values():
+        yield topic.name, sorted(topic.partitions)

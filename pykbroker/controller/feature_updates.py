@@ -1,0 +1,138 @@
+"""Features raised and lowered by an operator (KIP-584, KIP-778). Rules and messages: FeatureControlManager of Kafka 4.3.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from pykbroker.controller.eligible_leaders import safety_records
+from pykbroker.metadata.features import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION, SUPPORTED_RANGES
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.config_record import ConfigRecord
+from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+
+#: Levels of metadata.version that brought no change of records: from them one may go back (MetadataVersion).
+_SAME_RECORDS = frozenset({9, 10, 12, 16, 18, 19, 20, 21, 22, 24, 25, 26, 27, 28, 29})
+#: What the level 1 of a feature needs, beside 3.3-IV3 (7) of metadata.version that all need.
+_NEEDED_METADATA_VERSION = {ELR_VERSION: 23}
+_OLDEST_NEEDED = (7, "3.3-IV3")
+
+
+class UpgradeType(IntEnum):
+    """How a level may change."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+@dataclass(slots=True)
+class FeatureUpdate:
+    """A level that a feature shall have; ``upgrade_type`` as in a request, perhaps unknown."""
+
+    feature: str
+    level: int
+    upgrade_type: int = UpgradeType.UPGRADE
+
+
+def plan_updates(
+    image: MetadataImage,
+    controller_id: int,
+    kraft_version: int,
+    updates: Sequence[FeatureUpdate],
+    *,
+    static_min_isr: int,
+) -> list[ConfigRecord | FeatureLevelRecord]:
+    """The records for levels that change. Of two updates of one feature the later counts.
+
+    ``kraft_version`` is the level of the quorum itself, which the image does not know; ``static_min_isr`` is
+    min.insync.replicas as the file has it. Raises KafkaError INVALID_UPDATE_VERSION for the first update that is refused:
+    none is made then.
+    """
+    once = {update.feature: update for update in updates}
+    now = {**image.features, KRAFT_VERSION: kraft_version}
+    proposed = {**now, **{update.feature: update.level for update in once.values()}}
+    records: list[ConfigRecord | FeatureLevelRecord] = []
+    if ELR_VERSION in once and once[ELR_VERSION].level > 0:
+        records += safety_records(image, static_min_isr)
+    for update in once.values():
+        current = now.get(update.feature, 0)
+        _check_update(image, controller_id, update, current)
+        if update.feature == METADATA_VERSION:
+            _check_metadata_version(update, current)
+        else:
+            _check_needs(update, proposed)
+        if update.level != current:
+            records.append(FeatureLevelRecord(name=update.feature, feature_level=update.level))
+    return records
+
+
+def _check_update(image: MetadataImage, controller_id: int, update: FeatureUpdate, current: int) -> None:
+    if update.upgrade_type not in set(UpgradeType):
+        raise _refusal(update, "The controller does not support the given upgrade type.")
+    if update.level < 0:
+        raise _refusal(update, "A feature version cannot be less than 0.")
+    _check_support(update, f"Local controller {controller_id}", SUPPORTED_RANGES)
+    for broker in image.brokers.values():
+        if update.feature != KRAFT_VERSION or update.feature in broker.features:
+            _check_support(update, f"Broker {broker.id}", broker.features)
+    if update.feature not in SUPPORTED_RANGES:
+        raise _refusal(update, f"Feature {update.feature} not found.")
+    if update.level < current and update.upgrade_type == UpgradeType.UPGRADE:
+        raise _refusal(
+            update,
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
+            "unsafe downgrade.",
+        )
+    if update.level > current and update.upgrade_type != UpgradeType.UPGRADE:
+        raise _refusal(update, "Can't downgrade to a newer version.")
+    if update.feature == KRAFT_VERSION and update.level != current:
+        # Kafka can make a quorum with given voters one with dynamic ones (KIP-853); a quorum of one has no use for it.
+        raise _refusal(update, "The controller inside this broker keeps the version its quorum was formatted with.")
+
+
+def _check_support(update: FeatureUpdate, who: str, ranges: Mapping[str, tuple[int, int]]) -> None:
+    low, high = ranges.get(update.feature, (0, 0))
+    if low <= update.level <= high:
+        return
+    if high == 0:
+        raise _refusal(update, f"{who} does not support this feature.")
+    raise _refusal(update, f"{who} only supports versions {low}-{high}")
+
+
+def _check_metadata_version(update: FeatureUpdate, current: int) -> None:
+    if all(level in _SAME_RECORDS for level in range(update.level + 1, current + 1)):
+        return
+    reason = (
+        "Unsafe metadata downgrade is not supported in this version."
+        if update.upgrade_type == UpgradeType.UNSAFE_DOWNGRADE
+        else "Refusing to perform the requested downgrade because it might delete metadata information."
+    )
+    raise KafkaError(
+        ErrorCode.INVALID_UPDATE_VERSION,
+        f"Unsupported metadata.version downgrade from {current} to {update.level}. {reason}",
+    )
+
+
+def _check_needs(update: FeatureUpdate, proposed: Mapping[str, int]) -> None:
+    if update.level < 1:
+        return
+    metadata_version = proposed.get(METADATA_VERSION, 0)
+    oldest, its_name = _OLDEST_NEEDED
+    needed = _NEEDED_METADATA_VERSION.get(update.feature, oldest)
+    if metadata_version < oldest:
+        fault = f"metadata.version={oldest} ({its_name})"
+    elif metadata_version < needed:
+        fault = f"{METADATA_VERSION} level {needed}"
+    else:
+        return
+    raise _refusal(update, f"{update.feature} could not be set to {update.level} because it depends on {fault}")
+
+
+def _refusal(update: FeatureUpdate, reason: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_UPDATE_VERSION,
+        f"Invalid update version {update.level} for feature {update.feature}. {reason}",
+    )

@@ -1,0 +1,55 @@
+"""Who leads each partition when brokers come and go.
+
+The brokers of one process share one store, so a replica on a living broker is always in sync: the ISR is the living
+replicas, and when none lives, ``living_isr`` says what is left. A living leader stays; otherwise the first living replica
+takes over. A change that names a leader starts a new leader epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pykbroker.controller.eligible_leaders import living_isr, note_eligible
+from pykbroker.controller.reassignments import completion, leader_of
+from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
+from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+
+def leader_changes(
+    image: MetadataImage, alive: set[int], *, new_epoch_for: Iterable[int] = ()
+) -> Iterator[PartitionChangeRecord]:
+    """The records that bring every partition in line with the brokers in ``alive``.
+
+    A partition led by a broker in ``new_epoch_for`` gets a new leader epoch even if the leader stays: its log may
+    have lost records in a crash, and clients notice that by the epoch (KIP-320).
+    """
+    bump = set(new_epoch_for)
+    for topic in image.topics.values():
+        for partition in topic.partitions.values():
+            completed = completion(image, topic, partition, alive)
+            if completed is not None:
+                yield completed
+                continue
+            isr = living_isr(image, partition, alive)
+            leader = leader_of(partition, isr, alive)
+            new_isr = isr if set(isr) != set(partition.isr) else None
+            new_leader = leader != partition.leader or leader in bump
+            if new_isr is not None or new_leader:
+                record = PartitionChangeRecord(topic_id=topic.id, partition_id=partition.index, isr=new_isr)
+                if new_leader:
+                    record.leader = leader
+                note_eligible(image, topic, partition, record)
+                yield record
+
+
+def preferred_leader_changes(
+    image: MetadataImage, partitions: Iterable[tuple[TopicImage, PartitionImage]]
+) -> Iterator[PartitionChangeRecord]:
+    """The records that give leadership back to the first replica wherever it is in sync and lives."""
+    for topic, partition in partitions:
+        preferred = partition.replicas[0]
+        broker = image.brokers.get(preferred)
+        if partition.leader != preferred and preferred in partition.isr and broker is not None and broker.active:
+            record = PartitionChangeRecord(topic_id=topic.id, partition_id=partition.index, leader=preferred)
+            note_eligible(image, topic, partition, record)
+            yield record

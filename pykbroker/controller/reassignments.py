@@ -1,0 +1,157 @@
+"""Partitions move to other brokers (KIP-455): plans, what is under way, and when it is done.
+
+The brokers of one process share one store, so a replica on a living broker is in sync at once: a reassignment to
+living brokers is complete when it is answered. One that names a stopped broker stays under way, with its adding and
+removing replicas in the image, until that broker is back. Rules and messages: ReplicationControlManager and
+PartitionReassignmentReplicas of Kafka 4.3.1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from pykbroker.controller.assignments import check_assignment, directory_for_new
+from pykbroker.controller.eligible_leaders import living_isr, note_eligible
+from pykbroker.metadata.ids import ZERO_ID
+from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+
+def is_under_way(partition: PartitionImage) -> bool:
+    """True while replicas come or go."""
+    return bool(partition.adding_replicas or partition.removing_replicas)
+
+
+def ongoing_reassignments(image: MetadataImage) -> Iterator[tuple[TopicImage, PartitionImage]]:
+    """The partitions whose replicas come or go."""
+    for topic in image.topics.values():
+        for partition in topic.in_order():
+            if is_under_way(partition):
+                yield topic, partition
+
+
+def plan_reassignment(
+    image: MetadataImage, name: str, index: int, replicas: Sequence[int] | None, *, same_factor: bool = False
+) -> PartitionChangeRecord | None:
+    """The record that moves a partition to ``replicas``, the preferred leader first, or with None takes back a move.
+
+    None where nothing is to change. ``same_factor`` refuses another number of replicas (KIP-860). Raises KafkaError.
+    """
+    topic = image.topic(name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
+    alive = {broker.id for broker in image.brokers.values() if broker.active}
+    if replicas is None:
+        return _change(image, topic, partition, _taken_back(topic, partition), alive)
+    check_assignment(image.brokers, replicas)
+    if same_factor:
+        _check_factor(partition, replicas)
+    return _change(image, topic, partition, _begun(partition, replicas), alive)
+
+
+def completion(
+    image: MetadataImage, topic: TopicImage, partition: PartitionImage, alive: set[int]
+) -> PartitionChangeRecord | None:
+    """The record that ends a reassignment whose replicas, given the living brokers, are all in sync; None otherwise."""
+    isr = [replica for replica in partition.replicas if replica in alive]
+    if not is_under_way(partition) or _completed(partition, isr) is None:
+        return None
+    return _change(image, topic, partition, partition, alive)
+
+
+def _check_factor(partition: PartitionImage, replicas: Sequence[int]) -> None:
+    """Compare with the number that the partition has, or will have at the end of a move under way."""
+    factor = len(partition.replicas) - len(partition.removing_replicas)
+    if factor != len(replicas):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"The replication factor is changed from {factor} to {len(replicas)}",
+        )
+
+
+def _begun(partition: PartitionImage, target: Sequence[int]) -> PartitionImage:
+    """The partition on its way: the target's replicas, then those that leave."""
+    settled = set(partition.replicas) - set(partition.adding_replicas)
+    leaving = [replica for replica in partition.replicas if replica not in target]
+    return dataclasses.replace(
+        partition,
+        replicas=[*target, *leaving],
+        adding_replicas=sorted(set(target) - settled),
+        removing_replicas=sorted(leaving),
+    )
+
+
+def _taken_back(topic: TopicImage, partition: PartitionImage) -> PartitionImage:
+    """The partition as it was before its reassignment. Raises KafkaError where that would lose the last in sync."""
+    if not is_under_way(partition):
+        raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+    isr = [replica for replica in partition.isr if replica not in partition.adding_replicas]
+    if not isr:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Unable to revert partition assignment for {topic.name}:{partition.index} because it would require an "
+            "unclean leader election.",
+        )
+    replicas = [replica for replica in partition.replicas if replica not in partition.adding_replicas]
+    return dataclasses.replace(partition, replicas=replicas, isr=isr, adding_replicas=[], removing_replicas=[])
+
+
+def _completed(partition: PartitionImage, isr: list[int]) -> tuple[list[int], list[int]] | None:
+    """Replicas and ISR without those that leave, once all that come are in sync; a smaller set must be whole."""
+    replicas = [replica for replica in partition.replicas if replica not in partition.removing_replicas]
+    staying = [replica for replica in isr if replica not in partition.removing_replicas]
+    needed = partition.adding_replicas
+    if len(partition.adding_replicas) < len(partition.removing_replicas):
+        needed = replicas
+    return (replicas, staying) if staying and set(needed) <= set(staying) else None
+
+
+def _change(
+    image: MetadataImage, topic: TopicImage, before: PartitionImage, after: PartitionImage, alive: set[int]
+) -> PartitionChangeRecord | None:
+    """The record between two states of a partition, the later one with its living replicas in sync.
+
+    It names a leader, and so starts a new leader epoch, where the leader changes or a replica has left.
+    """
+    isr = living_isr(image, after, alive)
+    adding, removing, replicas = after.adding_replicas, after.removing_replicas, after.replicas
+    done = _completed(after, isr) if is_under_way(after) else None
+    if done is not None:
+        (replicas, isr), adding, removing = done, [], []
+    record = PartitionChangeRecord(topic_id=topic.id, partition_id=before.index)
+    if replicas != before.replicas:
+        record.replicas = replicas
+        record.directories = [_directory(image, before, replica) for replica in replicas]
+    if set(isr) != set(before.isr):
+        record.isr = isr
+    if adding != before.adding_replicas:
+        record.adding_replicas = adding
+    if removing != before.removing_replicas:
+        record.removing_replicas = removing
+    leader = leader_of(before, isr, alive)
+    if leader != before.leader or not set(before.replicas) <= set(replicas):
+        record.leader = leader
+    if record == PartitionChangeRecord(topic_id=topic.id, partition_id=before.index):
+        return None
+    note_eligible(image, topic, before, record)
+    return record
+
+
+def leader_of(before: PartitionImage, isr: list[int], alive: set[int]) -> int:
+    """A living leader in sync stays; otherwise the first living replica in sync leads."""
+    if before.leader in isr and before.leader in alive:
+        return before.leader
+    return next((replica for replica in isr if replica in alive), NO_LEADER)
+
+
+def _directory(image: MetadataImage, before: PartitionImage, replica: int) -> bytes:
+    kept = before.directory_of(replica)
+    if kept is not None:
+        return kept
+    broker = image.brokers.get(replica)
+    return ZERO_ID if broker is None else directory_for_new(broker)

@@ -1,0 +1,57 @@
+"""What the metadata log says of brokers that come and go (KIP-631): registered, about to stop, fenced."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from pykbroker.metadata.features import SUPPORTED_RANGES
+from pykbroker.metadata.ids import random_id
+from pykbroker.metadata.image import BrokerImage, Endpoint
+from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
+from pykbroker.wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+
+_SET = 1
+
+
+@dataclass(slots=True)
+class BrokerRegistration:
+    """What a broker says of itself when it starts."""
+
+    id: int
+    endpoints: list[Endpoint]
+    log_dirs: list[bytes]
+    rack: str | None = None
+
+
+def registration(broker: BrokerRegistration, epoch: int, rng: random.Random) -> RegisterBrokerRecord:
+    """Registered and unfenced at once: in this process there is no catching up to wait for.
+
+    ``epoch`` is the offset that the record will have, as in Kafka.
+    """
+    return RegisterBrokerRecord(
+        broker_id=broker.id,
+        incarnation_id=random_id(rng),
+        broker_epoch=epoch,
+        end_points=[
+            BrokerEndpoint(name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol)
+            for e in broker.endpoints
+        ],
+        features=[
+            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in SUPPORTED_RANGES.items()
+        ],
+        rack=broker.rack,
+        fenced=False,
+        log_dirs=sorted(broker.log_dirs),
+    )
+
+
+def fencing(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
+    """The broker is away: nothing is led by it, and clients are not told of it."""
+    return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_SET)
+
+
+def leaving(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
+    """The broker is about to stop: it still answers, but leads nothing and is in no ISR."""
+    return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=_SET)

@@ -1,0 +1,124 @@
+"""SCRAM credentials (KIP-554): kept in the metadata log, as derived keys and never as passwords.
+
+Rules and messages: ScramControlManager and ScramImage of Kafka 4.3.1; the derivation of the keys: RFC 5802.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.metadata.replay import MetadataRecord
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
+
+#: Mechanism numbers of the protocol and their hash functions.
+HASHES = {1: "sha256", 2: "sha512"}
+MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
+
+
+@dataclass(slots=True)
+class Deletion:
+    """A credential to forget."""
+
+    user: str
+    mechanism: int
+
+
+@dataclass(slots=True)
+class Upsertion:
+    """A credential to keep in place of the one the user had. The salted password is a client's work (PBKDF2)."""
+
+    user: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+def plan_credentials(
+    image: MetadataImage, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
+) -> tuple[list[MetadataRecord], dict[str, KafkaError | None]]:
+    """The records that make the changes, and for each user what is wrong, or None. A user may be named once only."""
+    records: dict[str, MetadataRecord] = {}
+    results: dict[str, KafkaError | None] = {}
+    changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
+    for change in changes:
+        if results.get(change.user) is not None:
+            continue
+        try:
+            if change.user in records:
+                del records[change.user]
+                raise KafkaError(
+                    ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
+                )
+            records[change.user] = _removal(image, change) if isinstance(change, Deletion) else _credential(change)
+        except KafkaError as error:
+            results[change.user] = error
+        else:
+            results[change.user] = None
+    return list(records.values()), results
+
+
+def describe_credentials(
+    image: MetadataImage, users: Iterable[str]
+) -> dict[str, list[UserScramCredentialRecord] | KafkaError]:
+    """The credentials of each user asked for, or why there are none to show; of all users when none is asked for."""
+    known: dict[str, list[UserScramCredentialRecord] | KafkaError] = {}
+    for (user, _), credential in image.scram.items():
+        found = known.setdefault(user, [])
+        assert isinstance(found, list)
+        found.append(credential)
+    asked = list(users)
+    if not asked:
+        return known
+    described: dict[str, list[UserScramCredentialRecord] | KafkaError] = {}
+    for user in asked:
+        if user in described:
+            described[user] = KafkaError(
+                ErrorCode.DUPLICATE_RESOURCE,
+                f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
+            )
+        else:
+            described[user] = known.get(user) or KafkaError(
+                ErrorCode.RESOURCE_NOT_FOUND, f"Attempt to describe a user credential that does not exist: {user}"
+            )
+    return described
+
+
+def _removal(image: MetadataImage, deletion: Deletion) -> RemoveUserScramCredentialRecord:
+    _check(deletion.user, deletion.mechanism)
+    if (deletion.user, deletion.mechanism) not in image.scram:
+        raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
+    return RemoveUserScramCredentialRecord(name=deletion.user, mechanism=deletion.mechanism)
+
+
+def _credential(upsertion: Upsertion) -> UserScramCredentialRecord:
+    _check(upsertion.user, upsertion.mechanism)
+    if upsertion.iterations < MIN_ITERATIONS:
+        raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if upsertion.iterations > MAX_ITERATIONS:
+        raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    if not upsertion.salted_password:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # what Kafka makes of Java's refusal of an empty key
+    algorithm = HASHES[upsertion.mechanism]
+    client_key = hmac.digest(upsertion.salted_password, b"Client Key", algorithm)
+    return UserScramCredentialRecord(
+        name=upsertion.user,
+        mechanism=upsertion.mechanism,
+        salt=upsertion.salt,
+        stored_key=hashlib.new(algorithm, client_key).digest(),
+        server_key=hmac.digest(upsertion.salted_password, b"Server Key", algorithm),
+        iterations=upsertion.iterations,
+    )
+
+
+def _check(user: str, mechanism: int) -> None:
+    if not user:
+        raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if mechanism not in HASHES:
+        raise KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")

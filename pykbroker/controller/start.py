@@ -1,0 +1,99 @@
+"""From a data directory to a controller that decides: load what is there, or begin a new cluster."""
+
+from __future__ import annotations
+
+import posixpath
+import random
+from collections.abc import Callable
+
+from pykbroker.controller.controller import Controller
+from pykbroker.controller.eligible_leaders import MIN_ISR, safety_records
+from pykbroker.controller.internal_topics import Settings
+from pykbroker.controller.topics import ConfigCheck
+from pykbroker.metadata.features import BOOTSTRAP_LEVELS, ELR_VERSION, METADATA_VERSION, SUPPORTED_RANGES
+from pykbroker.metadata.ids import CLUSTER_METADATA_ID
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.metadata.local_log import LocalLog
+from pykbroker.metadata.names import CLUSTER_METADATA
+from pykbroker.metadata.quorum import Quorum
+from pykbroker.metadata.replay import MetadataRecord
+from pykbroker.metadata.snapshot import BOOTSTRAP, decode_snapshot, encode_snapshot
+from pykbroker.runtime.clock import Clock
+from pykbroker.storage.disk import Disk, replace_file
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
+from pykbroker.wire.internal.config_record import ConfigRecord
+from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+
+#: What the metadata log is kept with: nothing is ever removed but behind a snapshot.
+LOG_CONFIG = LogConfig(
+    segment_bytes=1024**3, retention_bytes=-1, retention_ms=-1, max_message_bytes=8 * 1024**2, delete=False
+)
+
+
+class UnsupportedMetadataError(RuntimeError):
+    """The metadata log was written for features that this broker does not know."""
+
+
+def open_metadata(
+    open_log: Callable[[str, bytes, int, LogConfig], Log],
+    disk: Disk,
+    data_directory: str,
+    *,
+    node_id: int,
+    cluster_id: str,
+    clock: Clock,
+    rng: random.Random,
+    config: Settings,
+    check_topic_configs: ConfigCheck,
+) -> Controller:
+    """The controller of the cluster whose data lies in ``data_directory``, with nothing lost since the last answer.
+
+    ``open_log(topic, topic_id, partition, config)`` opens a log of that directory: ``LogManager.open``. A new
+    directory becomes a new cluster. Raises WireError, ReplayError, ForeignQuorumError or UnsupportedMetadataError,
+    each saying what is wrong, and KafkaError or OSError where the disk fails.
+    """
+    directory = posixpath.join(data_directory, f"{CLUSTER_METADATA}-0")
+    log = open_log(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG)
+    snapshot_bytes = config["metadata.log.max.record.bytes.between.snapshots"]
+    source = LocalLog(log, disk, directory, Quorum(node_id), clock, snapshot_bytes=snapshot_bytes)
+    image = MetadataImage(cluster_id)
+    source.load(image)
+    source.open_epoch(image)
+    controller = Controller(source, image, rng=rng, config=config, check_topic_configs=check_topic_configs)
+    if METADATA_VERSION not in image.features:  # formatted perhaps, but never used
+        records = _bootstrap_records(disk, data_directory, clock)
+        controller.commit([*records, *_settings_to_begin_with(records, image, config)])
+    _check_features(image)
+    controller.subscribe(lambda image, _: source.snapshot_if_due(image))
+    return controller
+
+
+def _bootstrap_records(disk: Disk, data_directory: str, clock: Clock) -> list[MetadataRecord]:
+    """What a new cluster begins with: as the directory was formatted by Kafka's tool, or by us now."""
+    path = posixpath.join(data_directory, BOOTSTRAP)
+    if disk.exists(path):
+        return [record for batch in decode_snapshot(disk.read(path)) for record in batch.records]
+    records: list[MetadataRecord] = [
+        FeatureLevelRecord(name=name, feature_level=level) for name, level in BOOTSTRAP_LEVELS.items()
+    ]
+    replace_file(disk, path, encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=clock.now_ms()))
+    return records
+
+
+def _settings_to_begin_with(
+    records: list[MetadataRecord], image: MetadataImage, config: Settings
+) -> list[ConfigRecord]:
+    """Kafka's controller adds them to the records that an empty log begins with: formatting cannot know the settings."""
+    levels = {record.name: record.feature_level for record in records if isinstance(record, FeatureLevelRecord)}
+    return safety_records(image, config[MIN_ISR]) if levels.get(ELR_VERSION, 0) > 0 else []
+
+
+def _check_features(image: MetadataImage) -> None:
+    """Refuse a log whose records may mean what we do not know."""
+    for name, level in image.features.items():
+        low, high = SUPPORTED_RANGES.get(name, (0, 0))
+        if not low <= level <= high:
+            raise UnsupportedMetadataError(
+                f"The metadata in this directory is at level {level} of {name}; this broker knows levels {low} to {high}."
+            )

@@ -1,0 +1,398 @@
+"""The classic group protocol: one group's state, and every transition it makes.
+
+    EMPTY       --- a member joins ---------------------------------> PREPARING_REBALANCE
+    PREPARING   --- all have joined, or the time to join is up -----> COMPLETING_REBALANCE, or EMPTY when nobody is left
+    COMPLETING  --- the leader's assignment is in the log ----------> STABLE
+    COMPLETING, STABLE
+                --- a member comes, goes, changes or falls silent --> PREPARING_REBALANCE
+    any         --- the group is deleted or moves away -------------> DEAD
+
+1. The group at rest (EMPTY or STABLE, its members and their assignments) is what the log holds: these two states are
+   entered in ``restore`` alone, which is what replaying a record comes to, when it happens and after a restart alike.
+2. What goes on between two states at rest is not persisted, as in Kafka: after a restart the old generation stands and
+   its members find out by heartbeat that they must join again.
+3. Time: deadlines are kept here, in monotonic seconds, and ``wake_at`` is no later than the earliest. A heartbeat only
+   moves a deadline; ``tick``, called at ``wake_at``, looks which have really passed. So a heartbeat costs no timer.
+
+This file is long because every transition is in it; who may join, sync and leave is in joining, syncing and leaving.
+Source of the rules: Apache Kafka 4.3.1 (GroupMetadataManager's classic part), KIP-62, KIP-134, KIP-345, KIP-394.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from enum import Enum
+from functools import partial
+
+from pykbroker.coordination.groups.classic.answers import assigned, joined, not_assigned, not_joined
+from pykbroker.coordination.groups.classic.initial_delay import InitialDelay
+from pykbroker.coordination.groups.classic.member import Member, restored_member
+from pykbroker.coordination.groups.classic.membership import Membership
+from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
+from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.coordination.groups.records import group_record
+from pykbroker.coordination.groups.settings import GroupSettings
+from pykbroker.runtime.clock import Clock
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.internal.group_metadata import GroupMetadataValue
+
+log = logging.getLogger(__name__)
+
+
+class State(Enum):
+    """Values are the names that DescribeGroups and ListGroups show."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+_LEADS_TO_PREPARING = (State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE)
+
+
+class ClassicGroup:
+    """A group whose members agree among themselves, one of them computing the assignment."""
+
+    __slots__ = (
+        "_clock",
+        "_initial",
+        "_join_deadline",
+        "_sync_deadline",
+        "generation",
+        "group_id",
+        "members",
+        "owes_rebalance",
+        "protocol",
+        "protocol_type",
+        "settings",
+        "state",
+        "state_timestamp_ms",
+        "subscribed_topics",
+        "wake_at",
+    )
+
+    type_name = "classic"
+
+    def __init__(self, group_id: str, clock: Clock, settings: GroupSettings) -> None:
+        self.group_id = group_id
+        self._clock = clock
+        self.settings = settings
+        self.state = State.EMPTY
+        #: When the state was entered, epoch milliseconds; -1 where no record says.
+        self.state_timestamp_ms = -1
+        self.generation = 0
+        #: What kind of group it is ("consumer", "connect"); None for one that only commits offsets.
+        self.protocol_type: str | None = None
+        #: The assignment protocol agreed on for this generation.
+        self.protocol: str | None = None
+        self.members = Membership()
+        #: Known for groups of consumers whose subscriptions can be read.
+        self.subscribed_topics: frozenset[str] | None = None
+        #: Whether its last record made it of a consumer group, so that its members may not have all that it says.
+        self.owes_rebalance = False
+        #: Of the rebalance that goes on, if it is the first one since the group was empty.
+        self._initial: InitialDelay | None = None
+        self._join_deadline = math.inf
+        self._sync_deadline = math.inf
+        #: When to call ``tick`` (monotonic seconds).
+        self.wake_at = math.inf
+
+    # The group at rest
+
+    def at_rest(self, generation: int, assignments: dict[str, bytes]) -> Record:
+        """The record that says: this generation, these members, these assignments."""
+        return group_record(
+            self.group_id,
+            generation=generation,
+            protocol_type=self.protocol_type,
+            protocol=self.protocol if len(self.members) else None,
+            leader=self.members.leader,
+            timestamp_ms=self._clock.now_ms(),
+            members=[(member, assignments.get(member.member_id, b"")) for member in self.members],
+        )
+
+    def restore(self, value: GroupMetadataValue) -> None:
+        """Replay the group's record. Members that are here already keep what the log does not hold of them."""
+        known = {member.member_id: member for member in self.members}
+        self.members.clear()
+        for stored in value.members:
+            self.members.add(restored_member(stored, value.protocol, known.get(stored.member_id)))
+        self.members.leader = value.leader
+        self.members.pending_sync.intersection_update(member.member_id for member in value.members)
+        self.generation = value.generation
+        self.protocol_type = value.protocol_type or None
+        self.protocol = value.protocol
+        self.state = State.STABLE if value.members else State.EMPTY
+        self.state_timestamp_ms = value.current_state_timestamp
+        self._note_subscriptions()
+
+    def loaded(self) -> Outcome:
+        """After the log has been replayed: every member gets a whole session to be heard of again.
+
+        A group that had just left the consumer protocol was about to rebalance. (Kafka forgets that with the coordinator's
+        end, and a member that waited for partitions then waits until something else causes a rebalance.)
+        """
+        out = Outcome()
+        for member in self.members:
+            self.touch(member)
+        if len(self.members) > self.settings.max_size:
+            self.prepare_rebalance("the group was loaded and is over capacity", out)
+        elif self.owes_rebalance and len(self.members):
+            self.prepare_rebalance("the group was loaded and had just left the consumer protocol", out)
+        return out
+
+    def unload(self) -> Outcome:
+        """The group moves away: whoever waits is told to look for its coordinator again."""
+        out = Outcome()
+        for member in self.members:
+            code = ErrorCode.NOT_COORDINATOR
+            out.reply(member.joining, not_joined(code, member.member_id))
+            out.reply(member.syncing, not_assigned(code))
+        self.die()
+        return out
+
+    def die(self) -> None:
+        """The last transition; nothing wakes the group any more."""
+        self.state = State.DEAD
+        self._join_deadline = self._sync_deadline = self.wake_at = math.inf
+
+    # What others ask
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is State.EMPTY
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it only commits offsets (KIP: a "simple consumer group")."""
+        return self.protocol_type is None and self.is_empty and not self.members.pending
+
+    def subscribes(self, topic: str) -> bool:
+        """Whether its members read this topic; when their subscriptions are not known, consumers count as reading all."""
+        if self.subscribed_topics is not None:
+            return topic in self.subscribed_topics
+        return self.protocol_type == PROTOCOL_TYPE
+
+    def supports(self, protocol_type: str, names: set[str]) -> bool:
+        """Whether somebody who offers these protocols can join."""
+        if self.state is State.EMPTY:
+            return bool(protocol_type) and bool(names)
+        return self.protocol_type == protocol_type and self.members.agree_with(names)
+
+    def accepts(self, member_id: str) -> bool:
+        """Whether there is room for this member under ``group.max.size``.
+
+        While the group prepares, those who have joined are counted instead of the members: so that after the limit was
+        lowered, the last to join again are the ones who have to go.
+        """
+        member = self.members.get(member_id)
+        if self.state is State.PREPARING_REBALANCE:
+            joined = member is not None and member.joining is not None
+            return joined or self.members.awaiting_join < self.settings.max_size
+        if self.state in (State.COMPLETING_REBALANCE, State.STABLE):
+            return member is not None or len(self.members) < self.settings.max_size
+        return True
+
+    # Time
+
+    def touch(self, member: Member, timeout_ms: int | None = None) -> None:
+        """The member was heard of; its session lasts from now."""
+        ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
+        member.deadline = self._clock.monotonic() + ms / 1000
+        self.wake_at = min(self.wake_at, member.deadline)
+
+    def give_out(self, member_id: str, session_timeout_ms: int) -> None:
+        """Remember an id given out with MEMBER_ID_REQUIRED (KIP-394) for as long as a session lasts."""
+        lapses = self._clock.monotonic() + session_timeout_ms / 1000
+        self.members.pending[member_id] = lapses
+        self.wake_at = min(self.wake_at, lapses)
+
+    def _set_join_deadline(self, delay_ms: int) -> None:
+        self._join_deadline = self._clock.monotonic() + delay_ms / 1000
+        self.wake_at = min(self.wake_at, self._join_deadline)
+
+    def tick(self) -> Outcome:
+        """Do what has become due by now."""
+        out = Outcome()
+        now = self._clock.monotonic()
+        self._drop_silent(now, out)
+        if self._sync_deadline <= now:
+            self._drop_unsynced(out)
+        if self._join_deadline <= now:
+            self._join_time_is_up(out)
+        sessions = min((member.deadline for member in self.members), default=math.inf)
+        lapses = min(self.members.pending.values(), default=math.inf)
+        self.wake_at = min(sessions, lapses, self._join_deadline, self._sync_deadline)
+        return out
+
+    def _drop_silent(self, now: float, out: Outcome) -> None:
+        """Members whose session is over leave the group, all those of one moment at once."""
+        lapsed = [member_id for member_id, deadline in self.members.pending.items() if deadline <= now]
+        for member_id in lapsed:
+            self.members.remove(member_id)
+        silent = []
+        for member in self.members:
+            if member.deadline <= now:
+                if member.waits_patiently:
+                    member.deadline = math.inf  # set anew when it gets its answer
+                else:
+                    silent.append(member)
+        for member in silent:
+            log.info("Group %s: member %s was not heard of and leaves", self.group_id, member.member_id)
+            self.drop(member, out)
+        if silent and self.state in (State.STABLE, State.COMPLETING_REBALANCE):
+            self.prepare_rebalance("members fell silent", out)
+        elif (lapsed or silent) and self.state is State.PREPARING_REBALANCE and self.members.all_joined:
+            self._complete_join(out)
+
+    def _drop_unsynced(self, out: Outcome) -> None:
+        """Members that joined but did not ask for their assignment in time leave (KAFKA-12890)."""
+        self._sync_deadline = math.inf
+        if self.members.pending_sync and self.state in (State.STABLE, State.COMPLETING_REBALANCE):
+            for member_id in list(self.members.pending_sync):
+                self.members.remove(member_id)
+            self.prepare_rebalance("members did not sync in time", out)
+
+    # From one state to the next
+
+    def drop(self, member: Member, out: Outcome) -> None:
+        """Take a member out. If it waits it may still be there: UNKNOWN_MEMBER_ID makes it start afresh."""
+        out.reply(member.joining, not_joined(ErrorCode.UNKNOWN_MEMBER_ID))
+        out.reply(member.syncing, not_assigned(ErrorCode.UNKNOWN_MEMBER_ID))
+        self.members.remove(member.member_id)
+
+    def rebalance_or_complete(self, reason: str, out: Outcome) -> None:
+        """Start a rebalance, or if one goes on already, see whether everybody has joined now."""
+        if self.state in _LEADS_TO_PREPARING:
+            self.prepare_rebalance(reason, out)
+        else:
+            self.complete_if_joined(out)
+
+    def prepare_rebalance(self, reason: str, out: Outcome) -> None:
+        """Ask everybody to join again; those who wait for an assignment of this generation will get none."""
+        if self.state is State.COMPLETING_REBALANCE:
+            self._refuse_assignments(ErrorCode.REBALANCE_IN_PROGRESS, out)
+        self.members.pending_sync.clear()
+        self._sync_deadline = math.inf
+        timeout_ms = self.members.longest_rebalance_timeout_ms
+        delay_ms = self.settings.initial_rebalance_delay_ms
+        self._initial = InitialDelay(delay_ms, timeout_ms) if self.state is State.EMPTY else None
+        self._move_to(State.PREPARING_REBALANCE)
+        log.info("Group %s: preparing to rebalance generation %d (%s)", self.group_id, self.generation, reason)
+        if self._initial is not None:
+            self._set_join_deadline(delay_ms)
+        elif self.members.all_joined:
+            self._complete_join(out)
+        else:
+            self._set_join_deadline(timeout_ms)
+
+    def complete_if_joined(self, out: Outcome) -> None:
+        """Go on when nobody is awaited any more, except in the first rebalance: that one waits for its delay."""
+        if self.state is State.PREPARING_REBALANCE and self._initial is None and self.members.all_joined:
+            self._complete_join(out)
+
+    def note_added(self) -> None:
+        """A member was added; in the first rebalance that earns the others some more time to come."""
+        if self.state is State.PREPARING_REBALANCE and self._initial is not None:
+            self._initial.somebody_came = True
+
+    def _join_time_is_up(self, out: Outcome) -> None:
+        wait_ms = None if self._initial is None else self._initial.another()
+        if wait_ms is None:
+            self._complete_join(out)
+        else:
+            self._set_join_deadline(wait_ms)
+
+    def _complete_join(self, out: Outcome) -> None:
+        """The next generation is made of those who have joined, and of static members, who may be restarting."""
+        self._join_deadline = math.inf
+        for member in [member for member in self.members if member.joining is None and member.instance_id is None]:
+            self.members.remove(member.member_id)
+        if not len(self.members):
+            self._become_empty(out)
+        elif not self.members.elect_joined_leader():
+            # Nobody joined, and only static members are left: wait on, until they come or their sessions end.
+            self._set_join_deadline(self.members.longest_rebalance_timeout_ms)
+        else:
+            self._begin_generation(out)
+
+    def _become_empty(self, out: Outcome) -> None:
+        record = self.at_rest(self.generation + 1, {})
+        out.records.append(record)
+        out.otherwise = partial(self._empty_unrecorded, record)
+
+    def _empty_unrecorded(self, record: Record, error: ErrorCode) -> Outcome:
+        """The log could not be written. The group is empty all the same; after a restart its last members would be
+        back, and time out.
+        """
+        log.warning("Group %s: that it is empty now could not be recorded: %s", self.group_id, error.name)
+        self.restore(record.value)
+        return Outcome()
+
+    def _begin_generation(self, out: Outcome) -> None:
+        self.generation += 1
+        self.protocol = self.members.select_protocol()
+        self._note_subscriptions()
+        self._move_to(State.COMPLETING_REBALANCE)
+        log.info("Group %s: generation %d has %d members", self.group_id, self.generation, len(self.members))
+        for member in self.members:
+            out.reply(member.joining, joined(self, member))
+            self.members.set_joining(member, None)
+            member.is_new = False
+            self.touch(member)
+        self.members.pending_sync = {member.member_id for member in self.members}
+        self._sync_deadline = self._clock.monotonic() + self.members.longest_rebalance_timeout_ms / 1000
+        self.wake_at = min(self.wake_at, self._sync_deadline)
+
+    # The assignment
+
+    def synced(self, member_id: str) -> None:
+        """A member has asked for its assignment; once all have, nobody is watched for it any more."""
+        self.members.pending_sync.discard(member_id)
+        if not self.members.pending_sync:
+            self._sync_deadline = math.inf
+
+    def assign(self, assignments: dict[str, bytes], out: Outcome) -> None:
+        """The leader's assignment: into the log, and then to all who wait for it."""
+        out.records.append(self.at_rest(self.generation, assignments))
+        out.then = self._hand_out
+        out.otherwise = self._assignment_lost
+
+    def _hand_out(self) -> Outcome:
+        out = Outcome()
+        for member in self.members:
+            if member.syncing is not None:
+                out.reply(member.syncing, assigned(self, member))
+                member.syncing = None
+                self.touch(member)
+        return out
+
+    def _assignment_lost(self, error: ErrorCode) -> Outcome:
+        out = Outcome()
+        self._refuse_assignments(error, out)
+        self.prepare_rebalance(f"the assignment could not be recorded: {error.name}", out)
+        return out
+
+    def _refuse_assignments(self, error: ErrorCode, out: Outcome) -> None:
+        for member in self.members:
+            member.assignment = b""
+            if member.syncing is not None:
+                out.reply(member.syncing, not_assigned(error))
+                member.syncing = None
+                self.touch(member)
+
+    def _note_subscriptions(self) -> None:
+        if self.protocol_type != PROTOCOL_TYPE:
+            self.subscribed_topics = None
+        elif not len(self.members):
+            self.subscribed_topics = frozenset()
+        elif self.protocol is not None:
+            subscriptions = [member.metadata(self.protocol) for member in self.members]
+            self.subscribed_topics = subscribed_topics(subscriptions, self.group_id)
+
+    def _move_to(self, state: State) -> None:
+        self.state = state
+        self.state_timestamp_ms = self._clock.now_ms()

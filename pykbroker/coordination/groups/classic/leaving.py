@@ -1,0 +1,52 @@
+"""LeaveGroup: members go, one by one or in a batch, by their own wish or an administrator's (KIP-345).
+
+Named by member id, by ``group.instance.id`` alone (an administrator does not know the member id), or by both, which
+must belong together.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+
+log = logging.getLogger(__name__)
+
+
+def leave(group: ClassicGroup | None, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse]) -> Outcome:
+    """One LeaveGroup; every member named gets an answer of its own, UNKNOWN_MEMBER_ID in a group that is not there."""
+    out = Outcome()
+    answers: list[MemberResponse] = []
+    for identity in request.members:
+        code = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _leave_one(group, identity, out)
+        answers.append(
+            MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=code)
+        )
+    if group is not None and any(answer.error_code == ErrorCode.NONE for answer in answers):
+        if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+            group.prepare_rebalance("members left", out)
+        else:
+            group.complete_if_joined(out)
+    out.reply(reply, LeaveGroupResponse(members=answers))
+    return out
+
+
+def _leave_one(group: ClassicGroup, identity: MemberIdentity, out: Outcome) -> ErrorCode:
+    member_id = identity.member_id
+    if member_id in group.members.pending:
+        group.members.remove(member_id)
+        return ErrorCode.NONE
+    if member_id == "":
+        member_id = group.members.static_id(identity.group_instance_id) or ""
+    try:
+        member = group.members.validate(member_id, identity.group_instance_id)
+    except KafkaError as error:
+        return error.code
+    reason = identity.reason or "not provided"
+    log.info("Group %s: member %s leaves; client reason: %s", group.group_id, member.member_id, reason)
+    group.drop(member, out)
+    return ErrorCode.NONE

@@ -1,0 +1,254 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete of one group, and the expiry of its offsets.
+
+Who may commit (generation and member id as the request states them):
+
+    generation -1, group empty         anyone: an administrator, or a consumer that assigns its partitions itself
+    a member of this generation        yes, unless its assignment is still being computed: REBALANCE_IN_PROGRESS
+    no member id, group not empty      UNKNOWN_MEMBER_ID
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE
+from pykbroker.coordination.groups.offsets import CommittedOffset, TopicOffsets
+from pykbroker.coordination.groups.outcome import Record
+from pykbroker.coordination.groups.records import offset_record, offset_tombstone
+from pykbroker.coordination.groups.settings import GroupSettings
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from pykbroker.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from pykbroker.wire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from pykbroker.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from pykbroker.wire.primitives import ZERO_UUID
+
+_GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: older clients are told ILLEGAL_GENERATION of a group that does not exist
+
+_LATEST_MS = 2**63 - 1
+
+
+def check_commit(group: ClassicGroup | None, request: OffsetCommitRequest, version: int) -> None:
+    """Raise KafkaError unless this commit is allowed; one by a member also counts as a sign of life."""
+    generation = request.generation_id_or_member_epoch
+    if group is None:
+        if generation >= 0:
+            code = ErrorCode.GROUP_ID_NOT_FOUND if version >= _GROUP_NOT_FOUND_SINCE else ErrorCode.ILLEGAL_GENERATION
+            raise KafkaError(code)
+        return
+    if generation < 0 and group.is_empty:
+        return
+    if generation < 0 and request.member_id == "" and request.group_instance_id is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    member = group.members.validate(request.member_id, request.group_instance_id)
+    if generation != group.generation:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    if group.state is State.COMPLETING_REBALANCE:
+        raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+    group.touch(member)
+
+
+def commit(
+    request: OffsetCommitRequest, settings: GroupSettings, now_ms: int
+) -> tuple[list[Record], OffsetCommitResponse]:
+    """The records of an allowed commit, and its answer."""
+    records: list[Record] = []
+    response = OffsetCommitResponse()
+    expires_ms = -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, _LATEST_MS)
+    for topic in request.topics:
+        answers: list[OffsetCommitResponsePartition] = []
+        for partition in topic.partitions:
+            code = ErrorCode.NONE
+            committed = _committed(partition, settings, now_ms, expires_ms, topic.topic_id)
+            if committed is None:
+                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
+            answers.append(OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
+        response.topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers))
+    return records, response
+
+
+def check_commit_in_transaction(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> None:
+    """Raise KafkaError unless this commit in a transaction is allowed.
+
+    Versions before 3 say nothing of the group's member and generation, and are taken at their word.
+    """
+    generation = request.generation_id
+    if group is None:
+        if generation >= 0:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        return
+    if generation < 0 and (group.is_empty or (request.member_id == "" and request.group_instance_id is None)):
+        return
+    group.members.validate(request.member_id, request.group_instance_id)
+    if generation != group.generation:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+
+
+def commit_in_transaction(
+    request: TxnOffsetCommitRequest, settings: GroupSettings, now_ms: int
+) -> tuple[list[Record], TxnOffsetCommitResponse]:
+    """The records of an allowed commit in a transaction, and its answer."""
+    records: list[Record] = []
+    response = TxnOffsetCommitResponse()
+    for topic in request.topics:
+        answers: list[TxnOffsetCommitResponsePartition] = []
+        for partition in topic.partitions:
+            code = ErrorCode.NONE
+            committed = _committed(partition, settings, now_ms)
+            if committed is None:
+                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
+            answers.append(TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
+        response.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+    return records, response
+
+
+def _committed(
+    asked: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
+    settings: GroupSettings,
+    now_ms: int,
+    expires_ms: int = -1,
+    topic_id: bytes = ZERO_UUID,
+) -> CommittedOffset | None:
+    """What a client commits for one partition; None where its metadata are too large.
+
+    They are counted as Kafka's Java does: characters beyond the basic plane are two.
+    """
+    metadata = asked.committed_metadata or ""
+    if len(metadata.encode("utf-16-le")) > 2 * settings.offset_metadata_max_bytes:
+        return None
+    return CommittedOffset(asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms, expires_ms, topic_id)
+
+
+def fetch(
+    request: OffsetFetchRequestGroup, offsets: TopicOffsets, unstable: AbstractSet[tuple[str, int]] = frozenset()
+) -> OffsetFetchResponseGroup:
+    """The offsets asked for, or all when no topics are named; where there is none, offset -1 and no error.
+
+    Topics and partitions that are ``unstable`` are answered UNSTABLE_OFFSET_COMMIT.
+    """
+    response = OffsetFetchResponseGroup(group_id=request.group_id)
+    if request.topics is None:
+        for topic, partitions in offsets.items():
+            found = [
+                _fetched(index, committed, unstable=(topic, index) in unstable)
+                for index, committed in partitions.items()
+            ]
+            response.topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
+        return response
+    for asked in request.topics:
+        partitions = offsets.get(asked.name, {})
+        found = []
+        for index in asked.partition_indexes:
+            committed = partitions.get(index)
+            if committed is not None and not committed.is_for(asked.topic_id):
+                committed = None
+            found.append(_fetched(index, committed, unstable=(asked.name, index) in unstable))
+        response.topics.append(OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=found))
+    return response
+
+
+def _fetched(index: int, committed: CommittedOffset | None, *, unstable: bool) -> OffsetFetchResponsePartitions:
+    if unstable:
+        return OffsetFetchResponsePartitions(
+            partition_index=index, committed_offset=-1, metadata="", error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT
+        )
+    if committed is None:
+        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="")
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )
+
+
+def delete(
+    group: ClassicGroup | ConsumerGroup, request: OffsetDeleteRequest, offsets: TopicOffsets
+) -> tuple[list[Record], OffsetDeleteResponse]:
+    """The records and the answer of an OffsetDelete. Raises KafkaError NON_EMPTY_GROUP when the group has members who
+    are not consumers, so that nobody can say which topics they read.
+    """
+    if not group.is_empty and group.protocol_type != PROTOCOL_TYPE:
+        raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+    records: list[Record] = []
+    response = OffsetDeleteResponse()
+    for topic in request.topics:
+        code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.subscribes(topic.name) else ErrorCode.NONE
+        committed = offsets.get(topic.name, {})
+        answers = []
+        for partition in topic.partitions:
+            index = partition.partition_index
+            answers.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
+            if code is ErrorCode.NONE and index in committed:
+                records.append(offset_tombstone(request.group_id, topic.name, index))
+        response.topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=answers))
+    return records, response
+
+
+def expire(
+    group: ClassicGroup | ConsumerGroup,
+    offsets: TopicOffsets,
+    pending: AbstractSet[tuple[str, int]],
+    retention_ms: int,
+    now_ms: int,
+) -> tuple[list[Record], bool]:
+    """Tombstones for the offsets that nobody wants any more, and whether that leaves the group without any (KIP-211).
+
+    An offset of a classic group ages from when it became empty; in a stable group of consumers, in one that has no
+    members ever, and in groups of the consumer protocol, from its commit. What the members of a group still read does
+    not age, nor what an open transaction committed.
+    """
+    if not offsets:
+        return [], not pending
+    empty_since_ms = None
+    if isinstance(group, ClassicGroup):
+        if not _ages(group):
+            return [], False
+        if group.protocol_type is not None and group.is_empty and group.state_timestamp_ms >= 0:
+            empty_since_ms = group.state_timestamp_ms
+    records: list[Record] = []
+    all_expired = True
+    for topic, partitions in offsets.items():
+        wanted = group.subscribes(topic)
+        for index, committed in partitions.items():
+            since_ms = committed.commit_timestamp_ms if empty_since_ms is None else empty_since_ms
+            if not wanted and (topic, index) not in pending and committed.expired(now_ms, since_ms, retention_ms):
+                records.append(offset_tombstone(group.group_id, topic, index))
+            else:
+                all_expired = False
+    return records, all_expired
+
+
+def _ages(group: ClassicGroup) -> bool:
+    """Whether any offset of a classic group can expire as it is now: nobody is there, or what they read is known."""
+    if group.is_empty or group.protocol_type is None:
+        return True
+    return group.protocol_type == PROTOCOL_TYPE and group.subscribed_topics is not None and group.state is State.STABLE

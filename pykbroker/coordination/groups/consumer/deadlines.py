@@ -1,0 +1,123 @@
+"""The deadlines of a consumer group's members: by when they must be heard of, have revoked, joined again, or synced.
+
+session   no heartbeat for the session timeout: the member is gone
+revoking  it was asked to give partitions back and has not within its rebalance timeout, still at the same epoch
+joining   a classic member was told to join again and has not
+syncing   a classic member joined and has not asked for its assignment
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.groups.consumer.member import ConsumerMember, MemberState
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+_RETRY_S = 0.5  # the coordinator runtime's, in Kafka
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Monotonic seconds; ``epoch`` is the member's when it was asked to revoke."""
+
+    session: float = math.inf
+    revoking: float = math.inf
+    joining: float = math.inf
+    syncing: float = math.inf
+    epoch: int = 0
+
+    @property
+    def earliest(self) -> float:
+        return min(self.session, self.revoking, self.joining, self.syncing)
+
+
+class Deadlines:
+    """By member id. ``wake_at`` is no later than the earliest."""
+
+    __slots__ = ("_clock", "_watched", "wake_at")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._watched: dict[str, _Watch] = {}
+        self.wake_at = math.inf
+
+    def heard_of(self, member_id: str, session_timeout_ms: int) -> None:
+        """The member was heard of; its session lasts from now."""
+        watch = self._watch(member_id)
+        watch.session = self._in(session_timeout_ms)
+
+    def watch_revocation(self, member: ConsumerMember) -> None:
+        """Watch that a member which has to give partitions back does so; stop watching when it has none to give."""
+        watch = self._watch(member.member_id)
+        if member.classic is None and member.state is MemberState.UNREVOKED_PARTITIONS:
+            watch.revoking = self._in(member.rebalance_timeout_ms)
+            watch.epoch = member.epoch
+        else:
+            watch.revoking = math.inf
+
+    def expect_join(self, member_id: str, timeout_ms: int) -> None:
+        """A classic member was told to join again: it has this long, from the first time that it was told."""
+        watch = self._watch(member_id)
+        if watch.joining == math.inf:
+            watch.joining = self._in(timeout_ms)
+
+    def expect_sync(self, member_id: str, timeout_ms: int) -> None:
+        """A classic member has joined: it has this long to ask for its assignment."""
+        watch = self._watch(member_id)
+        watch.joining = math.inf
+        watch.syncing = self._in(timeout_ms)
+
+    def synced(self, member_id: str) -> None:
+        """A classic member asked for its assignment."""
+        self._watch(member_id).syncing = math.inf
+
+    def forget(self, member_id: str) -> None:
+        """The member is gone."""
+        self._watched.pop(member_id, None)
+
+    def due(self, members: dict[str, ConsumerMember]) -> list[str]:
+        """The members whose time is up now. Should they still be there a little later (the log could not be written),
+        they are due again.
+        """
+        now = self._clock.monotonic()
+        over = []
+        for member_id, watch in list(self._watched.items()):
+            if watch.earliest <= now:
+                reason = _reason(watch, now, members.get(member_id))
+                if member_id not in members:
+                    del self._watched[member_id]
+                elif reason:
+                    log.info("Member %s is fenced: %s", member_id, reason)
+                    watch.session = now + _RETRY_S
+                    watch.revoking = watch.joining = watch.syncing = math.inf
+                    over.append(member_id)
+        self.wake_at = min((watch.earliest for watch in self._watched.values()), default=math.inf)
+        return over
+
+    def _watch(self, member_id: str) -> _Watch:
+        return self._watched.setdefault(member_id, _Watch())
+
+    def _in(self, timeout_ms: int) -> float:
+        deadline = self._clock.monotonic() + timeout_ms / 1000
+        self.wake_at = min(self.wake_at, deadline)
+        return deadline
+
+
+def _reason(watch: _Watch, now: float, member: ConsumerMember | None) -> str:
+    """Why a member has to go; empty when it has not, after all."""
+    if watch.session <= now:
+        return "its session expired"
+    if watch.joining <= now:
+        return "it did not join again within its rebalance timeout"
+    if watch.syncing <= now:
+        return "it did not sync within its rebalance timeout"
+    watch.revoking = math.inf
+    moved_on = member is None or member.epoch != watch.epoch
+    return "" if moved_on else f"it did not leave epoch {watch.epoch} within its rebalance timeout"

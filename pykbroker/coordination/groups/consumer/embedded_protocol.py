@@ -1,0 +1,67 @@
+"""What classic consumers tell each other inside JoinGroup and SyncGroup, where the coordinator itself has to read and
+write it: subscriptions and assignments of the "consumer" protocol type, in all their versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pykbroker.coordination.groups.consumer.member import Owned
+from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
+from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
+
+_LATEST = 3
+
+
+def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
+    """A member's subscription; a later version begins with the latest one known. Raises WireError."""
+    return ConsumerProtocolSubscription.decode(metadata, 2, version_of(metadata))[0]
+
+
+def read_assignment(assignment: bytes) -> ConsumerProtocolAssignment:
+    """What a member was assigned. Raises WireError."""
+    return ConsumerProtocolAssignment.decode(assignment, 2, version_of(assignment))[0]
+
+
+def version_of(metadata: bytes) -> int:
+    """The version to read or answer in. Raises WireError when there is none."""
+    if len(metadata) < 2:
+        raise WireError("no version before the consumer protocol's message")
+    version = int.from_bytes(metadata[:2], "big", signed=True)
+    if version < 0:
+        raise WireError(f"version {version} of the consumer protocol")
+    return min(version, _LATEST)
+
+
+def write_assignment(partitions: Mapping[bytes, list[int]], around: Surroundings, version: int) -> bytes:
+    """An assignment of topics by their ids, those that exist, in the given version."""
+    topics = [
+        TopicPartition(name, indexes)
+        for topic_id, indexes in partitions.items()
+        if (name := around.topic_name(topic_id)) is not None
+    ]
+    out = bytearray(version.to_bytes(2, "big"))
+    ConsumerProtocolAssignment(topics).encode(out, version)
+    return bytes(out)
+
+
+def reported(subscription: ConsumerProtocolSubscription, around: Surroundings) -> list[tuple[bytes, int]]:
+    """What a member says that it owns, of topics that exist."""
+    return [
+        (topic_id, partition)
+        for topic in subscription.owned_partitions
+        if (topic_id := around.topic_id(topic.topic)) is not None
+        for partition in topic.partitions
+    ]
+
+
+def assigned_by_id(assignment: ConsumerProtocolAssignment, around: Surroundings, epoch: int) -> Owned:
+    """An assignment by topic ids, all of it since ``epoch``, of topics that exist."""
+    owned: Owned = {}
+    for topic in assignment.assigned_partitions:
+        topic_id = around.topic_id(topic.topic)
+        if topic_id is not None:
+            owned.setdefault(topic_id, {}).update(dict.fromkeys(topic.partitions, epoch))
+    return owned

@@ -1,0 +1,311 @@
+"""The consumer protocol (KIP-848): one group's state. It is what the log holds, and changes in ``replaying`` alone.
+
+Three epochs drive it. The group epoch rises with every change that wants a new assignment. The target assignment
+epoch is the group epoch that the target was computed for. A member's epoch is the target epoch that it has reached.
+
+    EMPTY        no members
+    ASSIGNING    the group epoch is ahead of the target assignment
+    RECONCILING  some member has not all of its target yet, or still holds something else
+    STABLE       every member has its target
+
+What is not in the log: deadlines. They are kept here in monotonic seconds, and ``wake_at`` is no later than the
+earliest. A heartbeat only moves a deadline; ``due``, called at ``wake_at``, looks which have really passed.
+
+Requests are in heartbeats, leaving and classic_members. Source of the rules: Apache Kafka 4.3.1's ConsumerGroup.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from pykbroker.coordination.groups.consumer.deadlines import Deadlines
+from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
+from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+_FIRST_EPOCH = 1
+
+
+class State(Enum):
+    """Values are the names that ConsumerGroupDescribe and ListGroups show."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+@dataclass(slots=True)
+class ResolvedRegex:
+    """The topics that a pattern stands for, by the metadata of an offset (``version``) and a time in epoch ms."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
+class ConsumerGroup:
+    """A group whose members are assigned their partitions by the coordinator."""
+
+    __slots__ = (
+        "_assignors",
+        "_classic_protocols",
+        "_named",
+        "_owners",
+        "_patterns",
+        "_static",
+        "around",
+        "deadlines",
+        "epoch",
+        "group_id",
+        "has_old_metadata",
+        "is_dead",
+        "members",
+        "metadata_hash",
+        "metadata_is_stale",
+        "regexes",
+        "target_epoch",
+        "target_timestamp_ms",
+        "targets",
+    )
+
+    type_name = "consumer"
+    protocol_type = "consumer"
+    is_simple = False
+
+    def __init__(self, group_id: str, around: Surroundings) -> None:
+        self.group_id = group_id
+        self.around = around
+        self.epoch = _FIRST_EPOCH
+        #: Of the topics that its members are subscribed to; 0 while there are none.
+        self.metadata_hash = 0
+        self.target_epoch = _FIRST_EPOCH
+        #: When the target was computed, epoch milliseconds; 0 before the first.
+        self.target_timestamp_ms = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.targets: dict[str, Target] = {}
+        self.regexes: dict[str, ResolvedRegex] = {}
+        #: Whether the log holds the topics' metadata in the form of Kafka 4.0, which is to be removed.
+        self.has_old_metadata = False
+        self.is_dead = False
+        self._static: dict[str, str] = {}
+        #: How many members name a topic, a pattern, an assignor, and (the classic ones) a protocol.
+        self._named: Counter[str] = Counter()
+        self._patterns: Counter[str] = Counter()
+        self._assignors: Counter[str] = Counter()
+        self._classic_protocols: Counter[str] = Counter()
+        #: Who holds a partition: it is assigned to them, or they have still to give it back.
+        self._owners: dict[tuple[bytes, int], str] = {}
+        #: Whether topics may have changed since the metadata hash was last looked at.
+        self.metadata_is_stale = True
+        self.deadlines = Deadlines(around.clock)
+
+    # What others ask
+
+    @property
+    def state(self) -> State:
+        if self.is_dead:
+            return State.DEAD
+        if not self.members:
+            return State.EMPTY
+        if self.epoch > self.target_epoch:
+            return State.ASSIGNING
+        if all(member.is_reconciled_to(self.target_epoch) for member in self.members.values()):
+            return State.STABLE
+        return State.RECONCILING
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def session_timeout_ms(self) -> int:
+        return self.around.settings.consumer.session_of(self.around.group_configs(self.group_id))
+
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        return self.around.settings.consumer.heartbeat_of(self.around.group_configs(self.group_id))
+
+    @property
+    def assignment_interval_ms(self) -> int:
+        return self.around.settings.consumer.assignment_interval_of(self.around.group_configs(self.group_id))
+
+    def member(self, member_id: str) -> ConsumerMember:
+        """A member. Raises KafkaError UNKNOWN_MEMBER_ID."""
+        member = self.members.get(member_id)
+        if member is None:
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, message)
+        return member
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """The member that goes by a ``group.instance.id``."""
+        member_id = None if instance_id is None else self._static.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
+
+    def target_of(self, member: ConsumerMember) -> Target:
+        """The target of a member. One that takes the place of a static member inherits its target."""
+        own = self.targets.get(member.member_id)
+        if own is None:
+            former = self.static_member(member.instance_id)
+            own = None if former is None else self.targets.get(former.member_id)
+        return own or {}
+
+    def is_free(self, topic_id: bytes, partition: int) -> bool:
+        """Whether no member holds a partition."""
+        return (topic_id, partition) not in self._owners
+
+    def subscribes(self, topic: str) -> bool:
+        """Whether any member is subscribed to a topic, by its name or by a pattern."""
+        return topic in self._named or any(topic in regex.topics for regex in self.regexes.values())
+
+    def subscribes_to_any(self, topics: frozenset[str]) -> bool:
+        """Whether any member is subscribed to one of these."""
+        if not self._named.keys().isdisjoint(topics):
+            return True
+        return any(not regex.topics.isdisjoint(topics) for regex in self.regexes.values())
+
+    def subscribed_to(self, pattern: str | None) -> int:
+        """How many members have a pattern."""
+        return self._patterns[pattern] if pattern else 0
+
+    @property
+    def patterns(self) -> Counter[str]:
+        """How many members have each pattern; a copy."""
+        return self._patterns.copy()
+
+    def topics_after(
+        self, before: Iterable[ConsumerMember], after: ConsumerMember | None = None, without: Iterable[str] = ()
+    ) -> set[str]:
+        """The topics that the group would be subscribed to if members changed or went (``without``: their patterns)."""
+        named = self._named.copy()
+        patterns = self._patterns.copy()
+        for member in before:
+            named.subtract(member.subscribed_names)
+            patterns.subtract(_pattern_of(member))
+        if after is not None:
+            named.update(after.subscribed_names)
+            patterns.update(_pattern_of(after))
+        topics = {topic for topic, count in named.items() if count > 0}
+        forgotten = set(without)
+        for pattern, regex in self.regexes.items():
+            if pattern not in forgotten and (patterns[pattern] > 0 or pattern not in self._patterns):
+                topics |= regex.topics
+        return topics
+
+    def assignor_after(self, before: ConsumerMember | None, after: ConsumerMember | None) -> str:
+        """The assignor that most members would ask for if one changed; the broker's first where nobody asks."""
+        wanted = self._assignors.copy()
+        wanted.subtract(_assignor_of(before))
+        wanted.update(_assignor_of(after))
+        most = max(wanted.values(), default=0)
+        served = self.around.settings.consumer.assignors
+        return next((name for name in served if most > 0 and wanted[name] == most), served[0])
+
+    @property
+    def classic_members(self) -> int:
+        """How many members speak the classic protocol."""
+        return sum(1 for member in self.members.values() if member.classic is not None)
+
+    def supports_classic(self, protocol_type: str, names: set[str]) -> bool:
+        """Whether a classic member that offers these protocols shares one with all classic members."""
+        if protocol_type != self.protocol_type or not names:
+            return False
+        count = self.classic_members
+        return self.is_empty or any(self._classic_protocols[name] == count for name in names)
+
+    # The log; called by ``replaying`` alone
+
+    def put(self, member: ConsumerMember) -> None:
+        """Let a member be as its record says."""
+        self._forget(self.members.get(member.member_id))
+        self.members[member.member_id] = member
+        self._named.update(member.subscribed_names)
+        self._patterns.update(_pattern_of(member))
+        self._assignors.update(_assignor_of(member))
+        self._classic_protocols.update(_protocols_of(member))
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member.member_id
+        for where in _holdings(member):
+            self._owners[where] = member.member_id
+
+    def remove(self, member_id: str) -> None:
+        """Let a member be gone."""
+        member = self.members.pop(member_id, None)
+        self._forget(member)
+        instance_id = None if member is None else member.instance_id
+        if instance_id is not None and self._static.get(instance_id) == member_id:
+            del self._static[instance_id]
+        self.deadlines.forget(member_id)
+
+    def _forget(self, member: ConsumerMember | None) -> None:
+        if member is None:
+            return
+        _take(self._named, member.subscribed_names)
+        _take(self._patterns, _pattern_of(member))
+        _take(self._assignors, _assignor_of(member))
+        _take(self._classic_protocols, _protocols_of(member))
+        for where in _holdings(member):
+            if self._owners.get(where) == member.member_id:
+                del self._owners[where]
+
+    # Life in the shard
+
+    @property
+    def wake_at(self) -> float:
+        """When to call ``tick``, in monotonic seconds."""
+        return math.inf if self.is_dead else self.deadlines.wake_at
+
+    def loaded(self) -> Outcome:
+        """After the log has been replayed: every member gets a whole session to be heard of again."""
+        for member in self.members.values():
+            self.deadlines.heard_of(member.member_id, self.session_timeout_ms)
+            self.deadlines.watch_revocation(member)
+        return Outcome()
+
+    def unload(self) -> Outcome:
+        """The group moves away. Nobody waits in it."""
+        self.die()
+        return Outcome()
+
+    def die(self) -> None:
+        """The last transition; nothing wakes the group any more."""
+        self.is_dead = True
+
+
+def _pattern_of(member: ConsumerMember) -> list[str]:
+    return [member.subscribed_regex] if member.subscribed_regex else []
+
+
+def _assignor_of(member: ConsumerMember | None) -> list[str]:
+    return [] if member is None or member.assignor is None else [member.assignor]
+
+
+def _protocols_of(member: ConsumerMember) -> list[str]:
+    return [] if member.classic is None else [protocol.name for protocol in member.classic.supported_protocols]
+
+
+def _holdings(member: ConsumerMember) -> Iterable[tuple[bytes, int]]:
+    for owned in (member.assigned, member.revoking):
+        for topic_id, partitions in owned.items():
+            for partition in partitions:
+                yield topic_id, partition
+
+
+def _take(counts: Counter[str], names: Iterable[str]) -> None:
+    """Count down, and forget what reaches zero."""
+    for name in names:
+        counts[name] -= 1
+        if counts[name] <= 0:
+            del counts[name]
+
+
+def listed(owned: Owned) -> list[tuple[bytes, int]]:
+    """The same as pairs of topic id and partition."""
+    return [(topic_id, partition) for topic_id, partitions in owned.items() for partition in partitions]

@@ -1,0 +1,149 @@
+"""ConsumerGroupHeartbeat: a member joins, stays, changes its subscription, and is told what it may use (KIP-848).
+
+Epoch 0 joins, or begins anew after the member was fenced; -1 and -2 leave (see ``leaving``); any other one must be the
+member's. A static member may come back under a new id once its former self has left with -2, or spoke the classic
+protocol. The assignment is in the answer when it changed, and when the member asks for all (a full request).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.groups.consumer import checking, regexes
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer.member import LEAVING_FOR_NOW, ConsumerMember, partitions_of
+from pykbroker.coordination.groups.consumer.records import replacement
+from pykbroker.coordination.groups.consumer.stepping import Step
+from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.metadata.ids import random_id
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from pykbroker.wire.primitives import uuid_to_str
+
+if TYPE_CHECKING:
+    from pykbroker.security.context import RequestContext
+
+log = logging.getLogger(__name__)
+
+Reply = Deferred[ConsumerGroupHeartbeatResponse]
+
+
+class Heartbeat:
+    """One heartbeat on its way. ``find`` gives the group of an id as it is in the shard, once records are replayed."""
+
+    __slots__ = ("_find", "context", "reply", "request")
+
+    def __init__(
+        self,
+        context: RequestContext,
+        request: ConsumerGroupHeartbeatRequest,
+        reply: Reply,
+        find: Callable[[str], ConsumerGroup | None],
+    ) -> None:
+        self.context = context
+        self.request = request
+        self.reply = reply
+        self._find = find
+
+    def beat(self, group: ConsumerGroup, records: list[Record]) -> Outcome:
+        """The heartbeat in a group, which ``records`` (to be written first) may have yet to make. Raises KafkaError."""
+        request = self.request
+        checking.check_room(group, request.member_id)
+        before = self._member(group, records)
+        step = Step(group, before, self._stated(before), self._reported(), records)
+        step.change_subscription()
+        step.get_on()
+        return Outcome(step.records, [(self.reply, self._answer(step))], then=partial(self._settle, step))
+
+    def _settle(self, step: Step) -> Outcome:
+        """The records are in the log, and the group is what they say."""
+        group = self._find(step.group.group_id)
+        if group is None:
+            return Outcome()
+        step.settle(group)
+        group.deadlines.heard_of(step.member.member_id, group.session_timeout_ms)
+        return regexes.resolve(group, step.regex.to_resolve) if step.regex.to_resolve else Outcome()
+
+    def _member(self, group: ConsumerGroup, records: list[Record]) -> ConsumerMember:
+        """The member that speaks, as it is before this heartbeat; a blank one if it is new."""
+        request = self.request
+        joins = request.member_epoch == 0
+        member_id = request.member_id or uuid_to_str(random_id(group.around.random))
+        if request.instance_id is not None:
+            member = self._static(group, member_id, request.instance_id, records, joins=joins)
+        elif joins:
+            member = group.members.get(member_id) or ConsumerMember(member_id)
+        else:
+            member = group.member(member_id)
+        checking.check_epoch(member, request.member_epoch, request.topic_partitions)
+        if joins:
+            log.info("Group %s: member %s joins", group.group_id, member_id)
+        return member
+
+    def _static(
+        self, group: ConsumerGroup, member_id: str, instance_id: str, records: list[Record], *, joins: bool
+    ) -> ConsumerMember:
+        if not joins:
+            member = checking.known_instance(group, instance_id)
+            checking.check_instance(member, member_id, instance_id)
+            return member
+        former = group.static_member(instance_id)
+        if former is None:
+            return group.members.get(member_id) or ConsumerMember(member_id)
+        if former.classic is None and former.epoch != LEAVING_FOR_NOW:
+            raise KafkaError(
+                ErrorCode.UNRELEASED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id "
+                f"is owned by {former.member_id} member.",
+            )
+        member = replace(former, member_id=member_id, epoch=0, previous_epoch=0)
+        records += replacement(group, former, member)
+        return member
+
+    def _stated(self, member: ConsumerMember) -> ConsumerMember:
+        """The member with what it says of itself now; what it does not say stays."""
+        request = self.request
+        names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+        stated_timeout = request.rebalance_timeout_ms
+        return replace(
+            member,
+            instance_id=member.instance_id if request.instance_id is None else request.instance_id,
+            rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+            rebalance_timeout_ms=member.rebalance_timeout_ms if stated_timeout == -1 else stated_timeout,
+            assignor=member.assignor if request.server_assignor is None else request.server_assignor,
+            subscribed_names=member.subscribed_names if names is None else frozenset(names),
+            subscribed_regex=member.subscribed_regex if regex is None else regex,
+            client_id=self.context.client_id or "",
+            client_host=f"/{self.context.client_host}",
+            classic=None,
+        )
+
+    def _reported(self) -> list[tuple[bytes, int]] | None:
+        topics = self.request.topic_partitions
+        if topics is None:
+            return None
+        return [(topic.topic_id, partition) for topic in topics for partition in topic.partitions]
+
+    def _answer(self, step: Step) -> ConsumerGroupHeartbeatResponse:
+        request = self.request
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=step.member.member_id,
+            member_epoch=step.member.epoch,
+            heartbeat_interval_ms=step.group.heartbeat_interval_ms,
+        )
+        subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        is_full = request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
+        partitions = partitions_of(step.member.assigned)
+        if request.member_epoch == 0 or is_full or partitions != partitions_of(step.before.assigned):
+            response.assignment = Assignment([TopicPartitions(topic_id, p) for topic_id, p in partitions.items()])
+        return response

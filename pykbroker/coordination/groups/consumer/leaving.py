@@ -1,0 +1,76 @@
+"""Members go: by their own wish, for good or for a while (static members), or because their time is up.
+
+A member that goes takes its records along and raises the group epoch; the others are assigned anew with their next
+heartbeats. When only classic members stay, the group becomes a classic one if the policy allows it (see ``migration``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import replace
+
+from pykbroker.coordination.groups.consumer import checking, migration
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer.member import LEAVING_FOR_NOW, ConsumerMember
+from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
+from pykbroker.coordination.groups.consumer.records import (
+    assignment_record,
+    epoch_record,
+    member_tombstones,
+    regex_tombstone,
+)
+from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+log = logging.getLogger(__name__)
+
+
+def leave(
+    group: ConsumerGroup,
+    request: ConsumerGroupHeartbeatRequest,
+    reply: Deferred[ConsumerGroupHeartbeatResponse],
+    find: migration.Find,
+) -> Outcome:
+    """A heartbeat with epoch -1 or -2. Raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
+    if request.instance_id is None:
+        member = group.member(request.member_id)
+    else:
+        member = checking.known_instance(group, request.instance_id)
+        checking.check_instance(member, request.member_id, request.instance_id)
+    log.info("Group %s: member %s leaves (%d)", group.group_id, member.member_id, request.member_epoch)
+    response = ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=request.member_epoch)
+    if request.instance_id is not None and request.member_epoch == LEAVING_FOR_NOW:
+        assigned = {topic_id: dict.fromkeys(owned, 0) for topic_id, owned in member.assigned.items()}
+        away = replace(member, epoch=LEAVING_FOR_NOW, assigned=assigned, revoking={})
+        return Outcome([assignment_record(group.group_id, away)], [(reply, response)])
+    out = fence(group, [member], find)
+    out.reply(reply, response)
+    return out
+
+
+def fence(group: ConsumerGroup, members: list[ConsumerMember], find: migration.Find) -> Outcome:
+    """These members are out."""
+    if not members:
+        return Outcome()
+    if migration.may_downgrade(group, members):
+        return migration.downgrade(group, members, find)
+    out = Outcome()
+    for member in members:
+        out.records += member_tombstones(group.group_id, member.member_id)
+    gone = Counter(member.subscribed_regex for member in members if member.subscribed_regex)
+    unused = [pattern for pattern, count in gone.items() if group.subscribed_to(pattern) == count]
+    out.records += (regex_tombstone(group.group_id, pattern) for pattern in unused)
+    hashed = metadata_hash(group.topics_after(members, without=unused), group.around.image)
+    out.records.append(epoch_record(group.group_id, group.epoch + 1, hashed))
+    return out
+
+
+def tick(group: ConsumerGroup, find: migration.Find) -> Outcome:
+    """Fence those whose time is up."""
+    over = group.deadlines.due(group.members)
+    return fence(group, [group.members[member_id] for member_id in over if member_id in group.members], find)

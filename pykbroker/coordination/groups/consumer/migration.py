@@ -1,0 +1,232 @@
+"""From a classic group to a consumer group and back, while its members go on (``group.consumer.migration.policy``).
+
+Up: a member of the consumer protocol comes to a classic group of consumers. The generation becomes the group epoch, what
+the leader assigned becomes everybody's target, and the classic members stay, served by ``classic_members``.
+Down: the last member of the consumer protocol goes, and classic ones stay. The group epoch becomes the generation, and a
+rebalance is called for.
+
+Both are said in records: the end of the one group, and all of the other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from functools import partial
+
+from pykbroker.coordination.groups.classic.group import ClassicGroup
+from pykbroker.coordination.groups.classic.member import Member, Protocols
+from pykbroker.coordination.groups.classic.membership import Membership
+from pykbroker.coordination.groups.consumer.embedded_protocol import (
+    assigned_by_id,
+    read_assignment,
+    read_subscription,
+    version_of,
+    write_assignment,
+)
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer.member import ConsumerMember, Target
+from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
+from pykbroker.coordination.groups.consumer.records import (
+    assignment_record,
+    epoch_record,
+    group_tombstones,
+    member_record,
+    target_epoch_record,
+    target_record,
+)
+from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.coordination.groups.records import group_record, group_tombstone
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.internal.consumer_group_member_metadata import ClassicMemberMetadata, ClassicProtocol
+
+log = logging.getLogger(__name__)
+
+#: The group of an id as it is in the shard, once records are replayed.
+Find = Callable[[str], "ClassicGroup | ConsumerGroup | None"]
+
+
+# Up
+
+
+def check_upgrade(group: ClassicGroup, around: Surroundings) -> None:
+    """Raises KafkaError GROUP_ID_NOT_FOUND, with Kafka's reason, unless the group may become a consumer group."""
+    settings = around.settings.consumer
+    if not settings.upgrades:
+        raise _no_upgrade(group, "online upgrade is disabled")
+    if group.protocol_type != ConsumerGroup.protocol_type:
+        raise _no_upgrade(group, "the group does not use the consumer embedded protocol")
+    if len(group.members) > settings.max_size:
+        raise _no_upgrade(group, "the group size exceeds the consumer group maximum size")
+
+
+def _no_upgrade(group: ClassicGroup, reason: str) -> KafkaError:
+    message = f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}."
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def upgrade(classic: ClassicGroup, around: Surroundings) -> tuple[list[Record], ConsumerGroup]:
+    """The records that make a consumer group of a classic one with members, and the group that they will make.
+
+    Raises KafkaError GROUP_ID_NOT_FOUND where the embedded protocol cannot be read or holds what would be lost.
+    """
+    check_upgrade(classic, around)
+    group = ConsumerGroup(classic.group_id, around)
+    group.epoch = group.target_epoch = classic.generation
+    for stood in classic.members:
+        try:
+            member = _upgraded(stood, classic, around)
+        except WireError as error:
+            raise _no_upgrade(classic, "the embedded consumer protocol is malformed") from error
+        group.targets[member.member_id] = _target_of(member)
+        group.put(member)
+    group.metadata_hash = metadata_hash(group.topics_after([]), around.image)
+    log.info("Group %s: from the classic protocol to the consumer protocol", group.group_id)
+    return [group_tombstone(group.group_id), *_records_of(group)], group
+
+
+def _upgraded(stood: Member, classic: ClassicGroup, around: Surroundings) -> ConsumerMember:
+    generation = classic.generation
+    subscription = read_subscription(stood.metadata(classic.protocol or stood.protocols[0][0]))
+    assignment = read_assignment(stood.assignment) if stood.assignment else None
+    if assignment is not None and assignment.user_data:
+        reason = (
+            "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
+            "assignor before re-attempting the upgrade"
+        )
+        raise _no_upgrade(classic, reason)
+    return ConsumerMember(
+        stood.member_id,
+        instance_id=stood.instance_id,
+        rack_id=subscription.rack_id or None,
+        client_id=stood.client_id,
+        client_host=stood.client_host,
+        rebalance_timeout_ms=stood.rebalance_timeout_ms,
+        subscribed_names=frozenset(subscription.topics),
+        epoch=generation,
+        previous_epoch=generation,
+        assigned={} if assignment is None else assigned_by_id(assignment, around, generation),
+        classic=classic_metadata(stood.session_timeout_ms, stood.protocols),
+    )
+
+
+def classic_metadata(session_timeout_ms: int, protocols: Protocols) -> ClassicMemberMetadata:
+    """What a consumer group keeps of a classic member."""
+    return ClassicMemberMetadata(session_timeout_ms, [ClassicProtocol(name, metadata) for name, metadata in protocols])
+
+
+def _target_of(member: ConsumerMember) -> Target:
+    return {topic_id: frozenset(owned) for topic_id, owned in member.assigned.items()}
+
+
+def _records_of(group: ConsumerGroup) -> list[Record]:
+    group_id, members = group.group_id, list(group.members.values())
+    return [
+        *(member_record(group_id, member) for member in members),
+        epoch_record(group_id, group.epoch, group.metadata_hash),
+        *(target_record(group_id, member.member_id, group.targets[member.member_id]) for member in members),
+        target_epoch_record(group_id, group.target_epoch, group.target_timestamp_ms),
+        *(assignment_record(group_id, member) for member in members),
+    ]
+
+
+# Down
+
+
+def may_downgrade(
+    group: ConsumerGroup, leaving: Collection[ConsumerMember], joining: ConsumerMember | None = None
+) -> bool:
+    """Whether only classic members stay when these leave, and the group may become a classic one."""
+    settings = group.around.settings
+    going = {member.member_id for member in leaving}
+    staying = [member for member_id, member in group.members.items() if member_id not in going]
+    if any(member.classic is None for member in staying):
+        return False
+    if joining is not None and all(member.classic is not None for member in leaving):
+        return False
+    count = len(staying) + (joining is not None)
+    return count > 0 and settings.consumer.downgrades and count <= settings.max_size
+
+
+def downgrade(group: ConsumerGroup, leaving: Collection[ConsumerMember], find: Find) -> Outcome:
+    """Make a classic group of those who stay when the last members of the consumer protocol leave."""
+    going = {member.member_id for member in leaving}
+    staying = [member for member_id, member in group.members.items() if member_id not in going]
+    targets = {member.member_id: group.target_of(member) for member in staying}
+    records = [*group_tombstones(group), _classic_record(group, staying, targets)]
+    reason = f"Downgrade group {group.group_id} from consumer to classic for member leaving."
+    return Outcome(records, then=partial(_downgraded, staying, find, group.group_id, reason))
+
+
+def downgrade_for(
+    group: ConsumerGroup, former: ConsumerMember, joining: ConsumerMember, find: Find, *, rebalances: bool
+) -> Outcome:
+    """The same when a classic member took the place of the last one of the consumer protocol, ``former``.
+
+    The records of that are written before these.
+    """
+    staying = [*(member for member in group.members.values() if member.member_id != former.member_id), joining]
+    targets = {member.member_id: group.target_of(member) for member in staying}
+    ended = list(group_tombstones(group, [member.member_id for member in staying]))
+    reason = (
+        f"Downgrade group {group.group_id} from consumer to classic for static member replacement with different "
+        "subscription."
+    )
+    then = partial(_downgraded, staying, find, group.group_id, reason if rebalances else None)
+    return Outcome([*ended, _classic_record(group, staying, targets)], then=then)
+
+
+def _classic_record(group: ConsumerGroup, staying: list[ConsumerMember], targets: dict[str, Target]) -> Record:
+    members = Membership()
+    for member in staying:
+        members.add(_downgraded_member(member))
+    protocol = members.select_protocol()
+    return group_record(
+        group.group_id,
+        generation=group.epoch,
+        protocol_type=group.protocol_type,
+        protocol=protocol,
+        leader=members.leader,
+        timestamp_ms=group.around.clock.now_ms(),
+        members=[(member, _assignment(member, protocol, targets, group.around)) for member in members],
+    )
+
+
+def _assignment(member: Member, protocol: str, targets: dict[str, Target], around: Surroundings) -> bytes:
+    target = {topic_id: sorted(partitions) for topic_id, partitions in targets[member.member_id].items()}
+    return write_assignment(target, around, version_of(member.metadata(protocol)))
+
+
+def _downgraded_member(member: ConsumerMember) -> Member:
+    return Member(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        session_timeout_ms=0 if member.classic is None else member.classic.session_timeout_ms,
+        protocols=offered(member),
+    )
+
+
+def offered(member: ConsumerMember) -> Protocols:
+    """The protocols of a classic member, the one that it likes best first."""
+    known = [] if member.classic is None else member.classic.supported_protocols
+    return [(protocol.name, protocol.metadata) for protocol in known]
+
+
+def _downgraded(staying: list[ConsumerMember], find: Find, group_id: str, reason: str | None) -> Outcome:
+    """The classic group is there: give its members what its record does not hold, and call for a rebalance."""
+    group = find(group_id)
+    out = Outcome()
+    if not isinstance(group, ClassicGroup):
+        return out
+    log.info("Group %s: from the consumer protocol to the classic protocol", group_id)
+    for known in staying:
+        member = group.members[known.member_id]
+        group.members.set_protocols(member, offered(known))
+        group.touch(member)
+    if reason is not None:
+        group.prepare_rebalance(reason, out)
+    return out

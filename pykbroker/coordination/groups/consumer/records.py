@@ -1,0 +1,141 @@
+"""Records of consumer groups in ``__consumer_offsets``: Kafka's own layouts (types 3 to 8 and 16), all in version 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
+from pykbroker.coordination.groups.outcome import Record
+from pykbroker.wire.internal.consumer_group_current_member_assignment import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    TopicPartitions,
+)
+from pykbroker.wire.internal.consumer_group_member_metadata import (
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+)
+from pykbroker.wire.internal.consumer_group_metadata import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue
+from pykbroker.wire.internal.consumer_group_partition_metadata import ConsumerGroupPartitionMetadataKey
+from pykbroker.wire.internal.consumer_group_regular_expression import (
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+)
+from pykbroker.wire.internal.consumer_group_target_assignment_member import (
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    TopicPartition,
+)
+from pykbroker.wire.internal.consumer_group_target_assignment_metadata import (
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+
+_VERSION = 0
+
+
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
+    """The group epoch, and the hash of the topics' metadata that it was raised for."""
+    value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+    return Record(ConsumerGroupMetadataKey(group_id=group_id), value, _VERSION)
+
+
+def member_record(group_id: str, member: ConsumerMember) -> Record:
+    """Who a member is, and what it is subscribed to."""
+    value = ConsumerGroupMemberMetadataValue(
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.subscribed_names),
+        subscribed_topic_regex=member.subscribed_regex,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        server_assignor=member.assignor,
+        classic_member_metadata=member.classic,
+    )
+    return Record(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value, _VERSION)
+
+
+def assignment_record(group_id: str, member: ConsumerMember) -> Record:
+    """What a member has, what it is to give back, and its epochs."""
+    value = ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=member.state.value,
+        assigned_partitions=_with_epochs(member.assigned),
+        partitions_pending_revocation=_with_epochs(member.revoking),
+    )
+    key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
+    return Record(key, value, _VERSION)
+
+
+def _with_epochs(owned: Owned) -> list[TopicPartitions]:
+    return [
+        TopicPartitions(topic_id, sorted(partitions), [partitions[index] for index in sorted(partitions)])
+        for topic_id, partitions in owned.items()
+    ]
+
+
+def target_record(group_id: str, member_id: str, target: Target) -> Record:
+    """What a member is to have."""
+    value = ConsumerGroupTargetAssignmentMemberValue(
+        [TopicPartition(topic_id, sorted(partitions)) for topic_id, partitions in target.items()]
+    )
+    return Record(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value, _VERSION)
+
+
+def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
+    """That the targets are those of a group epoch, computed at a time (KIP-1263)."""
+    value = ConsumerGroupTargetAssignmentMetadataValue(epoch, timestamp_ms)
+    return Record(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value, _VERSION)
+
+
+def regex_record(group_id: str, pattern: str, regex: ResolvedRegex) -> Record:
+    """What a pattern stands for."""
+    value = ConsumerGroupRegularExpressionValue(sorted(regex.topics), regex.version, regex.timestamp_ms)
+    return Record(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern), value, _VERSION)
+
+
+def regex_tombstone(group_id: str, pattern: str) -> Record:
+    """That nobody has the pattern any more."""
+    key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern)
+    return Record(key, None, _VERSION)
+
+
+def old_metadata_tombstone(group_id: str) -> Record:
+    """Takes away what Kafka 4.0 kept of the topics; the hash in the epoch's record has replaced it (KIP-1101)."""
+    return Record(ConsumerGroupPartitionMetadataKey(group_id=group_id), None, _VERSION)
+
+
+def member_tombstones(group_id: str, member_id: str) -> list[Record]:
+    """The end of a member, in the order that replaying Kafka's way needs."""
+    return [
+        Record(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None, _VERSION),
+        Record(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None, _VERSION),
+        Record(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None, _VERSION),
+    ]
+
+
+def replacement(group: ConsumerGroup, former: ConsumerMember, new: ConsumerMember) -> list[Record]:
+    """A static member comes back under another id: it takes over what its former self had and was to have."""
+    return [
+        *member_tombstones(group.group_id, former.member_id),
+        member_record(group.group_id, new),
+        target_record(group.group_id, new.member_id, group.targets.get(former.member_id, {})),
+        assignment_record(group.group_id, new),
+    ]
+
+
+def group_tombstones(group: ConsumerGroup, member_ids: list[str] | None = None) -> Iterator[Record]:
+    """The end of a group with all its members (by default those that it has)."""
+    group_id = group.group_id
+    ids = list(group.members) if member_ids is None else member_ids
+    ended = [member_tombstones(group_id, member_id) for member_id in ids]
+    yield from (assignment for assignment, _, _ in ended)
+    yield from (target for _, target, _ in ended)
+    yield Record(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None, _VERSION)
+    yield from (member for _, _, member in ended)
+    yield from (regex_tombstone(group_id, pattern) for pattern in group.regexes)
+    yield old_metadata_tombstone(group_id)
+    yield Record(ConsumerGroupMetadataKey(group_id=group_id), None, _VERSION)

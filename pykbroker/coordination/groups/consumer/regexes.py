@@ -1,0 +1,119 @@
+"""Patterns: what a member's change of pattern means, when the group's patterns are resolved, and to what (RE2 syntax).
+
+All patterns of a group are resolved together, so that they cause one rebalance: after a heartbeat, when the last time is
+more than ten seconds ago and one of them is new, topics have been created since, or ``group.consumer.regex.refresh.
+interval.ms`` has passed. The member that brought the pattern hears of its topics in a later heartbeat.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from pykbroker.coordination.groups.consumer.member import ConsumerMember
+from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
+from pykbroker.coordination.groups.consumer.records import epoch_record, regex_record, regex_tombstone
+from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
+
+_LEAST_INTERVAL_MS = 10_000
+
+
+@dataclass(slots=True)
+class RegexChange:
+    """What a member's change of pattern comes to."""
+
+    changed: bool = False
+    #: The topics are known at once: another member has the pattern, or there is none any more.
+    resolved: bool = False
+    records: list[Record] = field(default_factory=list)
+    #: The patterns to resolve after this heartbeat.
+    to_resolve: frozenset[str] = frozenset()
+
+
+def regex_change(group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember) -> RegexChange:
+    """Compare the patterns of a member. Raises KafkaError INVALID_REGULAR_EXPRESSION for one that does not compile."""
+    change = RegexChange()
+    is_new = False
+    old, new = before.subscribed_regex, after.subscribed_regex
+    if old != new:
+        change.changed = True
+        if group.subscribed_to(old) == 1:
+            change.records.append(regex_tombstone(group.group_id, old or ""))
+        if new and not group.subscribed_to(new):
+            _compile(new)
+            is_new = True
+        else:
+            change.resolved = new in group.regexes if new else bool(old)
+    change.to_resolve = _to_resolve(group, old, new, is_new=is_new)
+    return change
+
+
+def _to_resolve(group: ConsumerGroup, old: str | None, new: str | None, *, is_new: bool) -> frozenset[str]:
+    now_ms = group.around.clock.now_ms()
+    patterns = group.patterns
+    if not is_new and not patterns:
+        return frozenset()
+    last = next(iter(group.regexes.values()), None)
+    if last is not None and now_ms <= last.timestamp_ms + _LEAST_INTERVAL_MS:
+        return frozenset()
+    patterns.subtract([old] if old else [])
+    patterns.update([new] if new else [])
+    wanted = frozenset(pattern for pattern, count in patterns.items() if count > 0)
+    due = (
+        is_new
+        or len(wanted) != len(group.regexes)
+        or last is None
+        or last.version < group.around.topics_created_at
+        or now_ms > last.timestamp_ms + group.around.settings.consumer.regex_refresh_interval_ms
+    )
+    return wanted if due else frozenset()
+
+
+def resolve(group: ConsumerGroup, patterns: frozenset[str]) -> Outcome:
+    """The records of patterns as they stand now, and a higher group epoch if that changes anything."""
+    image = group.around.image
+    out = Outcome()
+    topics = group.topics_after([], without=patterns)
+    changed = False
+    for pattern in sorted(patterns):
+        if not group.subscribed_to(pattern):
+            continue
+        found = _topics_like(pattern, image)
+        resolved = ResolvedRegex(found, image.offset, group.around.clock.now_ms())
+        before = group.regexes.get(pattern)
+        changed |= (frozenset() if before is None else before.topics) != found
+        topics |= found
+        out.records.append(regex_record(group.group_id, pattern, resolved))
+    hashed = metadata_hash(topics, image)
+    if changed or hashed != group.metadata_hash:
+        out.records.append(epoch_record(group.group_id, group.epoch + 1, hashed))
+    return out
+
+
+def _compile(pattern: str) -> None:
+    from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
+
+    try:
+        compile_pattern(pattern)
+    except InvalidPattern as error:
+        raise KafkaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}.",
+        ) from error
+
+
+def _topics_like(pattern: str, image: MetadataImage) -> frozenset[str]:
+    """The topics whose whole name matches; none for a pattern that does not compile, which an older log may hold."""
+    from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
+
+    try:
+        compiled = compile_pattern(pattern)
+    except InvalidPattern as error:
+        log.warning("Ignoring the pattern %r: %s", pattern, error)
+        return frozenset()
+    return frozenset(name for name in image.topics if compiled.matches(name))

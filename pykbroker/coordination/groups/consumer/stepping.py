@@ -1,0 +1,106 @@
+"""What a request of a member does to its group: the member changes, the epochs move, it gets on towards its target.
+
+The same for members of the consumer protocol and for classic ones. A step is made on the state as it is; what it
+decides is said in records, and what is not in the log (deadlines) is noted once they are replayed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer.member import ConsumerMember, Target
+from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
+from pykbroker.coordination.groups.consumer.reconciling import Goal, reconcile
+from pykbroker.coordination.groups.consumer.records import (
+    assignment_record,
+    epoch_record,
+    member_record,
+    old_metadata_tombstone,
+)
+from pykbroker.coordination.groups.consumer.regexes import RegexChange, regex_change
+from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
+from pykbroker.coordination.groups.consumer.targets import assign, may_assign
+from pykbroker.coordination.groups.outcome import Record
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Step:
+    """One member's step; ``before`` is the member as it was (a blank one if it is new), ``member`` as it becomes."""
+
+    group: ConsumerGroup
+    before: ConsumerMember
+    member: ConsumerMember
+    #: What the member reports to own; None when it did not say.
+    reported: Iterable[tuple[bytes, int]] | None
+    records: list[Record] = field(default_factory=list)
+    epoch: int = 0
+    regex: RegexChange = field(default_factory=RegexChange)
+    subscription_changed: bool = False
+    #: Whether the group has to be assigned anew for this change.
+    bumps: bool = False
+    #: Whether the member got on towards its target, or was asked to give something back.
+    moved: bool = False
+
+    def change_subscription(self, *, always_bumps: bool = False) -> None:
+        """Record the member if it changed, and raise the group epoch if that or the topics' metadata want it.
+
+        A pattern that nobody has resolved yet does not: the epoch rises when it is resolved. ``always_bumps``: it does.
+        """
+        group = self.group
+        names_changed = False
+        if self.member != self.before:
+            self.records.append(member_record(group.group_id, self.member))
+            names_changed = self.member.subscribed_names != self.before.subscribed_names
+        self.regex = regex_change(group, self.before, self.member)
+        self.records += self.regex.records
+        self.subscription_changed = names_changed or self.regex.changed
+        self.bumps = names_changed or self.regex.resolved or (always_bumps and self.regex.changed)
+        self.epoch = group.epoch
+        if self.bumps or group.metadata_is_stale:
+            self._look_at_metadata()
+
+    def _look_at_metadata(self) -> None:
+        group = self.group
+        found = metadata_hash(group.topics_after([self.before], self.member), group.around.image)
+        if self.bumps or found != group.metadata_hash:
+            self.epoch = group.epoch + 1
+            self.records.append(epoch_record(group.group_id, self.epoch, found))
+            log.info("Group %s: epoch %d", group.group_id, self.epoch)
+        if group.has_old_metadata:
+            self.records.append(old_metadata_tombstone(group.group_id))
+
+    def get_on(self) -> None:
+        """Compute the target if it is due, and take the member a step towards it."""
+        target_epoch, target = self._target()
+        self.reconcile(target_epoch, target, subscription_changed=self.subscription_changed)
+
+    def _target(self) -> tuple[int, Target]:
+        group = self.group
+        if not may_assign(group, self.epoch, group.around.clock.now_ms()):
+            return group.target_epoch, group.target_of(self.member)
+        records, target = assign(group, self.epoch, self.before, self.member)
+        self.records += records
+        return self.epoch, target
+
+    def reconcile(self, target_epoch: int, target: Target, *, subscription_changed: bool) -> None:
+        """Take the member a step towards a target."""
+        if not subscription_changed and self.member.is_reconciled_to(target_epoch):
+            return
+        subscribed = Subscriptions(self.group).of(self.member)
+        goal = Goal(target_epoch, target, subscribed, self.group.is_free, self.reported, subscription_changed)
+        after = reconcile(self.member, goal)
+        if after != self.member:
+            self.records.append(assignment_record(self.group.group_id, after))
+            self.member = after
+            self.moved = True
+
+    def settle(self, group: ConsumerGroup) -> None:
+        """The records are replayed into ``group``: note what is not in them."""
+        group.metadata_is_stale = False
+        if self.moved:
+            group.deadlines.watch_revocation(self.member)

@@ -1,0 +1,40 @@
+"""What a group needs to know of the world around it: the time, the settings, the topics, and a source of randomness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.image import GROUP_RESOURCE, MetadataImage
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.settings import GroupSettings
+    from pykbroker.runtime.clock import Clock
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """Shared by all groups of a shard."""
+
+    clock: Clock
+    settings: GroupSettings
+    image: MetadataImage = field(default_factory=MetadataImage)
+    random: Random = field(default_factory=Random)
+    #: Offset of the metadata in which topics were last created: patterns resolved before it are resolved again.
+    topics_created_at: int = -1
+
+    def group_configs(self, group_id: str) -> Mapping[str, str]:
+        """What was set for a group, in text."""
+        return self.image.config(GROUP_RESOURCE, group_id)
+
+    def topic_id(self, name: str) -> bytes | None:
+        """The id of the topic that has a name now."""
+        topic = self.image.topic(name)
+        return None if topic is None else topic.id
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of the topic with an id."""
+        topic = self.image.topic_by_id(topic_id)
+        return None if topic is None else topic.name

@@ -1,0 +1,88 @@
+"""Committed offsets: group, topic and partition to the position that was committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pykbroker.wire.internal.offset_commit import OffsetCommitValue
+from pykbroker.wire.primitives import ZERO_UUID
+
+
+@dataclass(slots=True)
+class CommittedOffset:
+    """One committed position, as the log holds it."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    #: When it expires, for commits that said so (OffsetCommit v2 to v4); else -1 and the broker's retention decides.
+    expire_timestamp_ms: int = -1
+    #: The topic it was committed for, where the client said which (OffsetCommit v10); else ZERO_UUID.
+    topic_id: bytes = ZERO_UUID
+    #: Where it stands among all commits of its shard, for those that a transaction's end makes count later.
+    order: int = 0
+
+    @classmethod
+    def from_record(cls, value: OffsetCommitValue) -> CommittedOffset:
+        return cls(
+            value.offset,
+            value.leader_epoch,
+            value.metadata,
+            value.commit_timestamp,
+            value.expire_timestamp,
+            value.topic_id,
+        )
+
+    def is_for(self, topic_id: bytes) -> bool:
+        """False when it was committed for another topic of the same name; an unknown id on either side matches."""
+        return self.topic_id in (topic_id, ZERO_UUID) or topic_id == ZERO_UUID
+
+    def expired(self, now_ms: int, unused_since_ms: int, retention_ms: int) -> bool:
+        if self.expire_timestamp_ms >= 0:
+            return now_ms >= self.expire_timestamp_ms
+        return now_ms - unused_since_ms >= retention_ms
+
+
+TopicOffsets = dict[str, dict[int, CommittedOffset]]
+
+
+class Offsets:
+    """All committed offsets of one shard. Empty groups and topics are not kept."""
+
+    __slots__ = ("_groups",)
+
+    def __init__(self) -> None:
+        self._groups: dict[str, TopicOffsets] = {}
+
+    def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
+        self._groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
+
+    def remove(self, group_id: str, topic: str, partition: int) -> None:
+        topics = self._groups.get(group_id)
+        partitions = topics.get(topic) if topics is not None else None
+        if topics is None or partitions is None:
+            return
+        partitions.pop(partition, None)
+        if not partitions:
+            del topics[topic]
+            if not topics:
+                del self._groups[group_id]
+
+    def of_group(self, group_id: str) -> TopicOffsets:
+        """Topic to partition to offset; to be read, not written."""
+        return self._groups.get(group_id, {})
+
+    def of_topic(self, topic: str) -> Iterator[tuple[str, int, CommittedOffset]]:
+        """Group, partition and offset of everything that was committed for a topic."""
+        for group_id, topics in self._groups.items():
+            for partition, committed in topics.get(topic, {}).items():
+                yield group_id, partition, committed
+
+    def __iter__(self) -> Iterator[tuple[str, str, int, CommittedOffset]]:
+        """Group, topic, partition and offset, all of them."""
+        for group_id, topics in self._groups.items():
+            for topic, partitions in topics.items():
+                for partition, committed in partitions.items():
+                    yield group_id, topic, partition, committed

@@ -1,0 +1,112 @@
+"""Records of ``__consumer_offsets``: Kafka's own layouts, to bytes and back.
+
+Key and value each begin with an int16: the record's type in the key, the layout's version in the value. Versions
+written are those of Apache Kafka 4.3.1 (GroupCoordinatorRecordHelpers); every version is read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.groups.outcome import Record
+from pykbroker.wire.internal.coordinator import (
+    decode_coordinator_key,
+    decode_coordinator_value,
+    encode_coordinator_key,
+    encode_coordinator_value,
+)
+from pykbroker.wire.internal.framing import UnknownRecordType
+from pykbroker.wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from pykbroker.wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.classic.member import Member
+    from pykbroker.coordination.groups.offsets import CommittedOffset
+
+log = logging.getLogger(__name__)
+
+_GROUP_VERSION = 3
+_OFFSET_VERSION = 4
+_OFFSET_WITH_EXPIRY_VERSION = 1  # the one layout with room for the retention time of OffsetCommit v2 to v4
+
+
+def group_record(
+    group_id: str,
+    *,
+    generation: int,
+    protocol_type: str | None,
+    protocol: str | None,
+    leader: str | None,
+    timestamp_ms: int,
+    members: Iterable[tuple[Member, bytes]] = (),
+) -> Record:
+    """A classic group at rest: its generation, and each member with its assignment."""
+    value = GroupMetadataValue(
+        protocol_type=protocol_type or "",
+        generation=generation,
+        protocol=protocol,
+        leader=leader,
+        current_state_timestamp=timestamp_ms,
+        members=[
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(protocol),
+                assignment=assignment,
+            )
+            for member, assignment in members
+        ],
+    )
+    return Record(GroupMetadataKey(group=group_id), value, _GROUP_VERSION)
+
+
+def group_tombstone(group_id: str) -> Record:
+    """The end of a classic group."""
+    return Record(GroupMetadataKey(group=group_id), None, _GROUP_VERSION)
+
+
+def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Record:
+    """A committed offset."""
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp_ms,
+        expire_timestamp=committed.expire_timestamp_ms,
+        topic_id=committed.topic_id,
+    )
+    version = _OFFSET_VERSION if committed.expire_timestamp_ms < 0 else _OFFSET_WITH_EXPIRY_VERSION
+    return Record(OffsetCommitKey(group=group_id, topic=topic, partition=partition), value, version)
+
+
+def offset_tombstone(group_id: str, topic: str, partition: int) -> Record:
+    """The end of a committed offset."""
+    return Record(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None, _OFFSET_VERSION)
+
+
+def encode(record: Record) -> tuple[bytes, bytes | None]:
+    """Key and value as they stand in the log."""
+    value = None if record.value is None else encode_coordinator_value(record.value, record.value_version)
+    return encode_coordinator_key(record.key), value
+
+
+def decode(key: bytes, value: bytes | None) -> Record | None:
+    """A record out of the log, or None for a type that this release does not know, as Kafka skips those.
+
+    Raises WireError when the bytes are not what their type says.
+    """
+    try:
+        key_message = decode_coordinator_key(key)
+    except UnknownRecordType as error:
+        log.warning("Skipping a record: %s", error)
+        return None
+    if value is None:
+        return Record(key_message, None, 0)
+    version = int.from_bytes(value[:2], "big")
+    return Record(key_message, decode_coordinator_value(key_message, value), version)

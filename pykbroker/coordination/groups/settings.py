@@ -1,0 +1,48 @@
+"""The broker settings that group coordination reads, in the units in which it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
+
+if TYPE_CHECKING:
+    from pykbroker.config.broker import BrokerConfig
+
+
+@dataclass(slots=True)
+class GroupSettings:
+    """Defaults are Apache Kafka's, except for those that the config room changes for one machine."""
+
+    offsets_partitions: int = 50
+    offset_metadata_max_bytes: int = 4096
+    offsets_retention_ms: int = 7 * 24 * 60 * 60 * 1000
+    offsets_retention_check_interval_ms: int = 600_000
+    min_session_timeout_ms: int = 6_000
+    max_session_timeout_ms: int = 1_800_000
+    initial_rebalance_delay_ms: int = 0
+    max_size: int = 2**31 - 1
+    #: How long a member that is new may wait in JoinGroup. A constant in Kafka too: such a member cannot heartbeat yet.
+    new_member_join_timeout_ms: int = 300_000
+    #: Those of the consumer protocol.
+    consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
+
+    @classmethod
+    def from_config(cls, config: BrokerConfig) -> GroupSettings:
+        """Read the settings of this room out of the broker's configuration."""
+        return cls(
+            offsets_partitions=config["offsets.topic.num.partitions"],
+            offset_metadata_max_bytes=config["offset.metadata.max.bytes"],
+            offsets_retention_ms=config["offsets.retention.minutes"] * 60_000,
+            offsets_retention_check_interval_ms=config["offsets.retention.check.interval.ms"],
+            min_session_timeout_ms=config["group.min.session.timeout.ms"],
+            max_session_timeout_ms=config["group.max.session.timeout.ms"],
+            initial_rebalance_delay_ms=config["group.initial.rebalance.delay.ms"],
+            max_size=config["group.max.size"],
+            consumer=ConsumerSettings.from_config(config),
+        )
+
+    def refresh(self, config: BrokerConfig) -> None:
+        """Take over settings that were altered while the broker runs."""
+        self.consumer = ConsumerSettings.from_config(config)

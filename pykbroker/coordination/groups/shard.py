@@ -1,0 +1,348 @@
+"""One partition of ``__consumer_offsets``: the groups that live in it, and their committed offsets.
+
+Requests that concern one group come here. What they do to persisted state is said in records; ``replay`` is the only
+place where that state changes, whether the record was appended just now or is read back after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from pykbroker.coordination.groups import committing
+from pykbroker.coordination.groups.classic.answers import not_assigned, not_joined
+from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.classic.joining import Joining, join
+from pykbroker.coordination.groups.classic.leaving import leave
+from pykbroker.coordination.groups.classic.syncing import sync
+from pykbroker.coordination.groups.consumer import classic_members, leaving, member_epochs, migration, replaying
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
+from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW
+from pykbroker.coordination.groups.consumer.records import group_tombstones
+from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets
+from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.coordination.groups.pending import PendingOffsets
+from pykbroker.coordination.groups.records import group_record, group_tombstone, offset_tombstone
+from pykbroker.runtime.waits import Deferred
+from pykbroker.security.context import RequestContext
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue
+from pykbroker.wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
+from pykbroker.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from pykbroker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from pykbroker.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from pykbroker.wire.primitives import ZERO_UUID
+
+Group = ClassicGroup | ConsumerGroup
+
+
+class GroupShard:
+    """See the module. Methods that take a ``reply`` answer through the Outcome; the others return their answer."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self.groups: dict[str, Group] = {}
+        self.around = around
+        self._offsets = Offsets()
+        self._pending = PendingOffsets()
+        self._commits = 0
+        #: The consumer group that the record before this one ended.
+        self._just_ended: str | None = None
+        self._clock = around.clock
+        self._settings = around.settings
+
+    # Membership
+
+    def consumer_heartbeat(
+        self,
+        context: RequestContext,
+        request: ConsumerGroupHeartbeatRequest,
+        reply: Deferred[ConsumerGroupHeartbeatResponse],
+    ) -> Outcome:
+        """ConsumerGroupHeartbeat, checked by itself. Raises KafkaError (see ``consumer/heartbeats``)."""
+        group = self.groups.get(request.group_id)
+        if request.member_epoch in (LEAVING, LEAVING_FOR_NOW):
+            return leaving.leave(self._consumer_group(request.group_id), request, reply, self.groups.get)
+        heartbeat = Heartbeat(context, request, reply, self._find_consumer_group)
+        if isinstance(group, ConsumerGroup):
+            return heartbeat.beat(group, [])
+        if request.member_epoch != 0:
+            return heartbeat.beat(self._consumer_group(request.group_id, "Consumer group"), [])
+        if group is None:
+            return heartbeat.beat(ConsumerGroup(request.group_id, self.around), [])
+        if group.is_empty:
+            return heartbeat.beat(ConsumerGroup(request.group_id, self.around), [group_tombstone(request.group_id)])
+        return self._upgrade(group, heartbeat)
+
+    def _upgrade(self, classic: ClassicGroup, heartbeat: Heartbeat) -> Outcome:
+        """A member of the consumer protocol comes to a classic group: whoever waits in it has to join again."""
+        records, group = migration.upgrade(classic, self.around)
+        out = heartbeat.beat(group, records)
+        code = ErrorCode.REBALANCE_IN_PROGRESS
+        for member in classic.members:
+            out.reply(member.joining, not_joined(code, member.member_id))
+            out.reply(member.syncing, not_assigned(code))
+        settle = out.then
+
+        def upgraded() -> Outcome:
+            made = self._consumer_group(classic.group_id)
+            for member in classic.members:
+                made.deadlines.heard_of(member.member_id, member.session_timeout_ms)
+            return Outcome() if settle is None else settle()
+
+        out.then = upgraded
+        return out
+
+    def _consumer_group(self, group_id: str, kind: str = "Group") -> ConsumerGroup:
+        group = self.groups.get(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind} {group_id} not found.")
+        if not isinstance(group, ConsumerGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        return group
+
+    def _find_consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def join(self, joining: Joining) -> Outcome:
+        """JoinGroup. A group that is new gets its record first, so that the id given out is known after a restart."""
+        request = joining.request
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ClassicGroup):
+            return join(group, joining)
+        if group is not None and not group.is_empty:
+            return classic_members.join(group, joining, self.groups.get)
+        if request.member_id != "":
+            return joining.refused(ErrorCode.UNKNOWN_MEMBER_ID, Outcome())
+        ended = [] if group is None else list(group_tombstones(group))
+        record = group_record(
+            request.group_id,
+            generation=0,
+            protocol_type=None,
+            protocol=None,
+            leader=None,
+            timestamp_ms=self._clock.now_ms(),
+        )
+        return Outcome([*ended, record], then=partial(self.join, joining), otherwise=partial(_refuse_new, joining))
+
+    def sync(self, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
+        """SyncGroup."""
+        group = self.groups.get(request.group_id)
+        if group is None or group.is_empty:
+            return Outcome(replies=[(reply, not_assigned(ErrorCode.UNKNOWN_MEMBER_ID))])
+        if isinstance(group, ConsumerGroup):
+            return classic_members.sync(group, request, reply)
+        return sync(group, request, reply)
+
+    def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
+        """Heartbeat. Raises KafkaError with UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if isinstance(group, ConsumerGroup):
+            return classic_members.heartbeat(group, request)
+        member = group.members.validate(request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        group.touch(member)
+        if group.state is State.PREPARING_REBALANCE:
+            return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+        return HeartbeatResponse()
+
+    def leave(self, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse]) -> Outcome:
+        """LeaveGroup in its batched form."""
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return classic_members.leave(group, request, reply, self.groups.get)
+        return leave(group, request, reply)
+
+    def tick(self, group_id: str) -> Outcome:
+        """Do what has become due in a group."""
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return leaving.tick(group, self.groups.get)
+        return Outcome() if group is None else group.tick()
+
+    # Offsets
+
+    def commit(
+        self, context: RequestContext, request: OffsetCommitRequest, reply: Deferred[OffsetCommitResponse]
+    ) -> Outcome:
+        """OffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            member_epochs.check_commit(group, request, context.api_version)
+        else:
+            committing.check_commit(group, request, context.api_version)
+        records, response = committing.commit(request, self._settings, self._clock.now_ms())
+        return Outcome(records, [(reply, response)])
+
+    def commit_in_transaction(
+        self, request: TxnOffsetCommitRequest, reply: Deferred[TxnOffsetCommitResponse]
+    ) -> Outcome:
+        """TxnOffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            member_epochs.check_commit_in_transaction(group, request)
+        else:
+            committing.check_commit_in_transaction(group, request)
+        records, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
+        return Outcome(records, [(reply, response)], producer=(request.producer_id, request.producer_epoch))
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """The marker of a producer's transaction is in the log: what was committed in it counts, or goes."""
+        for (group_id, topic, index), committed in self._pending.end(producer_id).items():
+            existing = self._offsets.of_group(group_id).get(topic, {}).get(index)
+            if commit and (existing is None or existing.order < committed.order):
+                self._offsets.put(group_id, topic, index, committed)
+
+    def fetch(self, request: OffsetFetchRequestGroup, *, stable: bool = False) -> OffsetFetchResponseGroup:
+        """OffsetFetch of one group; one that does not exist has no offsets, which is no error.
+
+        Raises KafkaError with UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH to members of consumer groups.
+        """
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            member_epochs.check_fetch(group, request)
+        pending = set(self._pending.of_group(request.group_id)) if stable else set()
+        return committing.fetch(request, self._offsets.of_group(request.group_id), pending)
+
+    def delete_offsets(self, request: OffsetDeleteRequest, reply: Deferred[OffsetDeleteResponse]) -> Outcome:
+        """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""
+        group = self._existing(request.group_id)
+        records, response = committing.delete(group, request, self._offsets.of_group(request.group_id))
+        return Outcome(records, [(reply, response)])
+
+    def delete_group(self, group_id: str, reply: Deferred[ErrorCode]) -> Outcome:
+        """DeleteGroups, one group: with its offsets, and only when it has no members."""
+        group = self.groups.get(group_id)
+        if group is None:
+            return Outcome(replies=[(reply, ErrorCode.GROUP_ID_NOT_FOUND)])
+        if not group.is_empty:
+            return Outcome(replies=[(reply, ErrorCode.NON_EMPTY_GROUP)])
+        offsets = {(topic, index) for topic, found in self._offsets.of_group(group_id).items() for index in found}
+        offsets.update(self._pending.of_group(group_id))
+        tombstones = [offset_tombstone(group_id, topic, index) for topic, index in sorted(offsets)]
+        return Outcome([*tombstones, *_end(group)], [(reply, ErrorCode.NONE)])
+
+    def expire(self) -> Outcome:
+        """Remove offsets that nobody wants any more, and empty groups that have none left."""
+        outcome = Outcome()
+        now_ms = self._clock.now_ms()
+        for group_id, group in self.groups.items():
+            offsets = self._offsets.of_group(group_id)
+            pending = set(self._pending.of_group(group_id))
+            records, none_left = committing.expire(group, offsets, pending, self._settings.offsets_retention_ms, now_ms)
+            outcome.records += records
+            if none_left and group.is_empty:
+                outcome.records += _end(group)
+        return outcome
+
+    def forget_topic(self, topic: str, topic_id: bytes) -> Outcome:
+        """Remove what was committed for a topic that is deleted, unless it was committed for another of that name."""
+        return Outcome(
+            [
+                offset_tombstone(group_id, topic, partition)
+                for group_id, partition, committed in self._offsets.of_topic(topic)
+                if committed.is_for(topic_id)
+            ]
+        )
+
+    def forget_topics_gone(self, topic_ids: Callable[[str], bytes | None]) -> Outcome:
+        """Remove what was committed for topics that were deleted while this shard was not loaded; ``topic_ids`` gives
+        the id of the topic that has a name now. Else a topic made again would be read from where the former one was.
+        """
+        return Outcome(
+            [
+                offset_tombstone(group_id, name, partition)
+                for group_id, name, partition, committed in self._offsets
+                if committed.topic_id not in (ZERO_UUID, topic_ids(name))
+            ]
+        )
+
+    def topics_changed(self, names: Iterable[str]) -> None:
+        """Topics came, went, or have more partitions: groups that read them look at their metadata again."""
+        changed = frozenset(names)
+        for group in self.groups.values():
+            if isinstance(group, ConsumerGroup) and group.subscribes_to_any(changed):
+                group.metadata_is_stale = True
+
+    def _existing(self, group_id: str) -> Group:
+        group = self.groups.get(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return group
+
+    # The log
+
+    def replay(self, record: Record) -> None:
+        """Take a record that is in the log into the state. Types of groups not served here are skipped."""
+        ended, self._just_ended = self._just_ended, None
+        if isinstance(record.key, OffsetCommitKey):
+            self._replay_offset(record.key, record.value, record.producer_id)
+        elif isinstance(record.key, GroupMetadataKey):
+            self._replay_group(record.key.group, record.value, downgraded=ended == record.key.group)
+        elif isinstance(record.key, replaying.KEYS):
+            if replaying.ends_group(record.key, record.value):
+                self._just_ended = record.key.group_id
+            self._replay_consumer_group(record.key.group_id, record.key, record.value)
+
+    def _replay_consumer_group(self, group_id: str, key: Any, value: Any) -> None:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return
+            # A classic group that only holds offsets has no record to end it.
+            group = self.groups[group_id] = ConsumerGroup(group_id, self.around)
+        if replaying.ends_group(key, value):
+            del self.groups[group_id]
+            group.die()
+        else:
+            replaying.replay(group, key, value)
+
+    def _replay_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:
+        if value is None:
+            self._offsets.remove(key.group, key.topic, key.partition)
+            self._pending.remove((key.group, key.topic, key.partition))
+            return
+        if key.group not in self.groups:  # a simple group: it exists by its offsets alone
+            self.groups[key.group] = ClassicGroup(key.group, self._clock, self._settings)
+        self._commits += 1
+        committed = CommittedOffset.from_record(value)
+        committed.order = self._commits
+        if producer_id < 0:
+            self._offsets.put(key.group, key.topic, key.partition, committed)
+        else:
+            self._pending.put(producer_id, (key.group, key.topic, key.partition), committed)
+
+    def _replay_group(self, group_id: str, value: GroupMetadataValue | None, *, downgraded: bool) -> None:
+        group = self.groups.get(group_id)
+        if value is None:
+            if group is not None:
+                del self.groups[group_id]
+                group.die()
+            return
+        if not isinstance(group, ClassicGroup):
+            group = self.groups[group_id] = ClassicGroup(group_id, self._clock, self._settings)
+        group.restore(value)
+        group.owes_rebalance = downgraded
+
+
+def _end(group: Group) -> list[Record]:
+    """The records that end an empty group."""
+    return list(group_tombstones(group)) if isinstance(group, ConsumerGroup) else [group_tombstone(group.group_id)]
+
+
+def _refuse_new(joining: Joining, error: ErrorCode) -> Outcome:
+    return Outcome(replies=[(joining.reply, not_joined(error))])

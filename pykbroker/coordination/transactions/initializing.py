@@ -1,0 +1,85 @@
+"""InitProducerId with a transactional id: a new incarnation of the producer, which fences the one before (KIP-98).
+
+    the id is new                  a producer id of its own, epoch 0
+    at rest                        the next epoch; a new producer id when the epochs are used up
+    a transaction is open          it is aborted first, under the next epoch, and the client is told to try again
+    markers are being written      the client is told to try again
+
+A producer that recovers from an error says which id and epoch it had (KIP-360): it gets the next epoch when they are the
+current ones, the same answer again when it repeats itself, and PRODUCER_FENCED when another took over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pykbroker.coordination.transactions.ending import abort_ongoing
+from pykbroker.coordination.transactions.transaction import AT_REST, NO_EPOCH, State, Transaction, is_exhausted
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+
+class Expected(NamedTuple):
+    """What a recovering producer believes to be its identity."""
+
+    producer_id: int
+    epoch: int
+
+
+def init_producer_id(
+    transaction: Transaction,
+    expected: Expected | None,
+    timeout_ms: int,
+    *,
+    server_version: int,
+    new_producer_id: Callable[[], int],
+    now_ms: int,
+) -> Transaction:
+    """The next value: in state EMPTY with the identity to answer, or in PREPARE_ABORT, and the client must ask again.
+
+    ``transaction`` has no epoch where the transactional id is new. Raises KafkaError with CONCURRENT_TRANSACTIONS or
+    PRODUCER_FENCED.
+    """
+    if expected is not None and not _may_go_on(transaction, expected):
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+    if transaction.state is State.ONGOING:
+        return abort_ongoing(transaction, server_version, new_producer_id, now_ms)
+    if transaction.state not in AT_REST:
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+    producer_id = transaction.producer_id
+    if transaction.epoch_exhausted and (expected is None or expected.epoch == transaction.producer_epoch):
+        producer_id = new_producer_id()
+        epoch, last_epoch = 0, NO_EPOCH if expected is None else transaction.producer_epoch
+    else:
+        epoch, last_epoch = _next_epoch(transaction, expected)
+    return transaction.step(
+        State.EMPTY,
+        now_ms,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        last_producer_epoch=last_epoch,
+        timeout_ms=timeout_ms,
+        partitions=frozenset(),
+        start_ms=-1,
+    )
+
+
+def _may_go_on(transaction: Transaction, expected: Expected) -> bool:
+    """Whether the identity is, or just was, this transactional id's; its epoch is looked at later."""
+    return (
+        transaction.producer_epoch == NO_EPOCH
+        or expected.producer_id == transaction.producer_id
+        or (expected.producer_id == transaction.previous_producer_id and is_exhausted(expected.epoch))
+    )
+
+
+def _next_epoch(transaction: Transaction, expected: Expected | None) -> tuple[int, int]:
+    """Producer epoch and last epoch after a take-over, a recovery, or the repeat of a recovery."""
+    epoch = transaction.producer_epoch
+    if expected is None:
+        return epoch + 1, NO_EPOCH
+    if epoch in (NO_EPOCH, expected.epoch):
+        return epoch + 1, epoch
+    if expected.epoch == transaction.last_producer_epoch:
+        return epoch, transaction.last_producer_epoch
+    raise KafkaError(ErrorCode.PRODUCER_FENCED)

@@ -1,0 +1,96 @@
+"""Records of ``__transaction_state`` in Kafka's layout: the transactional id, and what is known of it or a tombstone.
+
+Values have version 1 where the cluster's transaction.version is at least 1, else version 0 (TransactionLog of Kafka
+4.3.1); both are read.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import cast
+
+from pykbroker.coordination.transactions.transaction import State, Transaction
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.catalogue import TRANSACTION_RECORDS
+from pykbroker.wire.internal.coordinator import (
+    decode_coordinator_key,
+    decode_coordinator_value,
+    encode_coordinator_key,
+    encode_coordinator_value,
+)
+from pykbroker.wire.internal.framing import UnknownRecordType
+from pykbroker.wire.internal.transaction_log import PartitionsSchema, TransactionLogKey, TransactionLogValue
+
+log = logging.getLogger(__name__)
+
+_TAGGED_SINCE = 1  # the value version with tagged fields, and the transaction version it came with
+
+
+def encode(transaction: Transaction, server_version: int) -> tuple[bytes, bytes]:
+    """Key and value as they stand in the log."""
+    value = TransactionLogValue(
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_status=transaction.state,
+        transaction_partitions=None if transaction.state is State.EMPTY else _by_topic(transaction),
+        transaction_last_update_timestamp_ms=transaction.updated_ms,
+        transaction_start_timestamp_ms=transaction.start_ms,
+    )
+    version = 0
+    if server_version >= _TAGGED_SINCE:
+        version = 1
+        value.previous_producer_id = transaction.previous_producer_id
+        value.next_producer_id = transaction.next_producer_id
+        value.client_transaction_version = transaction.client_version
+    return encode_key(transaction.transactional_id), encode_coordinator_value(value, version)
+
+
+def encode_key(transactional_id: str) -> bytes:
+    """The key alone; with no value it is the tombstone of a transactional id."""
+    return encode_coordinator_key(TransactionLogKey(transactional_id=transactional_id))
+
+
+def _by_topic(transaction: Transaction) -> list[PartitionsSchema]:
+    topics: dict[str, list[int]] = {}
+    for topic, index in sorted(transaction.partitions):
+        topics.setdefault(topic, []).append(index)
+    return [PartitionsSchema(topic=topic, partition_ids=indexes) for topic, indexes in topics.items()]
+
+
+def decode(key: bytes, value: bytes | None) -> tuple[str, Transaction | None] | None:
+    """A transactional id and its value (None for a tombstone); None for a type of record that is not known.
+
+    Raises WireError when the bytes are not what their type says.
+    """
+    try:
+        message = cast("TransactionLogKey", decode_coordinator_key(key, TRANSACTION_RECORDS))
+    except UnknownRecordType as error:
+        log.warning("Skipping a record: %s", error)
+        return None
+    if value is None:
+        return message.transactional_id, None
+    decoded = cast("TransactionLogValue", decode_coordinator_value(message, value, TRANSACTION_RECORDS))
+    return message.transactional_id, _transaction(message.transactional_id, decoded)
+
+
+def _transaction(transactional_id: str, value: TransactionLogValue) -> Transaction:
+    try:
+        state = State(value.transaction_status)
+    except ValueError:
+        raise WireError(f"transaction status {value.transaction_status} is not known") from None
+    return Transaction(
+        transactional_id=transactional_id,
+        producer_id=value.producer_id,
+        producer_epoch=value.producer_epoch,
+        previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        timeout_ms=value.transaction_timeout_ms,
+        state=state,
+        partitions=frozenset(
+            (topic.topic, index) for topic in value.transaction_partitions or () for index in topic.partition_ids
+        ),
+        start_ms=value.transaction_start_timestamp_ms,
+        updated_ms=value.transaction_last_update_timestamp_ms,
+        client_version=value.client_transaction_version,
+    )

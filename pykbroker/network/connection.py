@@ -1,0 +1,322 @@
+"""One client connection: frames in, responses out, in the order of the requests.
+
+Bytes are received into a block that all connections share, and parsed where they lie; what stays behind, the beginning
+of a frame, moves to a block of the connection's own. That it keeps while it is busy and the block of reasonable size,
+because a client that sends one such frame sends more. So an idle connection costs a few kilobytes. A handler sees slices
+of the block, so whatever it keeps beyond its call it must copy (wire's decoders copy all but records).
+
+A client that asks for more than it takes is not read from until it has taken that: its answers wait here, in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.network.receive_block import ReceiveBlock
+from pykbroker.runtime.waits import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer  # type: ignore[attr-defined]  # a name for people; Python 3.12 has it
+
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.requests.dispatcher import Dispatcher
+
+log = logging.getLogger(__name__)
+
+#: Responses smaller than this are joined into one write; joining larger ones costs more than it saves.
+_JOIN_BELOW = 64 * 1024
+#: Answers of this size together are handed to the socket, whatever else is to be answered in this turn.
+_FLUSH_AT = 256 * 1024
+#: Requests that may wait at once on one connection before no more of it is read,
+_MAX_WAITING = 128
+#: and bytes of answers that wait for an earlier one.
+_MAX_HELD_BYTES = 1024 * 1024
+#: How long one connection may keep the loop busy with the requests that it has sent already.
+_TURN_S = 0.01
+
+_SIZE = struct.Struct(">i")
+
+
+class _Slot:
+    """The place of a response that is not there yet, in the order of requests."""
+
+    __slots__ = ("done", "pieces", "size")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.pieces: list[Buffer] | None = None
+        self.size = 0  # of pieces that wait for an earlier answer
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The protocol of one accepted socket. ``on_close`` is told when it ends."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        dispatcher: Dispatcher,
+        listener: str,
+        max_frame: int,
+        shared_block: memoryview,
+        on_close: Callable[[Connection], None],
+    ) -> None:
+        self.broker = broker
+        self._dispatch = dispatcher.answer
+        self.listener = listener
+        self.host = ""
+        self.port = 0
+        self.principal = "User:ANONYMOUS"
+        self.id = broker.next_connection_id()
+        self.last_active = broker.cluster.runtime.clock.monotonic()
+        self.client_software: tuple[str, str] = ("unknown", "unknown")
+        self._max_frame = max_frame
+        self._on_close = on_close
+        self._transport: asyncio.Transport | None = None  # until the connection is to end
+        self._socket: asyncio.Transport | None = None  # until it has ended
+        self._finishing = False
+        self._received = ReceiveBlock(shared_block)
+        self._waiting: deque[_Slot] = deque()
+        self._out: list[Buffer] = []
+        self._out_size = 0
+        self._held_bytes = 0  # of answers that wait for an earlier one
+        self._unsent = 0  # what the socket had not taken when it was full
+        self._in_turn = False
+        self._write_paused = False
+        self._reading_paused = False
+        self._held = False
+
+    # ---- the transport's side -------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = self._socket = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        if isinstance(peer, tuple):
+            self.host, self.port = peer[0], peer[1]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = self._socket = None
+        self._waiting.clear()
+        self._out.clear()
+        self._received.drop()
+        self._set_kept(0, 0)
+        self._on_close(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._received.view[self._received.end :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._received.end += nbytes
+        self._turn()
+
+    def pause_writing(self) -> None:
+        self._write_paused = True
+        self._pause_reading()
+        if self._socket is not None:
+            self._set_kept(self._held_bytes, self._socket.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        self._write_paused = False
+        self._set_kept(self._held_bytes, 0)
+        self._resume()
+
+    # ---- frames in --------------------------------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Take up every whole frame that has arrived, then send what was answered in one write."""
+        self._in_turn = True
+        self.last_active = self.broker.cluster.runtime.clock.monotonic()
+        try:
+            self._take_frames()
+        except CloseConnection as error:
+            self.close(str(error))
+        except Exception:
+            log.exception("A request from %s:%d failed in a way we did not foresee", self.host, self.port)
+            self.close("its request could not be answered (the error stands above)")
+        finally:
+            self._in_turn = False
+        self._flush()
+
+    def _take_frames(self) -> None:
+        received, dispatch, monotonic = self._received, self._dispatch, self.broker.cluster.runtime.clock.monotonic
+        view, start, end = received.view, received.start, received.end
+        turn_ends = self.last_active + _TURN_S
+        while end - start >= 4 and not self._reading_paused:
+            size = _SIZE.unpack_from(view, start)[0]
+            if not 0 <= size <= self._max_frame:
+                raise CloseConnection(self._strange_size(bytes(view[start : start + 4]), size))
+            frame_end = start + 4 + size
+            if frame_end > end:
+                received.keep(start, 4 + size)
+                return
+            try:
+                answer = dispatch(self.broker, self, view[start + 4 : frame_end])
+            except NotYet as error:
+                received.keep(start, 4 + size)
+                self._hold(error.until)
+                return
+            self._answer(answer)
+            if self._transport is None:
+                return
+            start = frame_end
+            if self._out_size >= _FLUSH_AT:
+                self._flush()
+            if start < end and monotonic() >= turn_ends:
+                self._let_others()
+        if start == end:
+            received.emptied()
+        else:
+            received.keep(start, 4)
+
+    def _strange_size(self, prefix: bytes, size: int) -> str:
+        if prefix[:2] == b"\x16\x03":
+            return "it opened with a TLS handshake, but this listener speaks plaintext"
+        if prefix in (b"GET ", b"POST", b"HEAD", b"PUT "):
+            return "it speaks HTTP, not Kafka's protocol"
+        return f"it announced a frame of {size} bytes, and socket.request.max.bytes is {self._max_frame}"
+
+    # ---- responses out ------------------------------------------------------------------------------------------------
+
+    def _answer(self, result: list[Buffer] | Deferred[list[Buffer] | None] | None) -> None:
+        if result is None:
+            return
+        if isinstance(result, list) and not self._waiting:
+            self._send(result)
+            return
+        slot = _Slot()
+        self._waiting.append(slot)
+        if isinstance(result, list):
+            self._fill(slot, result)
+        else:
+            result.when_done(lambda deferred: self._arrived(slot, deferred))
+        if self._waits_for_too_much():
+            self._pause_reading()
+
+    def _send(self, pieces: list[Buffer]) -> None:
+        """With the next flush."""
+        self._out += pieces
+        self._out_size += len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
+
+    def _fill(self, slot: _Slot, pieces: list[Buffer] | None) -> None:
+        slot.pieces = pieces
+        slot.done = True
+        if pieces is not None and slot is not self._waiting[0]:
+            slot.size = sum(map(len, pieces))
+            self._set_kept(self._held_bytes + slot.size, self._unsent)
+
+    def _arrived(self, slot: _Slot, deferred: Deferred[list[Buffer] | None]) -> None:
+        try:
+            pieces = deferred.value
+        except CloseConnection as error:
+            self.close(str(error))
+            return
+        except Exception:
+            log.exception("A waiting request from %s:%d failed in a way we did not foresee", self.host, self.port)
+            self.close("its request could not be answered (the error stands above)")
+            return
+        if self._transport is None:
+            return
+        self._fill(slot, pieces)
+        self._send_done()
+        if not self._in_turn:
+            self._flush()
+            if self._finishing and not self._waiting:
+                self.close()
+            elif self._reading_paused:
+                self._resume()
+
+    def _send_done(self) -> None:
+        """Every answer that waits for no other."""
+        waiting = self._waiting
+        while waiting and waiting[0].done:
+            slot = waiting.popleft()
+            if slot.size:
+                self._set_kept(self._held_bytes - slot.size, self._unsent)
+            if slot.pieces is not None:
+                self._send(slot.pieces)
+
+    def _flush(self) -> None:
+        out, size = self._out, self._out_size
+        if not out or self._transport is None:
+            return
+        self._out, self._out_size = [], 0
+        if len(out) == 1:
+            self._transport.write(out[0])
+        elif size < _JOIN_BELOW:
+            self._transport.write(b"".join(out))
+        else:
+            self._transport.writelines(out)
+
+    # ---- flow ------------------------------------------------------------------------------------------------------------
+
+    def _hold(self, until: Deferred[None]) -> None:
+        """Take up no frame before ``until`` is done; the first is the one that was to be handled now."""
+        self._held = True
+        self._pause_reading()
+        until.when_done(lambda _: self._go_on())
+
+    def _let_others(self) -> None:
+        """Take up no frame before other connections had their turn."""
+        self._held = True
+        self._pause_reading()
+        self.broker.cluster.runtime.wake_queue.add(self._go_on)
+
+    def _go_on(self) -> None:
+        self._held = False
+        self._resume()
+
+    def _waits_for_too_much(self) -> bool:
+        return len(self._waiting) >= _MAX_WAITING or self._held_bytes >= _MAX_HELD_BYTES
+
+    def _pause_reading(self) -> None:
+        if not self._reading_paused and self._transport is not None:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        """Go on reading once the client takes its responses again; frames that lie in the block come first."""
+        may_read = not (self._write_paused or self._held or self._finishing or self._waits_for_too_much())
+        if self._reading_paused and may_read:
+            self._reading_paused = False
+            self._turn()
+            if not self._reading_paused and self._transport is not None:
+                self._transport.resume_reading()
+
+    def _set_kept(self, held: int, unsent: int) -> None:
+        """Bytes of answers kept in memory: behind an earlier one, and for a socket that is full."""
+        self.broker.cluster.runtime.unsent_bytes += held + unsent - self._held_bytes - self._unsent
+        self._held_bytes, self._unsent = held, unsent
+
+    def let_memory_go(self) -> None:
+        """Of a connection that is idle for now."""
+        self._received.let_go()
+
+    def finish(self) -> None:
+        """Take up no more requests, and end the connection when those taken up are answered."""
+        self._finishing = True
+        self._pause_reading()
+        if not self._waiting:
+            self.close()
+
+    def cut(self) -> None:
+        """End the connection at once; what was not sent yet is lost."""
+        self._transport = None
+        if self._socket is not None:
+            self._socket.abort()
+
+    def close(self, reason: str | None = None) -> None:
+        """End the connection once what was answered so far is sent; with a reason, say so in one log line."""
+        if self._transport is None:
+            return
+        if reason is not None:
+            log.warning(
+                "Closed the connection from %s:%d on listener %s: %s", self.host, self.port, self.listener, reason
+            )
+        self._flush()
+        transport, self._transport = self._transport, None
+        transport.close()

@@ -1,0 +1,213 @@
+"""The shell: sockets, signals, threads and the one event loop that owns all state.
+
+Everything inside is plain functions on injected time; here they meet asyncio (uvloop where it is installed).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.network.sockets import Bind, BrokerSockets
+from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.waits import Deferred
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.brokers.cluster import Cluster
+
+log = logging.getLogger(__name__)
+
+_IDLE_CHECK_MS = 10_000
+
+
+class Threads:
+    """A few worker threads, made when they are first needed."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.made: ThreadPoolExecutor | None = None
+
+    def pool(self) -> ThreadPoolExecutor:
+        if self.made is None:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
+
+            self.made = ThreadPoolExecutor(min(8, (os.cpu_count() or 1) + 3), thread_name_prefix=self.name)
+        return self.made
+
+
+class Server:
+    """Runs a cluster's brokers on one loop. Open the sockets first: only they tell which ports the brokers have.
+
+    More than ``most_connections`` at once are not accepted. ``dispatcher`` answers their requests.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, most_connections: int, dispatcher: Dispatcher | None = None
+    ) -> None:
+        self._loop = loop
+        self._dispatcher = dispatcher or Dispatcher()
+        self._most_connections = most_connections
+        self._said_full = False
+        self._cluster: Cluster | None = None
+        self._sockets: dict[int, BrokerSockets] = {}
+        self._threads = Threads("pykbroker")
+        #: Apart, so that nobody waits behind a slow read who does not read himself.
+        self._reading_threads = Threads("pykbroker-read")
+        self._wake_up: asyncio.TimerHandle | None = None
+        self._stopped = asyncio.Event()
+        self._closed = False
+
+    # ---- sockets -----------------------------------------------------------------------------------------------------
+
+    async def listen(self, node_id: int, bind: Bind, max_frame: int) -> int:
+        """Open a socket for a listener of a broker and return its port. Raises OSError when the address cannot be had.
+
+        Connections are accepted once ``start_serving`` is called; the cluster must have the broker by then.
+        """
+        sockets = self._sockets.get(node_id)
+        if sockets is None:
+            sockets = self._sockets[node_id] = BrokerSockets(
+                self._loop, partial(self._broker, node_id), self._dispatcher, self._has_room
+            )
+        return await sockets.open(bind, max_frame)
+
+    def _broker(self, node_id: int) -> Broker:
+        assert self._cluster is not None, "nobody is accepted before start_serving"
+        return self._cluster.brokers[node_id]
+
+    def _has_room(self) -> bool:
+        """For one connection more; the first that finds none is worth a line in the log."""
+        room = sum(len(sockets.connections) for sockets in self._sockets.values()) < self._most_connections
+        if not room and not self._said_full:
+            log.warning(
+                "There are %d connections, and no more are accepted: the limit on open files (ulimit -n) allows no more",
+                self._most_connections,
+            )
+        self._said_full = not room
+        return room
+
+    def sockets(self, node_id: int) -> BrokerSockets:
+        """Those of one broker."""
+        return self._sockets[node_id]
+
+    async def start_serving(self, cluster: Cluster) -> None:
+        """Give the cluster this loop's time and threads, and accept connections."""
+        cluster.runtime.offload = partial(self.offload, self._threads)
+        cluster.runtime.offload_read = partial(self.offload, self._reading_threads)
+        cluster.runtime.wake_queue.schedule = self._loop.call_soon
+        self._drive(cluster)
+        self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
+        self._cluster = cluster
+        for sockets in self._sockets.values():
+            await sockets.start_serving()
+
+    def forget_cluster(self) -> None:
+        """Cut the connections, and drive the cluster's timers no more; listening goes on, and who connects meanwhile waits
+        for ``start_serving``.
+        """
+        if self._cluster is not None:
+            self._cluster.runtime.timers.wake = None
+            self._cluster.runtime.wake_queue.schedule = None
+        if self._wake_up is not None:
+            self._wake_up.cancel()
+            self._wake_up = None
+        for sockets in self._sockets.values():
+            sockets.cut_connections()
+
+    # ---- time and threads ----------------------------------------------------------------------------------------------
+
+    def _drive(self, cluster: Cluster) -> None:
+        """Keep one loop timer on the earliest deadline of the cluster's heap."""
+        timers, clock = cluster.runtime.timers, cluster.runtime.clock
+
+        def wake(deadline: float) -> None:
+            if self._wake_up is not None:
+                self._wake_up.cancel()
+            self._wake_up = self._loop.call_later(max(0.0, deadline - clock.monotonic()), run)
+
+        def run() -> None:
+            self._wake_up = None
+            timers.run_due()
+            deadline = timers.next_deadline()
+            if deadline is not None and self._wake_up is None:
+                wake(deadline)
+
+        timers.wake = wake
+        run()
+
+    def offload(self, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+        """Run a function in one of the threads; its result arrives on the loop.
+
+        Once the server is closed nothing is begun any more, and nobody is left to wait for it.
+        """
+        deferred: Deferred[Any] = Deferred()
+        if self._closed:
+            return deferred
+
+        def arrived(future: asyncio.Future[Any]) -> None:
+            error = future.exception()
+            if error is None:
+                deferred.complete(future.result())
+            else:
+                deferred.fail(error)
+
+        try:
+            running = self._loop.run_in_executor(threads.pool(), function, *args)
+        except RuntimeError as error:  # no thread can be started: an error of this call, not of its caller
+            return Deferred.failed(error)
+        running.add_done_callback(arrived)
+        return deferred
+
+    def _look_after_idle(self, cluster: Cluster, limit_ms: int) -> None:
+        """Idle connections keep no memory to receive in, and after ``limit_ms`` (if it is positive) they are closed."""
+
+        def check() -> None:
+            now = cluster.runtime.clock.monotonic()
+            idle_since = now - _IDLE_CHECK_MS / 1000
+            closed_since = now - limit_ms / 1000 if limit_ms > 0 else -math.inf
+            for sockets in self._sockets.values():
+                for connection in [c for c in sockets.connections if c.last_active < idle_since]:
+                    connection.let_memory_go()
+                    if connection.last_active < closed_since:
+                        connection.close()
+            cluster.runtime.timers.after(_IDLE_CHECK_MS, check)
+
+        cluster.runtime.timers.after(_IDLE_CHECK_MS, check)
+
+    # ---- the end ---------------------------------------------------------------------------------------------------------
+
+    def stop_on_signals(self) -> None:
+        """Let SIGTERM and SIGINT end ``wait_stopped``."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._stopped.set)
+
+    def stop(self) -> None:
+        """End ``wait_stopped``."""
+        self._stopped.set()
+
+    async def wait_stopped(self) -> None:
+        await self._stopped.wait()
+
+    async def close(self) -> None:
+        """Stop accepting, close the connections, let the threads finish. The logs are still open afterwards, and no timer
+        touches them any more.
+        """
+        self._closed = True
+        for sockets in self._sockets.values():
+            sockets.close()
+        if self._cluster is not None:
+            self._cluster.runtime.timers.wake = None
+        if self._wake_up is not None:
+            self._wake_up.cancel()
+        for threads in (self._reading_threads, self._threads):
+            if threads.made is not None:
+                await self._loop.run_in_executor(None, threads.made.shutdown)

@@ -1,0 +1,138 @@
+"""The sockets of one broker: where it listens, and the connections that came in there. They can end while the process,
+and its other brokers, go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from pykbroker.network.connection import Connection
+from pykbroker.network.receive_block import shared_block
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.requests.dispatcher import Dispatcher
+
+log = logging.getLogger(__name__)
+
+_BACKLOG = 1024
+#: How long a stopping broker waits for answers in flight; a long poll may be longer, and is cut short.
+_FINISH_LIMIT_S = 2.0
+
+
+class Bind(NamedTuple):
+    """A socket to open for a listener. Port 0 lets the system choose."""
+
+    listener: str
+    host: str
+    port: int
+
+
+class _Refused(asyncio.Protocol):
+    """A connection that is one too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+class BrokerSockets:
+    """See the module. ``broker`` is asked for each connection: a broker that is started again is another object.
+    ``has_room`` is asked whether there may be one more.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        broker: Callable[[], Broker],
+        dispatcher: Dispatcher,
+        has_room: Callable[[], bool],
+    ) -> None:
+        self.connections: set[Connection] = set()
+        self._loop = loop
+        self._broker = broker
+        self._dispatcher = dispatcher
+        self._has_room = has_room
+        self._opened: list[tuple[Bind, int]] = []
+        self._servers: list[asyncio.Server] = []
+        self._none_left = asyncio.Event()
+        self._shared_block = shared_block()
+
+    async def open(self, bind: Bind, max_frame: int) -> int:
+        """Open a socket for a listener and return its port; connections wait until ``start_serving``.
+
+        Raises OSError when the address cannot be had.
+        """
+        server = await self._listen(bind, max_frame)
+        port: int = server.sockets[0].getsockname()[1]
+        self._opened.append((bind._replace(port=port), max_frame))
+        return port
+
+    async def open_again(self) -> None:
+        """Open the sockets that were closed, on the same ports. Raises OSError when one is taken meanwhile."""
+        try:
+            for bind, max_frame in self._opened:
+                await self._listen(bind, max_frame)
+        except OSError:
+            self._stop_listening()
+            raise
+
+    async def start_serving(self) -> None:
+        """Accept connections."""
+        for server in self._servers:
+            await server.start_serving()
+
+    async def finish(self) -> None:
+        """Stop listening, and end every connection when it has its answers in flight, or after a while without them."""
+        self._stop_listening()
+        for connection in list(self.connections):
+            connection.finish()
+        if self.connections:
+            self._none_left.clear()
+            try:
+                await asyncio.wait_for(self._none_left.wait(), _FINISH_LIMIT_S)
+            except TimeoutError:
+                self.cut()
+
+    def cut(self) -> None:
+        """Stop listening, and end every connection at once, as the end of a process does."""
+        self._stop_listening()
+        self.cut_connections()
+
+    def cut_connections(self) -> None:
+        """End every connection at once, and go on listening."""
+        for connection in list(self.connections):
+            connection.cut()
+
+    def close(self) -> None:
+        """Stop listening, and end every connection once what was written to it is sent."""
+        self._stop_listening()
+        for connection in list(self.connections):
+            connection.close()
+
+    async def _listen(self, bind: Bind, max_frame: int) -> asyncio.Server:
+        def connection() -> asyncio.BaseProtocol:
+            if not self._has_room():
+                return _Refused()
+            made = Connection(
+                self._broker(), self._dispatcher, bind.listener, max_frame, self._shared_block, self._ended
+            )
+            self.connections.add(made)
+            return made
+
+        server = await self._loop.create_server(
+            connection, bind.host or None, bind.port, backlog=_BACKLOG, start_serving=False
+        )
+        self._servers.append(server)
+        return server
+
+    def _stop_listening(self) -> None:
+        while self._servers:
+            self._servers.pop().close()
+
+    def _ended(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        if not self.connections:
+            self._none_left.set()

@@ -1,0 +1,221 @@
+"""Incremental fetch sessions (KIP-227): a consumer names its partitions once, then only what changed.
+
+A session also watches its partitions, and keeps apart those that may have something to say (`ready`): a fetch over
+hundreds of partitions looks only at these.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pykbroker.runtime.clock import Clock
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest
+
+FINAL_EPOCH = -1
+INITIAL_EPOCH = 0
+NO_SESSION = 0
+
+#: A topic as the request names it (name up to version 12, id from 13), and the partition's index.
+ItemKey = tuple[str | bytes, int]
+
+
+class FetchItem:
+    """One partition of a fetch: what the client asks for, and what it was last told."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "index",
+        "last_fetched_epoch",
+        "max_bytes",
+        "partition",
+        "sent_high_watermark",
+        "sent_log_start_offset",
+        "topic",
+    )
+
+    def __init__(self, topic: str | bytes, asked: FetchPartition) -> None:
+        self.topic = topic
+        self.index = asked.partition
+        self.partition: Partition | None = None
+        self.sent_high_watermark = -1
+        self.sent_log_start_offset = -1
+        self.update(asked)
+
+    @property
+    def key(self) -> ItemKey:
+        return (self.topic, self.index)
+
+    def update(self, asked: FetchPartition) -> None:
+        """Take over what a request asks of this partition now."""
+        self.fetch_offset = asked.fetch_offset
+        self.max_bytes = asked.partition_max_bytes
+        self.current_leader_epoch = asked.current_leader_epoch
+        self.last_fetched_epoch = asked.last_fetched_epoch
+
+
+class FetchSession:
+    """The partitions one consumer fetches, in the order in which they are to be served."""
+
+    def __init__(self, session_id: int, *, uses_topic_ids: bool, now: float) -> None:
+        self.id = session_id
+        self.epoch = 1
+        self.uses_topic_ids = uses_topic_ids
+        self.last_used = now
+        self.created = now
+        self.items: dict[ItemKey, FetchItem] = {}
+        self.ready: dict[ItemKey, FetchItem] = {}
+        #: Whoever waits for this session's partitions is told of appends and changes.
+        self.waiter: Watcher | None = None
+        self._by_partition: dict[Partition, FetchItem] = {}
+
+    def put(self, item: FetchItem) -> None:
+        """Add a partition, or bring it back to those that are looked at."""
+        self.items[item.key] = item
+        self.ready[item.key] = item
+
+    def forget(self, key: ItemKey) -> None:
+        """Drop a partition; one that is not there is ignored, as Kafka does."""
+        item = self.items.pop(key, None)
+        self.ready.pop(key, None)
+        if item is not None:
+            self.unwatch(item)
+
+    def watch(self, item: FetchItem, partition: Partition) -> None:
+        """Follow ``partition`` for ``item`` from now on."""
+        self.unwatch(item)
+        item.partition = partition
+        self._by_partition[partition] = item
+        partition.watchers[self] = None
+
+    def unwatch(self, item: FetchItem) -> None:
+        partition, item.partition = item.partition, None
+        if partition is not None:
+            self._by_partition.pop(partition, None)
+            partition.watchers.pop(self, None)
+
+    def close(self) -> None:
+        """Stop watching; the session is gone."""
+        for item in self.items.values():
+            self.unwatch(item)
+
+    def appended(self, partition: Partition, size: int) -> None:
+        item = self._by_partition.get(partition)
+        if item is not None:
+            self.ready[item.key] = item
+            if self.waiter is not None:
+                self.waiter.appended(partition, size)
+
+    def changed(self, partition: Partition) -> None:
+        item = self._by_partition.get(partition)
+        if item is not None:
+            self.ready[item.key] = item
+            if self.waiter is not None:
+                self.waiter.changed(partition)
+
+
+class Watcher:
+    """Told by a partition what happens to it. Sessions and sessionless waiting fetches are watchers."""
+
+    def appended(self, partition: Partition, size: int) -> None:
+        """``size`` bytes were appended."""
+        raise NotImplementedError
+
+    def changed(self, partition: Partition) -> None:
+        """Its leader, its existence, its log start or the end of what is synced changed: look again at once."""
+        raise NotImplementedError
+
+
+class FetchSessions:
+    """The sessions of one broker, bounded in number; the least recently used idle one makes room (KIP-227)."""
+
+    def __init__(self, clock: Clock, rng: random.Random, *, slots: int, eviction_ms: int) -> None:
+        self._clock = clock
+        self._random = rng
+        self._slots = slots
+        self._eviction_s = eviction_ms / 1000
+        self._sessions: dict[int, FetchSession] = {}  # least recently used first
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def begin(self, request: FetchRequest, version: int) -> FetchSession | None:
+        """The session a request belongs to, brought up to date with it; None for a fetch without one.
+
+        A request that opens a session leaves its id in the session (see ``FetchSession.id``). Raises KafkaError with
+        FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.
+        """
+        if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
+            if request.session_id != NO_SESSION:
+                self._drop(request.session_id)
+            if request.session_epoch == FINAL_EPOCH:
+                return None
+            return self._open(request, version)
+        return self._continue(request, version)
+
+    def _continue(self, request: FetchRequest, version: int) -> FetchSession:
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.session_epoch:
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != (version >= 13):
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        session.epoch = 1 if session.epoch == 0x7FFFFFFF else session.epoch + 1
+        session.last_used = self._clock.monotonic()
+        self._sessions[session.id] = self._sessions.pop(session.id)
+        for topic, asked in requested(request, version):
+            item = session.items.get((topic, asked.partition))
+            if item is None:
+                item = FetchItem(topic, asked)
+            else:
+                item.update(asked)
+            session.put(item)
+        for gone in request.forgotten_topics_data:
+            for index in gone.partitions:
+                session.forget((gone.topic_id if version >= 13 else gone.topic, index))
+        return session
+
+    def _open(self, request: FetchRequest, version: int) -> FetchSession | None:
+        if len(self._sessions) >= self._slots and not self._evict():
+            return None
+        session_id = self._random.randrange(1, 0x7FFFFFFF)
+        while session_id in self._sessions:
+            session_id = self._random.randrange(1, 0x7FFFFFFF)
+        session = FetchSession(session_id, uses_topic_ids=version >= 13, now=self._clock.monotonic())
+        for topic, asked in requested(request, version):
+            session.put(FetchItem(topic, asked))
+        self._sessions[session_id] = session
+        return session
+
+    def _evict(self) -> bool:
+        oldest = next(iter(self._sessions.values()))
+        if self._clock.monotonic() - oldest.last_used < self._eviction_s:
+            return False
+        self._drop(oldest.id)
+        return True
+
+    def close(self) -> None:
+        """The broker stops: nothing is followed for anybody any more."""
+        for session in self._sessions.values():
+            session.close()
+        self._sessions.clear()
+
+    def _drop(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()
+
+
+def requested(request: FetchRequest, version: int) -> Iterator[tuple[str | bytes, FetchPartition]]:
+    """Every partition a request names, with its topic as the version names it."""
+    for topic in request.topics:
+        name = topic.topic_id if version >= 13 else topic.topic
+        for asked in topic.partitions:
+            yield name, asked

@@ -1,0 +1,88 @@
+"""Moves of partitions between log directories (AlterReplicaLogDirs), one after the other for each partition."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pykbroker.runtime.waits import attempt
+from pykbroker.storage.directories.moving import LogMove
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.storage.directories.folder import DataFolder
+    from pykbroker.storage.directories.manager import LogManager
+
+log = logging.getLogger(__name__)
+
+#: How often it is looked whether a compaction has ended that keeps a log where it is.
+_PAUSE_MS = 100
+
+
+class LogMoves:
+    """What is wanted, and the doing of it. Copying is for threads; the last step is the loop's, and waits for the disk."""
+
+    def __init__(self, runtime: Runtime, logs: LogManager) -> None:
+        self._runtime = runtime
+        self._logs = logs
+        self._wanted: dict[Partition, DataFolder] = {}
+
+    def under_way(self, partition: Partition) -> bool:
+        """Whether a move of the partition has not ended yet."""
+        return partition in self._wanted
+
+    def want(self, partition: Partition, folder: DataFolder) -> None:
+        """Have the partition in this directory, whatever was wanted before."""
+        under_way = partition in self._wanted
+        self._wanted[partition] = folder
+        if not under_way:
+            self._begin(partition)
+
+    def _begin(self, partition: Partition) -> None:
+        folder = self._wanted[partition]
+        try:
+            there = partition.deleted or partition.log.home is folder.home
+        except KafkaError as error:
+            log.error("%r cannot be moved to %s: %s", partition, folder.path, error)
+            there = True
+        if there:
+            del self._wanted[partition]
+        elif partition.log.cleaning is not None:
+            self._runtime.timers.after(_PAUSE_MS, partial(self._begin, partition))
+        else:
+            self._copy(partition, LogMove(partition.log, folder))
+
+    def _copy(self, partition: Partition, move: LogMove) -> None:
+        copied = attempt(self._runtime.offload, move.copy).map(lambda _: self._copied(partition, move))
+        copied.recover(Exception, partial(self._failed, partition, move)).or_log("moving %r", partition)
+
+    def _copied(self, partition: Partition, move: LogMove) -> None:
+        if not move.wanted or self._wanted[partition] is not move.target:
+            self._give_up(move)
+            self._begin(partition)
+        elif move.nearly_complete:
+            self._logs.finish_move(move)
+            partition.reopen()
+            log.info("Moved %s to %s", move.log.name, move.target.path)
+            del self._wanted[partition]
+        else:
+            self._copy(partition, move)
+
+    def _failed(self, partition: Partition, move: LogMove, error: Exception) -> None:
+        unexpected = None if isinstance(error, (OSError, KafkaError)) else error
+        log.error(
+            "%s could not be moved to %s, and stays where it is: %s",
+            move.log.name,
+            move.target.path,
+            error,
+            exc_info=unexpected,
+        )
+        self._wanted.pop(partition, None)
+        self._give_up(move)
+
+    def _give_up(self, move: LogMove) -> None:
+        move.give_up()
+        self._runtime.offload(move.remove_copy).or_log("removing the copy of %s", move.log.name)

@@ -1,0 +1,247 @@
+"""One partition as its broker knows it: who leads it, its log, and who waits for it.
+
+In this form of the broker the replicas of a partition are brokers of one process that share one log. What the leader
+has appended, all replicas have: the high watermark is the log end offset, or, where ``flush.messages`` asks to sync
+before an answer, the end of what needs to wait for no sync. Else a reader could see what a loss of power undoes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from pykbroker.metadata.image import NO_LEADER
+from pykbroker.storage.log.validate import Origin
+from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.primitives import Buffer
+from pykbroker.wire.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, encode_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pykbroker.metadata.image import PartitionImage
+    from pykbroker.partitions.host import PartitionHost
+    from pykbroker.storage.log.config import LogConfig
+    from pykbroker.storage.log.log import AppendResult, Log
+
+
+class PartitionWatcher(Protocol):
+    """Told what happens to a partition: fetch sessions and waiting fetches."""
+
+    def appended(self, partition: Partition, size: int) -> None: ...
+    def changed(self, partition: Partition) -> None: ...
+
+
+class Partition:
+    """See the module. ``watchers`` is an ordered set: they are told in the order in which they came."""
+
+    __slots__ = (
+        "_host",
+        "_log",
+        "_shown",
+        "deleted",
+        "index",
+        "isr",
+        "leader",
+        "leader_epoch",
+        "replicas",
+        "topic",
+        "topic_id",
+        "watchers",
+    )
+
+    def __init__(self, host: PartitionHost, topic: str, topic_id: bytes, image: PartitionImage) -> None:
+        self._host = host
+        self._log: Log | None = None
+        #: The high watermark when it last was the log end: it does not go back because something more is appended.
+        self._shown = 0
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = image.index
+        self.deleted = False
+        self.watchers: dict[PartitionWatcher, None] = {}
+        self.leader = NO_LEADER
+        self.leader_epoch = -1
+        self.replicas: list[int] = []
+        self.isr: list[int] = []
+        self.apply(image)
+
+    def __repr__(self) -> str:
+        return f"<Partition {self.topic}-{self.index} leader={self.leader} epoch={self.leader_epoch}>"
+
+    # ---- metadata ----------------------------------------------------------------------------------------------------
+
+    def apply(self, image: PartitionImage) -> None:
+        """Take over what the metadata log says of this partition."""
+        moved = (self.leader, self.leader_epoch) != (image.leader, image.leader_epoch)
+        self.leader, self.leader_epoch = image.leader, image.leader_epoch
+        self.replicas, self.isr = image.replicas, image.isr
+        if moved:
+            self.tell_changed()
+
+    def mark_deleted(self) -> None:
+        """The topic is gone: whoever waits looks again and learns it."""
+        self.deleted = True
+        self.tell_changed()
+        self.watchers.clear()
+
+    def tell_changed(self) -> None:
+        """Make whoever waits for this partition look again at once."""
+        for watcher in list(self.watchers):
+            watcher.changed(self)
+
+    def check_served_by(self, node_id: int, epoch: int, *, leader_only: bool = True) -> None:
+        """Whether a broker answers for the partition, asked with the leader epoch a client believes in, -1 for none.
+
+        Raises KafkaError, in Kafka's order: NOT_LEADER_OR_FOLLOWER where the broker has no replica, FENCED_LEADER_EPOCH
+        or UNKNOWN_LEADER_EPOCH (KIP-320), NOT_LEADER_OR_FOLLOWER where only the leader may answer (KIP-392).
+        """
+        if node_id != self.leader and node_id not in self.replicas:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if epoch not in (-1, self.leader_epoch):
+            raise KafkaError(
+                ErrorCode.FENCED_LEADER_EPOCH if epoch < self.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+            )
+        if leader_only and node_id != self.leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def check_enough_in_sync(self) -> None:
+        """Raises KafkaError with NOT_ENOUGH_REPLICAS where acks=all may not be answered: min.insync.replicas, of which a
+        topic with fewer replicas needs them all.
+        """
+        in_sync = len(self.isr)
+        if in_sync < self.log.config.min_insync_replicas and in_sync < len(self.replicas):
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{in_sync} of {len(self.replicas)} replicas of {self.topic}-{self.index} are in sync, and "
+                f"min.insync.replicas is {self.log.config.min_insync_replicas}",
+            )
+
+    # ---- the log -------------------------------------------------------------------------------------------------------
+
+    @property
+    def log(self) -> Log:
+        """The log, opened (and made, where it is new) on first use. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        log = self._log
+        if log is None:
+            log = self._log = self._host.open_log(self)
+        return log
+
+    @property
+    def opened_log(self) -> Log | None:
+        """The log if it is open already."""
+        return self._log
+
+    def reopen(self) -> None:
+        """The log lies elsewhere now. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        self._log = None
+        _ = self.log
+
+    def update_config(self, config: LogConfig) -> None:
+        """Follow changed settings. What readers saw they see still, and more where that must be synced first."""
+        _ = self.high_watermark
+        self.log.update_config(config)
+        if self.log.needs_flush_before_ack:
+            self._host.group_commit.synced(self)
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.log.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.log.log_end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """The end of what readers may see."""
+        log = self.log
+        if log.needs_flush_before_ack:
+            return max(self._shown, log.recovery_point)
+        self._shown = log.log_end_offset
+        return self._shown
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end of what readers of committed records may see."""
+        return min(self.log.last_stable_offset, self.high_watermark)
+
+    def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> AppendResult:
+        """Append what a client of that transaction version sent; ``records`` may be changed in place and is not kept.
+
+        With ``to_all`` (acks=all) enough replicas must be in sync. Raises KafkaError, or its RecordsRejected with errors
+        per record.
+        """
+        if to_all:
+            self.check_enough_in_sync()
+        log = self.log
+        before = log.log_end_offset
+        result = log.append_as_leader(
+            records,
+            leader_epoch=self.leader_epoch,
+            now_ms=self._host.runtime.clock.now_ms(),
+            origin=Origin.CLIENT,
+            transaction_version=transaction_version,
+        )
+        if self.watchers and log.log_end_offset != before:
+            size = len(records)
+            for watcher in list(self.watchers):
+                watcher.appended(self, size)
+        return result
+
+    def append_internal(
+        self,
+        records: Sequence[tuple[bytes | None, bytes | None]],
+        timestamp_ms: int,
+        producer: tuple[int, int] | None = None,
+    ) -> int:
+        """Append a coordinator's records as one batch and return the offset of the first.
+
+        With ``producer`` (id and epoch) they are part of its transaction, and count when its marker says so.
+        """
+        producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+        batch = encode_batch(
+            [
+                Record(offset=delta, timestamp=timestamp_ms, key=key, value=value, headers=[])
+                for delta, (key, value) in enumerate(records)
+            ],
+            base_offset=0,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transactional=producer is not None,
+        )
+        return self._append_own(batch, timestamp_ms)
+
+    def append_marker(
+        self,
+        marker: EndTxnMarker,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        transaction_version: int,
+        timestamp_ms: int,
+    ) -> int:
+        """Append the end of a producer's transaction and return its offset.
+
+        Raises KafkaError (INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR).
+        """
+        batch = encode_end_txn_batch(
+            marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=timestamp_ms
+        )
+        return self._append_own(batch, timestamp_ms, transaction_version)
+
+    def _append_own(self, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> int:
+        """Append a batch that this process made, and wake who waits. As in Kafka, that is done by the leader, with acks=all."""
+        if self.leader == NO_LEADER:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.check_enough_in_sync()
+        result = self.log.append_as_leader(
+            memoryview(bytearray(batch)),
+            leader_epoch=self.leader_epoch,
+            now_ms=timestamp_ms,
+            origin=Origin.COORDINATOR,
+            transaction_version=transaction_version,
+        )
+        for watcher in list(self.watchers):
+            watcher.appended(self, len(batch))
+        return result.base_offset

@@ -1,0 +1,112 @@
+"""The door for a person at the machine: brokers of a running process are listed, stopped and started.
+
+A Unix socket in the data folder, for the user who runs the process alone. One line of JSON comes in,
+``{"command": "stop", "broker": 2, "abrupt": false}``, and one goes out: ``{"brokers": [...]}``, as they are then, or
+``{"error": "..."}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.brokers.broker import WrongBroker
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.process.node import Node
+
+log = logging.getLogger(__name__)
+
+SOCKET = "control.sock"
+#: Bytes that a path may have in a socket's address; the kernel's limit is 108 with the zero at its end.
+_LONGEST_PATH = 107
+_LONGEST_LINE = 4096
+
+
+class Control:
+    """Answers on the socket, as long as the process runs."""
+
+    def __init__(self, node: Node, folder: Path) -> None:
+        self._node = node
+        self._path = folder / SOCKET
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Listen. Where the file system has no sockets, the process goes on without one, and says so."""
+        try:
+            with reachable(self._path) as address:
+                listening = _bind(address)
+            self._server = await asyncio.start_unix_server(self._answer, sock=listening, limit=_LONGEST_LINE)
+            log.info("Brokers are listed, stopped and started by way of %s", self._path)
+        except OSError as error:
+            log.warning("There is no control socket %s (%s): brokers cannot be stopped one by one", self._path, error)
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            self._path.unlink(missing_ok=True)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        import json  # noqa: PLC0415 - start-up counts
+
+        try:
+            line = await reader.readline()
+            writer.write(json.dumps(await self._carry_out(json.loads(line))).encode() + b"\n")
+            await writer.drain()
+        except (ValueError, OSError) as error:  # no JSON, or nobody there any more
+            log.warning("A request on the control socket could not be answered: %s", error)
+        finally:
+            writer.close()
+
+    async def _carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            match request:
+                case {"command": "list"}:
+                    pass
+                case {"command": "stop", "broker": int(broker)}:
+                    await self._node.stop_broker(broker, abrupt=bool(request.get("abrupt")))
+                case {"command": "start", "broker": int(broker)}:
+                    await self._node.start_broker(broker)
+                case _:
+                    return {"error": f"{request} is not a command of this version"}
+            return {"brokers": self._node.describe()}
+        except (WrongBroker, KafkaError, OSError) as error:
+            return {"error": str(error)}
+
+
+@contextlib.contextmanager
+def reachable(path: Path) -> Iterator[str]:
+    """An address for the socket at a path; a long one goes by way of its folder's descriptor. Raises OSError."""
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def _bind(address: str) -> socket.socket:
+    """A socket that only this user can open. One that a killed process left is replaced: the folder is locked."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            Path(address).unlink()
+        listening.bind(address)
+    except OSError:
+        listening.close()
+        raise
+    finally:
+        os.umask(mask)
+    listening.setblocking(False)
+    return listening

@@ -1,0 +1,179 @@
+"""What a running broker does on its own, by the timers: retention, flushes, checkpoints."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pykbroker.process.cleaner import CleanerProcess, CleanerStopped, Order
+from pykbroker.runtime.waits import Deferred
+from pykbroker.storage.compaction import compaction
+from pykbroker.storage.log import retention
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.storage.compaction.cleaning import CleaningResult
+    from pykbroker.storage.compaction.compaction import CompactionPlan
+    from pykbroker.storage.log.log import Log
+
+log = logging.getLogger(__name__)
+
+#: How often time-based flushes are looked for (log.flush.scheduler.interval.ms is "never" by default in Kafka, which
+#: would make flush.ms of a single topic a dead letter).
+_FLUSH_ROUND_MS = 1000
+#: Logs opened in one go after a start, and the pause until the next ones.
+_OPENED_AT_ONCE = 8
+_OPENING_PAUSE_MS = 20
+#: Logs that a round of retention looks at before the loop has its turn again.
+_RETAINED_AT_ONCE = 200
+
+
+class Housekeeping:
+    """Rounds over the store. What waits for the disk goes to a thread; a round is armed again when it has ended, so
+    that a slow one never overlaps itself.
+    """
+
+    def __init__(self, cluster: Cluster, *, durable: bool) -> None:
+        self._cluster = cluster
+        self._durable = durable
+        self._cleaner = CleanerProcess()
+
+    def start(self) -> None:
+        """Arm the timers; the first rounds come after log.initial.task.delay.ms, the cleaner's at once, as in Kafka."""
+        config = self._cluster.config
+        delay = config["log.initial.task.delay.ms"]
+        self._every(config["log.retention.check.interval.ms"], delay, self._retention)
+        self._every(config["log.flush.offset.checkpoint.interval.ms"], delay, self._checkpoints)
+        self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
+        interval_ms = config["producer.id.expiration.check.interval.ms"]
+        self._every(interval_ms, interval_ms, self._producers)
+        if config["log.cleaner.enable"]:
+            self._every(config["log.cleaner.backoff.ms"], 0, self._compactions)
+        if config["auto.leader.rebalance.enable"]:
+            interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
+            self._every(interval_ms, interval_ms, self._elections)
+        self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
+
+    def stop(self) -> None:
+        """End what runs outside of this process."""
+        self._cleaner.stop()
+
+    def _open_a_few(self) -> None:
+        """Open the logs that nobody asked for yet, little by little: retention and compaction are theirs, too."""
+        chosen = list(islice(self._cluster.dormant.partitions, _OPENED_AT_ONCE))
+        if chosen:
+            self._cluster.dormant.open(chosen).settled().map(self._rest_then_open).or_log("opening logs")
+
+    def _rest_then_open(self, _: None) -> None:
+        self._cluster.runtime.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
+
+    def _retention(self) -> Deferred[None]:
+        """Some logs at a time; what the loop is to decide on, a thread has read before."""
+        cluster, logs = self._cluster, self._cluster.logs
+        over: Deferred[None] = Deferred()
+        now_ms = cluster.runtime.clock.now_ms()
+        rest = list(logs.logs.values())
+
+        def next_some() -> None:
+            some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
+            if some:
+                looked_ahead = cluster.runtime.offload_read(retention.look_ahead, some, now_ms)
+                looked_ahead.map(partial(retain, some)).pass_failure_to(over)
+            else:
+                cluster.runtime.offload(logs.plan_removals(now_ms)).pass_to(over)
+
+        def retain(some: list[Log], _: None) -> None:
+            try:
+                logs.retain(some, now_ms)
+            except KafkaError as error:
+                log.error("Retention failed for some logs: %s", error)
+            next_some()
+
+        next_some()
+        return over
+
+    def _elections(self) -> Deferred[None] | None:
+        """Leadership goes back to the preferred replicas; as with KRaft, however few partitions are elsewhere."""
+        self._cluster.metadata.elect_preferred_leaders()
+        return None
+
+    def _producers(self) -> Deferred[None] | None:
+        """The setting may change at run time."""
+        cluster = self._cluster
+        cluster.logs.forget_producers(cluster.runtime.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
+        return None
+
+    def _checkpoints(self) -> Deferred[None] | None:
+        return self._cluster.runtime.offload(self._cluster.logs.plan_checkpoints())
+
+    def _flushes(self) -> Deferred[None] | None:
+        due = self._cluster.logs.due_flushes(self._cluster.runtime.clock.now_ms())
+        return self._cluster.runtime.offload(_flush, due) if due else None
+
+    def _compactions(self) -> Deferred[None]:
+        """Compact what is due, the dirtiest log first, one after the other."""
+        cluster, logs = self._cluster, self._cluster.logs
+        over: Deferred[None] = Deferred()
+
+        def look() -> None:
+            looked_ahead = cluster.runtime.offload_read(
+                compaction.look_ahead, logs.compacted(), cluster.runtime.clock.now_ms()
+            )
+            looked_ahead.map(next_one).pass_failure_to(over)
+
+        def next_one(due: bool) -> None:
+            logs.cleaner_memory_bytes = cluster.config["log.cleaner.dedupe.buffer.size"]
+            plan = logs.plan_compaction(cluster.runtime.clock.now_ms()) if due else None
+            if plan is None:
+                over.complete(None)
+                return
+            order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
+            cluster.runtime.offload(self._cleaner.run, order).when_done(partial(cleaned, plan))
+
+        def cleaned(plan: CompactionPlan, run: Deferred[CleaningResult]) -> None:
+            outcome: CleaningResult | BaseException
+            try:
+                outcome = run.value
+            except CleanerStopped:
+                over.complete(None)
+                return
+            except Exception as error:  # noqa: BLE001 - the store logs it and leaves this log alone
+                outcome = error
+            try:
+                logs.finish_compaction(plan, outcome)
+                look()
+            except Exception as error:  # noqa: BLE001 - the round reports it
+                over.fail(error)
+
+        look()
+        return over
+
+    def _every(self, interval_ms: int, delay_ms: int, work: Callable[[], Deferred[None] | None]) -> None:
+        def begin() -> None:
+            running: Deferred[None] | None = None
+            try:
+                running = work()
+            except Exception as error:  # noqa: BLE001 - logged below
+                running = Deferred()
+                running.fail(error)
+            (running or Deferred.completed(None)).when_done(end)
+
+        def end(done: Deferred[None]) -> None:
+            try:
+                _ = done.value
+            except KafkaError as error:
+                log.error("A round of housekeeping failed (%s); it is tried again in %d ms", error, interval_ms)
+            except Exception:
+                log.exception("A round of housekeeping failed; it is tried again in %d ms", interval_ms)
+            self._cluster.runtime.timers.after(interval_ms, begin)
+
+        self._cluster.runtime.timers.after(delay_ms, begin)
+
+
+def _flush(logs: list[Log]) -> None:
+    for due in logs:
+        due.flush()

@@ -1,0 +1,157 @@
+"""The door for requests: one frame in, one answer out, by named steps.
+
+decode -> intercept -> authorise -> throttle -> handle -> encode. The three in the middle are there for whoever has a
+dispatcher of his own, and cost nothing where there is none: a test that makes answers fail, an access list, a quota.
+Each is handed the request and a call that goes on with the rest of the way, so that it may refuse, wait, or change what
+comes back.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.handlers.table import SUPPORTED, Api
+from pykbroker.runtime.waits import Deferred
+from pykbroker.security.context import Peer, RequestContext
+from pykbroker.wire.apis import ApiKey, request_class
+from pykbroker.wire.errors import KafkaError, WireError
+from pykbroker.wire.headers import begin_response, decode_request_header
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.handlers.contract import Answer, Failed, Handle, Handler, LogsOf
+    from pykbroker.partitions.partition import Partition
+
+
+class Step(Protocol):
+    """One step of the way. It returns what ``proceed()`` returns, or an answer of its own, or a wait for either; it may
+    raise what a handler may.
+    """
+
+    def __call__(
+        self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /
+    ) -> Answer: ...
+
+
+class _Route:
+    """A row of the table with its classes loaded; made when the first request of its key arrives."""
+
+    __slots__ = ("api", "decode", "failed", "handle", "logs_of")
+
+    def __init__(self, api: Api) -> None:
+        module = cast("Handler", importlib.import_module(f"pykbroker.handlers.{api.handler}"))
+        self.api = api
+        self.decode: Callable[..., tuple[Any, int]] = request_class(api.key).decode
+        self.handle: Handle = module.handle
+        self.failed: Failed | None = getattr(module, "failed", None)
+        self.logs_of: LogsOf | None = getattr(module, "logs_of", None)
+
+
+class Dispatcher:
+    """See the module. ``table`` says what is served; ``intercept``, ``authorise`` and ``throttle`` are the steps before
+    the handler, each left out where it is None.
+    """
+
+    def __init__(
+        self,
+        table: Iterable[Api] = SUPPORTED,
+        *,
+        intercept: Step | None = None,
+        authorise: Step | None = None,
+        throttle: Step | None = None,
+    ) -> None:
+        self._apis = {int(api.key): api for api in table}
+        self._routes: dict[int, _Route] = {}
+        #: Before the handler, the outermost last.
+        self._steps = [step for step in (throttle, authorise, intercept) if step is not None]
+
+    def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
+        """Answer one request frame (without its size).
+
+        Returns the response as a list of buffers, size included; a Deferred of it where the handler waits; None where
+        nothing is to be sent. Raises NotYet where the frame is to be handed in again later, and CloseConnection where
+        the connection must end, for malformed bytes above all.
+        """
+        try:
+            header, pos = decode_request_header(frame, 0)
+        except WireError as error:
+            raise CloseConnection(f"it sent a malformed request ({error})") from error
+        key, version = header.api_key, header.api_version
+        route = self._route(key, version)
+        ctx = RequestContext(
+            key, version, header.correlation_id, header.client_id, peer.host, peer.listener, peer.principal, peer
+        )
+        if key == ApiKey.API_VERSIONS and not 0 <= version <= route.api.max_version:
+            version = ctx.api_version = (
+                0  # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is
+            )
+            request = None
+        else:
+            try:
+                request, _ = route.decode(frame, pos, version)
+            except WireError as error:
+                raise CloseConnection(f"it sent a malformed request ({error})") from error
+        if broker.cluster.dormant.partitions and route.logs_of is not None:
+            _wait_for_logs(broker, route.logs_of(broker, version, request))
+        try:
+            response = (
+                self._through_steps(route, broker, ctx, request) if self._steps else route.handle(broker, ctx, request)
+            )
+        except KafkaError as error:
+            response = _failure(route, request, version, error)
+        if type(response) is Deferred:
+            return _later(route, ctx, request, response)
+        return _encoded(ctx, response)
+
+    def _route(self, api_key: int, version: int) -> _Route:
+        """The route of a request. Raises CloseConnection for what is not served: its layout, even that of an error
+        answer, would be a guess, so Kafka closes too (the exception is ApiVersions, which every client can read in
+        version 0).
+        """
+        route = self._routes.get(api_key)
+        if route is None:
+            api = self._apis.get(api_key)
+            if api is None:
+                raise CloseConnection(f"UNSUPPORTED_VERSION: API key {api_key} is not served")
+            route = self._routes[api_key] = _Route(api)
+        if not route.api.min_version <= version <= route.api.max_version and api_key != ApiKey.API_VERSIONS:
+            raise CloseConnection(f"UNSUPPORTED_VERSION: {route.api.key.name} is not served in version {version}")
+        return route
+
+    def _through_steps(self, route: _Route, broker: Broker, ctx: RequestContext, request: Any) -> Answer:
+        proceed = partial(route.handle, broker, ctx, request)
+        for step in self._steps:
+            proceed = partial(step, broker, ctx, request, proceed)
+        return proceed()
+
+
+def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> None:
+    """Raises NotYet where logs lie closed since the start: a thread reads what opening them will read."""
+    dormant = broker.cluster.dormant.partitions
+    closed = {partition for partition in partitions if partition in dormant}
+    if closed:
+        raise NotYet(broker.cluster.dormant.open(closed))
+
+
+def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> Any:
+    if route.failed is None:
+        raise CloseConnection(f"{route.api.key.name} failed: {error}") from error
+    return route.failed(request, version, error)
+
+
+def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
+    """The encoded form of a response that is still to come."""
+    answered = response.recover(KafkaError, lambda error: _failure(route, request, ctx.api_version, error))
+    return answered.map(partial(_encoded, ctx))
+
+
+def _encoded(ctx: RequestContext, response: Any) -> Any:
+    if response is None:
+        return None
+    out = begin_response(ctx.api_key, ctx.api_version, ctx.correlation_id)
+    response.encode(out, ctx.api_version)
+    return out.finish()

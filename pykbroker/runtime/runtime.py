@@ -1,0 +1,39 @@
+"""What everything below the sockets needs of the process it runs in: time, chance, the end of a turn, threads."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pykbroker.runtime.clock import Clock
+from pykbroker.runtime.timers import Timers
+from pykbroker.runtime.waits import Deferred, WakeQueue
+
+T = TypeVar("T")
+
+
+class Runtime:
+    """One for a process. The shell replaces what waits for something outside: threads, the loop's own turns."""
+
+    __slots__ = ("clock", "offload", "offload_read", "random", "timers", "unsent_bytes", "wake_queue")
+
+    def __init__(self, clock: Clock, rng: random.Random) -> None:
+        self.clock = clock
+        self.random = rng
+        self.timers = Timers(clock)
+        self.wake_queue = WakeQueue()
+        #: Runs a function elsewhere and completes with its result; the shell replaces it by a thread pool.
+        self.offload: Callable[..., Deferred[Any]] = run_inline
+        #: The same for reads of files, which have threads of their own: however slow they are, syncs do not wait for them.
+        self.offload_read: Callable[..., Deferred[Any]] = run_inline
+        #: Answers that clients have not taken yet and their sockets neither, in bytes.
+        self.unsent_bytes = 0
+
+
+def run_inline(function: Callable[..., T], *args: Any) -> Deferred[T]:
+    """Run a function here and now; what simulation and tests use in place of threads."""
+    try:
+        return Deferred.completed(function(*args))
+    except Exception as error:  # noqa: BLE001 - the caller looks at the Deferred
+        return Deferred.failed(error)

@@ -1,0 +1,105 @@
+"""One heap of deadlines for the whole process.
+
+A timer of the event loop costs microseconds to set and to cancel, and most of ours are cancelled (a fetch that is
+woken by a produce, a session that gets its heartbeat). So deadlines stand in one heap, a cancelled one is dropped when
+it comes up, and the loop is asked for one wake-up: the earliest.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections.abc import Callable
+
+from pykbroker.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+_SWEEP_FLOOR = 64
+
+
+class Timer:
+    """A deadline that can be cancelled. Compares by deadline, then by order of setting."""
+
+    __slots__ = ("_callback", "deadline", "sequence")
+
+    def __init__(self, deadline: float, sequence: int, callback: Callable[[], None]) -> None:
+        self.deadline = deadline
+        self.sequence = sequence
+        self._callback: Callable[[], None] | None = callback
+
+    @property
+    def cancelled(self) -> bool:
+        """True once cancelled or fired."""
+        return self._callback is None
+
+    def cancel(self) -> None:
+        """Forget the callback; harmless when repeated or after firing."""
+        self._callback = None
+
+    def fire(self) -> None:
+        callback, self._callback = self._callback, None
+        if callback is not None:
+            callback()
+
+    def __lt__(self, other: Timer) -> bool:
+        return (self.deadline, self.sequence) < (other.deadline, other.sequence)
+
+
+class Timers:
+    """Deadlines on an injected clock. The shell sets ``wake`` and calls ``run_due`` when it asked to be woken."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heap: list[Timer] = []
+        self._sequence = 0
+        self._sweep_at = _SWEEP_FLOOR
+        #: Called with a deadline (monotonic seconds) that is now the earliest one.
+        self.wake: Callable[[float], None] | None = None
+
+    def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
+        """Call ``callback`` once, ``delay_ms`` milliseconds from now, unless cancelled."""
+        self._sequence += 1
+        timer = Timer(self._clock.monotonic() + delay_ms / 1000, self._sequence, callback)
+        heapq.heappush(self._heap, timer)
+        if self._heap[0] is timer and self.wake is not None:
+            self.wake(timer.deadline)
+        if len(self._heap) > self._sweep_at:
+            self._sweep()
+        return timer
+
+    def every(self, interval_ms: float, callback: Callable[[], None]) -> None:
+        """Call ``callback`` each ``interval_ms`` milliseconds, first after one of them; a failing call is logged by
+        ``run_due`` and does not end the series.
+        """
+
+        def run() -> None:
+            self.after(interval_ms, run)
+            callback()
+
+        self.after(interval_ms, run)
+
+    def next_deadline(self) -> float | None:
+        """The earliest live deadline in monotonic seconds."""
+        heap = self._heap
+        while heap and heap[0].cancelled:
+            heapq.heappop(heap)
+        return heap[0].deadline if heap else None
+
+    def run_due(self) -> None:
+        """Fire every timer whose time has come, in order; a failing one is logged and does not stop the others."""
+        heap = self._heap
+        now = self._clock.monotonic()
+        while heap and (heap[0].cancelled or heap[0].deadline <= now):
+            timer = heapq.heappop(heap)
+            try:
+                timer.fire()
+            except Exception:
+                log.exception("A timer's callback failed; the others go on")
+
+    def _sweep(self) -> None:
+        """Drop cancelled timers when the heap has doubled since the last sweep: memory stays bounded by the live ones."""
+        live = [timer for timer in self._heap if not timer.cancelled]
+        heapq.heapify(live)
+        self._heap[:] = live
+        self._sweep_at = max(2 * len(live), _SWEEP_FLOOR)

@@ -1,0 +1,237 @@
+"""Results that come later, without an event loop.
+
+A coroutine or an asyncio future costs a task or a loop turn for every request that must wait. A Deferred is a cell:
+whoever waits leaves a callback, whoever has the result completes it, and the callback runs at once.
+
+A wait that is lost is a client that waits for ever, so waits go on by verbs that hand on every failure: ``map``,
+``chain``, ``recover``, ``settled``, ``pass_to``, ``or_log``, and ``gather`` and ``attempt`` below. The raw form,
+``when_done``, is for the ends of the line: a connection, a thread's result, the simulator (a test holds it so).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+U = TypeVar("U")
+E = TypeVar("E", bound=Exception)
+
+
+class Deferred(Generic[T]):
+    """A result that is set once, by ``complete`` or ``fail``."""
+
+    __slots__ = ("_callbacks", "_error", "_value", "done")
+
+    def __init__(self) -> None:
+        self.done = False
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Deferred[T]], None]] | None = None
+
+    @classmethod
+    def completed(cls, value: T) -> Deferred[T]:
+        """A Deferred that is done already."""
+        deferred: Deferred[T] = cls()
+        deferred.complete(value)
+        return deferred
+
+    @classmethod
+    def failed(cls, error: BaseException) -> Deferred[T]:
+        """A Deferred that has failed already."""
+        deferred: Deferred[T] = cls()
+        deferred.fail(error)
+        return deferred
+
+    @property
+    def value(self) -> T:
+        """The result. Raises the error it failed with, or RuntimeError while it is not done."""
+        if not self.done:
+            raise RuntimeError("this Deferred is not done yet")
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]  # done without an error: the value was set
+
+    @property
+    def is_waited_for(self) -> bool:
+        """True while somebody waits for it."""
+        return self._callbacks is not None
+
+    def complete(self, value: T) -> None:
+        """Set the result and run the callbacks. A second call is ignored: the first answer stands."""
+        if not self.done:
+            self._value = value
+            self._finish()
+
+    def fail(self, error: BaseException) -> None:
+        """Set an error instead of a result."""
+        if not self.done:
+            self._error = error
+            self._finish()
+
+    def when_done(self, callback: Callable[[Deferred[T]], None]) -> None:
+        """Run ``callback(self)`` when done; at once if it is. What it raises is logged and reaches nobody else."""
+        if self.done:
+            self._call(callback)
+        elif self._callbacks is None:
+            self._callbacks = [callback]
+        else:
+            self._callbacks.append(callback)
+
+    def map(self, function: Callable[[T], U]) -> Deferred[U]:
+        """``function`` of the result. What either of them fails with is passed on."""
+        mapped: Deferred[U] = Deferred()
+
+        def finish(done: Deferred[T]) -> None:
+            try:
+                result = function(done.value)
+            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+                mapped.fail(error)
+            else:
+                mapped.complete(result)
+
+        self.when_done(finish)
+        return mapped
+
+    def chain(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
+        """The result of the Deferred that ``function`` makes of this one's; failures are passed on as by ``map``."""
+        chained: Deferred[U] = Deferred()
+
+        def follow(made: Deferred[Deferred[U]]) -> None:
+            try:
+                made.value.pass_to(chained)
+            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+                chained.fail(error)
+
+        self.map(function).when_done(follow)
+        return chained
+
+    def recover(self, kind: type[E], function: Callable[[E], T]) -> Deferred[T]:
+        """The result, or ``function`` of an error of ``kind``; other errors, and what ``function`` raises, are passed on."""
+        recovered: Deferred[T] = Deferred()
+
+        def finish(done: Deferred[T]) -> None:
+            if not isinstance(done._error, kind):
+                done.pass_to(recovered)
+                return
+            try:
+                result = function(done._error)
+            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+                recovered.fail(error)
+            else:
+                recovered.complete(result)
+
+        self.when_done(finish)
+        return recovered
+
+    def settled(self) -> Deferred[None]:
+        """Completes when this is done, however it went."""
+        over: Deferred[None] = Deferred()
+        self.when_done(lambda _: over.complete(None))
+        return over
+
+    def pass_to(self, other: Deferred[T]) -> None:
+        """Let ``other`` end as this one does."""
+
+        def settle(done: Deferred[T]) -> None:
+            if done._error is None:
+                other.complete(done.value)
+            else:
+                other.fail(done._error)
+
+        self.when_done(settle)
+
+    def pass_failure_to(self, other: Deferred[Any]) -> None:
+        """Let ``other`` fail if this one does."""
+
+        def settle(done: Deferred[T]) -> None:
+            if done._error is not None:
+                other.fail(done._error)
+
+        self.when_done(settle)
+
+    def or_log(self, doing: str, *args: object) -> None:
+        """The end of a line of work for which nobody waits: a failure is logged as "Unhandled error while ``doing``"."""
+
+        def finish(done: Deferred[T]) -> None:
+            if done._error is not None:
+                log.error("Unhandled error while " + doing, *args, exc_info=done._error)  # noqa: G003 - one format
+
+        self.when_done(finish)
+
+    def _finish(self) -> None:
+        self.done = True
+        callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
+            self._call(callback)
+
+    def _call(self, callback: Callable[[Deferred[T]], None]) -> None:
+        try:
+            callback(self)
+        except Exception:
+            log.exception("Unhandled error in a callback of a wait; the others run")
+
+
+def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
+    """The Deferred that a call returns, or a failed one with what the call raises: two ways to fail become one."""
+    try:
+        return function(*args)
+    except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+        return Deferred.failed(error)
+
+
+def gather(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
+    """The results in their order, once all are done; if any failed, the first of the failures, then too."""
+    over: Deferred[list[T]] = Deferred()
+    left = len(waited)
+
+    def finish() -> None:
+        try:
+            results = [each.value for each in waited]
+        except BaseException as error:  # noqa: BLE001 - whoever waits looks at it
+            over.fail(error)
+        else:
+            over.complete(results)
+
+    def one_done(_: Deferred[T]) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            finish()
+
+    for each in waited:
+        each.when_done(one_done)
+    if not waited:
+        finish()
+    return over
+
+
+class WakeQueue:
+    """Callbacks to run at the end of the current turn, each at most once however often it is asked for.
+
+    A produce of many batches wakes a waiting fetch many times; it should look once, after the last of them, and the
+    producer's own answer should leave first. The shell sets ``schedule`` to something like the loop's call_soon.
+    """
+
+    def __init__(self) -> None:
+        self._queue: dict[Callable[[], None], None] = {}
+        #: Called with ``run`` when the queue turns non-empty.
+        self.schedule: Callable[[Callable[[], None]], object] | None = None
+
+    def add(self, callback: Callable[[], None]) -> None:
+        """Run ``callback`` at the end of this turn."""
+        if not self._queue and self.schedule is not None:
+            self.schedule(self.run)
+        self._queue[callback] = None
+
+    def run(self) -> None:
+        """Run what is queued now; what these add is left for the next turn."""
+        queue, self._queue = self._queue, {}
+        for callback in queue:
+            try:
+                callback()
+            except Exception:
+                log.exception("Unhandled error in a callback of the wake queue; the others run")

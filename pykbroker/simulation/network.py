@@ -1,0 +1,189 @@
+"""Connections between clients and brokers: ordered, as TCP's are, and slow, cut, or cut once the work is done.
+
+A request that is cut off is either lost before it arrives, or carried out and its answer lost; the client cannot tell.
+Nothing that a client sent on a connection arrives after that connection was cut.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from pykbroker.handlers.contract import NotYet
+from pykbroker.runtime.waits import Deferred
+from pykbroker.simulation.server import LISTENER
+from pykbroker.wire.apis import ApiKey, response_class
+from pykbroker.wire.frames import FrameWriter
+from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
+from pykbroker.wire.message import Message
+
+if TYPE_CHECKING:
+    from pykbroker.simulation.world import World
+
+
+class Disconnected(Exception):
+    """The connection was cut, or nobody listens. What was asked may have been done, or not."""
+
+
+@dataclass(slots=True)
+class Faults:
+    """How unkind the network is, as shares of all requests."""
+
+    lost_requests: float = 0.0
+    lost_answers: float = 0.0
+    #: Requests and answers that take up to ``longest_delay_ms`` in place of a few milliseconds.
+    delayed: float = 0.0
+    longest_delay_ms: int = 5000
+
+
+class Network:
+    """The connections there are, and the faults that befall them."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.faults = Faults()
+        #: How often each fault struck.
+        self.seen = {"lost request": 0, "lost answer": 0, "delay": 0}
+        self._random = world.randomness("network")
+        self._links: dict[Link, None] = {}
+        world.server.died.append(lambda _: self.cut_all())
+
+    def connect(self, node: int, client_id: str) -> Link:
+        """A new connection to a broker; one to a broker that is down is found dead by the first request."""
+        link = Link(self, node, client_id)
+        self._links[link] = None
+        return link
+
+    def forget(self, link: Link) -> None:
+        """The connection is cut."""
+        self._links.pop(link, None)
+
+    def cut_all(self) -> None:
+        """The server died, and all its connections with it."""
+        for link in list(self._links):
+            link.cut()
+
+    def latency_ms(self) -> int:
+        """How long the next piece of data is under way."""
+        if self._random.random() < self.faults.delayed:
+            self.seen["delay"] += 1
+            return self._random.randint(50, self.faults.longest_delay_ms)
+        return self._random.randint(0, 4)
+
+    def strikes(self, fault: str, share: float) -> bool:
+        """Whether this fault befalls the present request."""
+        struck = self._random.random() < share
+        if struck:
+            self.seen[fault] += 1
+        return struck
+
+
+class _Asked:
+    """A request on its way, and the answer once it is there."""
+
+    __slots__ = ("answer", "correlation_id", "deferred", "key", "version")
+
+    def __init__(self, correlation_id: int, key: int, version: int) -> None:
+        self.correlation_id = correlation_id
+        self.key = key
+        self.version = version
+        self.deferred: Deferred[Any] = Deferred()
+        self.answer: bytes | None = None
+
+
+class Link:
+    """One connection. The broker sees its attributes as those of a ``connection.Connection``."""
+
+    def __init__(self, network: Network, node: int, client_id: str) -> None:
+        self.node = node
+        self.host = "127.0.0.1"
+        self.port = 40_000
+        self.listener = LISTENER
+        self.principal = "User:ANONYMOUS"
+        self.client_software = ("unknown", "unknown")
+        self.closed = False
+        self._network = network
+        self._world = network.world
+        self._client_id = client_id
+        self._correlation_id = 0
+        self._asked: deque[_Asked] = deque()
+        self._arrived: deque[tuple[_Asked, bytes]] = deque()
+        self._sent_last_ms = self._answered_last_ms = 0
+
+    def send(self, request: Message, version: int) -> Deferred[Any]:
+        """The answer, decoded; fails with Disconnected. Requests and answers keep their order."""
+        self._correlation_id += 1
+        asked = _Asked(self._correlation_id, request.API_KEY, version)
+        frame = FrameWriter()
+        encode_request_header(frame, RequestHeader(asked.key, version, asked.correlation_id, self._client_id))
+        request.encode(frame, version)
+        data = b"".join(frame.finish())[4:]
+        self._asked.append(asked)
+        self._sent_last_ms = max(self._sent_last_ms, self._world.now_ms + self._network.latency_ms())
+        self._world.at(self._sent_last_ms - self._world.now_ms, partial(self._arrive, asked, data))
+        return asked.deferred
+
+    def cut(self) -> None:
+        """End the connection; whoever waits for an answer learns it a moment later."""
+        if self.closed:
+            return
+        self.closed = True
+        self._network.forget(self)
+        for asked in self._asked:
+            self._world.at(1, partial(asked.deferred.fail, Disconnected()))
+        self._asked.clear()
+
+    # At the broker
+
+    def _arrive(self, asked: _Asked, frame: bytes) -> None:
+        faults = self._network.faults
+        if self.closed:
+            return
+        if self._world.server.cluster is None or self._network.strikes("lost request", faults.lost_requests):
+            self.cut()
+            return
+        self._arrived.append((asked, frame))
+        if len(self._arrived) == 1:
+            self._take_up()
+
+    def _take_up(self) -> None:
+        """Hand frames to the broker in their order; one that it cannot handle yet holds up those behind it."""
+        while self._arrived and not self.closed:
+            asked, frame = self._arrived[0]
+            try:
+                result = self._world.server.handle(self.node, self, memoryview(bytearray(frame)))
+            except NotYet as error:
+                error.until.when_done(lambda _: self._take_up())
+                return
+            self._arrived.popleft()
+            self._world.note(f"{self._client_id} asks {self.node} {ApiKey(asked.key).name} {asked.correlation_id}")
+            if self._network.strikes("lost answer", self._network.faults.lost_answers):
+                self.cut()
+            elif isinstance(result, Deferred):
+                result.when_done(partial(self._wait, asked))
+            elif result is not None:
+                self._answer(asked, result)
+
+    def _wait(self, asked: _Asked, done: Deferred[Any]) -> None:
+        self._answer(asked, done.value)
+
+    def _answer(self, asked: _Asked, pieces: list[Any]) -> None:
+        asked.answer = b"".join(bytes(piece) for piece in pieces)[4:]
+        self._world.note(f"{self._client_id} is answered {asked.correlation_id} {crc32(asked.answer):08x}")
+        while self._asked and (answer := self._asked[0].answer) is not None:
+            self._deliver(self._asked.popleft(), answer)
+
+    def _deliver(self, asked: _Asked, answer: bytes) -> None:
+        def arrive() -> None:
+            if self.closed:
+                asked.deferred.fail(Disconnected())
+                return
+            correlation_id, pos = decode_response_header(answer, 0, asked.key, asked.version)
+            assert correlation_id == asked.correlation_id
+            asked.deferred.complete(response_class(asked.key).decode(answer, pos, asked.version)[0])
+
+        self._answered_last_ms = max(self._answered_last_ms, self._world.now_ms + self._network.latency_ms())
+        self._world.at(self._answered_last_ms - self._world.now_ms, arrive)

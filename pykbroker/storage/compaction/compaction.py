@@ -1,0 +1,178 @@
+"""Compaction seen from the loop: which log is due, what a worker has to do, and putting its work in the place of the old.
+
+Rules of Kafka's LogCleanerManager: a log is cleaned from its first dirty offset (kept in cleaner-offset-checkpoint) up to
+the first segment that is active, holds an open transaction, or is younger than min.compaction.lag.ms; it is due when its
+dirty part is large enough (min.cleanable.dirty.ratio) or old enough (max.compaction.lag.ms).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pykbroker.storage.compaction.cleaning import CleanedGroup, CleaningJob, CleaningResult, LastRecord
+from pykbroker.storage.directory import SWAP
+from pykbroker.storage.log.retention import newest_record_ms
+from pykbroker.storage.log.segment import Segment
+from pykbroker.storage.log.trimming import discard, drop_snapshots
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.storage.log.log import Log
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Cleanable:
+    """The part of a log that can be cleaned, and how urgent that is."""
+
+    log: Log
+    first_dirty_offset: int
+    #: Where the first segment begins that must not be cleaned.
+    upper_offset: int
+    ratio: float
+    overdue: bool
+
+    @property
+    def due(self) -> bool:
+        return self.overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio
+
+
+def cleanable(log: Log, checkpoint: int | None, now_ms: int) -> Cleanable | None:
+    """What can be cleaned of a compacted log; None where there is nothing, or work on it is going on. Raises OSError."""
+    if not log.config.compact or log.cleaning is not None or len(log.segments) < 2:
+        return None
+    first_dirty = log.log_start_offset if checkpoint is None else max(checkpoint, log.log_start_offset)
+    if first_dirty > log.log_end_offset:
+        first_dirty = log.log_start_offset
+    upper = _first_uncleanable(log, first_dirty, now_ms)
+    if upper <= first_dirty:
+        return None
+    clean_bytes = dirty_bytes = 0
+    oldest = now_ms
+    for segment, following in zip(log.segments, log.segments[1:], strict=False):
+        if segment.base_offset >= upper:
+            break
+        if following.base_offset <= first_dirty:
+            clean_bytes += segment.size
+        else:
+            dirty_bytes += segment.size
+            if segment.first_batch_timestamp() > 0:
+                oldest = min(oldest, segment.first_batch_timestamp())
+    if dirty_bytes == 0:
+        return None
+    overdue = oldest < now_ms - log.config.max_compaction_lag_ms
+    return Cleanable(log, first_dirty, upper, dirty_bytes / (clean_bytes + dirty_bytes), overdue)
+
+
+def _first_uncleanable(log: Log, first_dirty: int, now_ms: int) -> int:
+    """The beginning of the first segment that is active, unsynced, undecided or too young.
+
+    Undecided is also a transaction whose end is not on the disk yet: lost with the power, it could end the other way,
+    and what its records had superseded would be missing.
+    """
+    limit = min(log.stable_point, log.recovery_point, log.active.base_offset)
+    lag = log.config.min_compaction_lag_ms
+    if lag > 0:
+        for segment in log.segments[log.segment_number(first_dirty) : -1]:
+            if newest_record_ms(segment) > now_ms - lag:
+                limit = min(limit, segment.base_offset)
+                break
+    return log.segments[log.segment_number(limit)].base_offset
+
+
+def look_ahead(logs: Iterable[tuple[Log, int | None]], now_ms: int) -> bool:
+    """Whether any of these logs is due; each comes with its checkpoint. For a thread: it reads what planning the compaction
+    reads, so that the loop need not wait for the disk. Errors are left for the planning to find.
+    """
+    due = False
+    for log, checkpoint in logs:
+        try:
+            found = cleanable(log, checkpoint, now_ms)
+            if found is not None and found.due:
+                due = True
+                log.aborted_transactions(log.segments[0].base_offset, found.upper_offset)
+        except (OSError, KafkaError):
+            due = True
+    return due
+
+
+class CompactionPlan:
+    """One compaction: ``job`` is done by ``cleaning.clean`` in any thread or process, then ``finish``."""
+
+    def __init__(self, chosen: Cleanable, now_ms: int, memory_bytes: int) -> None:
+        log = self.log = chosen.log
+        self._segments = [segment for segment in log.segments if segment.base_offset < chosen.upper_offset]
+        self.job = CleaningJob(
+            directory=log.path,
+            segments=[(segment.base_offset, segment.size, bool(segment.aborted)) for segment in self._segments],
+            first_dirty_offset=chosen.first_dirty_offset,
+            upper_offset=chosen.upper_offset,
+            now_ms=now_ms,
+            aborted=log.aborted_transactions(self._segments[0].base_offset, chosen.upper_offset),
+            last_records={
+                entry.producer_id: LastRecord(entry.batches[-1].last_offset if entry.batches else -1, entry.epoch)
+                for entry in log.producers.entries.values()
+            },
+            config=log.config,
+            topic_id=log.topic_id,
+            memory_bytes=memory_bytes,
+        )
+        log.cleaning = self
+
+    def finish(self, result: CleaningResult) -> int | None:
+        """Put the new segments in the place of the old; the offset below which the log is clean now.
+
+        None where the log was truncated or deleted meanwhile: then nothing changes. Raises KAFKA_STORAGE_ERROR.
+        """
+        log = self.log
+        if log.cleaning is not self:
+            self._remove_swap_files(result)
+            return None
+        log.cleaning = None
+        log.home.check()
+        try:
+            for group in result.groups:
+                self._install(group)
+        except OSError as error:
+            raise log.home.failed(error, f"compacting {log.name}") from error
+        log.unsynced.append(log.active.log.path)
+        logger.info(
+            "Compacted %s up to offset %d: %d of %d records, %d of %d bytes are left",
+            log.name,
+            result.end_offset,
+            result.records_kept,
+            result.records_read,
+            result.bytes_written,
+            result.bytes_read,
+        )
+        return result.end_offset
+
+    def _install(self, group: CleanedGroup) -> None:
+        """Old files to ``.deleted``, then the new ones to their names: a crash in between is completed by recovery."""
+        log = self.log
+        replaced = set(group.replaced)
+        old = [segment for segment in log.segments if segment.base_offset in replaced]
+        new = Segment(
+            log.home.disk,
+            log.path,
+            group.base_offset,
+            created_ms=old[0].created_ms,
+            has_aborted=group.has_aborted,
+            suffix=SWAP,
+        )
+        position = log.segments.index(old[0])
+        log.segments = [*log.segments[:position], new, *log.segments[position + len(old) :]]
+        for segment in old:
+            discard(log, segment)
+        new.rename("")
+        drop_snapshots(log, replaced - {group.base_offset})
+
+    def _remove_swap_files(self, result: CleaningResult) -> None:
+        disk = self.log.home.disk
+        for group in result.groups:
+            for path in Segment(disk, self.job.directory, group.base_offset, suffix=SWAP).paths():
+                disk.remove(path)

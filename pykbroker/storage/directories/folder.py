@@ -1,0 +1,246 @@
+"""What lies beside the logs of a data directory: whose it is, the offset checkpoints, the marker of a clean stop."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterable
+from random import Random
+
+from pykbroker.storage import checkpoints
+from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
+from pykbroker.storage.directories import closed_logs
+from pykbroker.storage.directory import LogDirectory
+from pykbroker.storage.disk import replace_file
+from pykbroker.storage.log.log import Log
+
+logger = logging.getLogger(__name__)
+
+METADATA_LOG = "__cluster_metadata"
+
+#: What file systems take, and Kafka assumes.
+_LONGEST_NAME = 255
+#: The name of a partition's directory.
+_PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<index>\d+)")
+
+
+class ForeignFolderError(ValueError):
+    """The directory belongs to another node or cluster, or nobody can say to whom; the text says what to do."""
+
+
+class DataFolder:
+    """One directory of ``log.dirs``, in Kafka's layout. Runs in one thread, but for the writing of checkpoints."""
+
+    def __init__(self, home: LogDirectory) -> None:
+        self.home = home
+        #: directory.id of meta.properties: 22 characters.
+        self.directory_id = ""
+        #: Whether the last stop was a clean one: set by ``load``.
+        self.clean = False
+        #: How many partitions lie here.
+        self.partitions = 0
+        #: Logs that are not open and lie as they were closed, although the last stop was not a clean one.
+        self.closed: set[TopicPartition] = set()
+        self.recovery_points: dict[TopicPartition, int] = {}
+        self.log_starts: dict[TopicPartition, int] = {}
+        self.high_watermarks: dict[TopicPartition, int] = {}
+        self.cleaner_offsets: dict[TopicPartition, int] = {}
+        #: Names of partitions whose directories were renamed, perhaps not on the disk yet.
+        self._aside: set[str] = set()
+        self._written: dict[str, dict[TopicPartition, int]] = {}
+        self._writing = threading.Lock()
+
+    @property
+    def path(self) -> str:
+        return self.home.path
+
+    # -- starting -----------------------------------------------------------------------------------------------------
+
+    def load(self, node_id: int, cluster_id: str) -> None:
+        """Make the directory where it is missing, see whose it is, read the checkpoints, remove what was deleted.
+
+        Raises OSError where the directory cannot be used, ForeignFolderError where it belongs to somebody else.
+        """
+        disk, path = self.home.disk, self.path
+        disk.make_directory(path, sync=True)
+        names = set(disk.list(path))
+        self._load_meta_properties(names, node_id, cluster_id)
+        self.recovery_points = self._read(checkpoints.RECOVERY_POINTS)
+        self.log_starts = self._read(checkpoints.LOG_STARTS)
+        self.high_watermarks = self._read(checkpoints.HIGH_WATERMARKS)
+        self.cleaner_offsets = self._read(checkpoints.CLEANER_OFFSETS)
+        self.clean = checkpoints.CLEAN_SHUTDOWN in names
+        if self.clean:
+            disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
+            disk.sync_directory(path)
+        elif names:
+            self._find_closed()
+        for name in names:
+            # A copy whose move was cut short (of Kafka's, too) is of no use: the log itself lies elsewhere.
+            if name.endswith(("-delete", "-future")):
+                disk.remove_tree(f"{path}/{name}")
+        self.partitions = sum(_PARTITION.fullmatch(name) is not None for name in names)
+
+    def _load_meta_properties(self, names: set[str], node_id: int, cluster_id: str) -> None:
+        disk, path = self.home.disk, f"{self.path}/{checkpoints.META_PROPERTIES}"
+        found = checkpoints.read_meta_properties(disk, self.path)
+        if "cluster.id" not in found and f"{METADATA_LOG}-0" in names:
+            raise ForeignFolderError(
+                f"{self.path} holds data, but {checkpoints.META_PROPERTIES} in it is missing or damaged, which says to "
+                f"which cluster they belong: put that file back, or write one with the lines version=1, node.id={node_id} "
+                "and cluster.id=ID, where ID is the cluster's id (22 characters; any, if nobody remembers)"
+            )
+        for name, mine in (("node.id", str(node_id)), ("cluster.id", cluster_id)):
+            theirs = found.get(name, mine)
+            if theirs != mine:
+                raise ForeignFolderError(
+                    f"{self.path} belongs to {name} {theirs}, not {mine}: use another directory"
+                    + (f", or set node.id to {theirs}" if name == "node.id" else "")
+                )
+        self.directory_id = found.get("directory.id") or _random_uuid_text(self.home.random)
+        properties = {
+            **found,
+            "version": "1",
+            "node.id": str(node_id),
+            "cluster.id": cluster_id,
+            "directory.id": self.directory_id,
+        }
+        if properties != found:
+            replace_file(disk, path, checkpoints.encode_properties(properties))
+
+    def _find_closed(self) -> None:
+        """See which logs need no recovery. The others are forgotten, on the disk too: what recovery makes of their files may
+        be lost with the power, and whatever that leaves must not look as if it had been closed.
+        """
+        disk, path = self.home.disk, self.path
+        looks = closed_logs.read_looks(disk, path)
+        still = {key: look for key, look in looks.items() if closed_logs.look_now(disk, path, key) == look}
+        if len(still) < len(looks):
+            closed_logs.write_looks(disk, path, still)
+        self.closed.update(still)
+
+    def _read(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            return checkpoints.read_offsets(self.home.disk, f"{self.path}/{name}")
+        except CorruptCheckpointError as error:
+            logger.warning("%s/%s is damaged (%s): logs are read in full instead", self.path, name, error)
+            return {}
+
+    # -- serving ------------------------------------------------------------------------------------------------------
+
+    def holds(self, name: str) -> bool:
+        """Whether the directory of the partition ``name`` lies here."""
+        return not self.home.offline and self.home.disk.exists(f"{self.path}/{name}")
+
+    def partition_names(self) -> list[tuple[str, int]]:
+        """Topic and index of the partitions that have files here, of topics that may be gone. Raises OSError."""
+        found = (_PARTITION.fullmatch(name) for name in self.home.disk.list(self.path))
+        return [(match["topic"], int(match["index"])) for match in found if match is not None]
+
+    def adopt(self, key: TopicPartition, other: DataFolder) -> None:
+        """A partition will lie here, whose log was closed well in another directory."""
+        self.partitions += 1
+        self.closed.add(key)
+        for mine, theirs in zip(self._checkpoints, other._checkpoints, strict=True):
+            if key in theirs:
+                mine[key] = theirs[key]
+
+    @property
+    def _checkpoints(self) -> tuple[dict[TopicPartition, int], ...]:
+        return self.recovery_points, self.log_starts, self.high_watermarks, self.cleaner_offsets
+
+    def forget(self, key: TopicPartition) -> None:
+        """A partition is no longer here."""
+        self.partitions -= 1
+        self.closed.discard(key)
+        for offsets in self._checkpoints:
+            offsets.pop(key, None)
+
+    def make(self, name: str) -> None:
+        """Make the directory of a partition where it is missing. One of that name that was put aside does not come back in
+        its place after a power loss. Raises OSError.
+        """
+        if name in self._aside:
+            self.home.disk.sync_directory(self.path)
+            self._aside.clear()
+        self.home.disk.make_directory(f"{self.path}/{name}")
+
+    def put_aside(self, name: str, why: str) -> str:
+        """Rename a partition's directory to ``<name>.<32 hex digits>-<why>``, as Kafka does; its new path. Of a topic's long
+        name only the beginning stays.
+        """
+        topic, _, partition = name.rpartition("-")
+        end = f"-{partition}.{self.home.random.getrandbits(128):032x}-{why}"
+        aside = f"{self.path}/{topic[: _LONGEST_NAME - len(end)]}{end}"
+        self.home.disk.rename(f"{self.path}/{name}", aside)
+        self._aside.add(name)
+        return aside
+
+    def note(self, log: Log) -> None:
+        """Take over what the checkpoints say of an open log."""
+        key = log.topic, log.partition
+        if log.topic != METADATA_LOG:
+            self.recovery_points[key] = log.recovery_point
+            self.high_watermarks[key] = log.log_end_offset
+            if log.log_start_offset > 0:
+                # Kafka leaves out starts at a segment's beginning; a power loss can bring a removed segment back.
+                self.log_starts[key] = log.log_start_offset
+            else:
+                self.log_starts.pop(key, None)
+
+    def plan_checkpoints(self, logs: Iterable[Log]) -> Callable[[], None]:
+        """What writes the offset checkpoints as the open ``logs`` of this directory make them; to be called once, in any
+        thread.
+        """
+        for log in logs:
+            self.note(log)
+        content = {
+            checkpoints.RECOVERY_POINTS: dict(self.recovery_points),
+            checkpoints.HIGH_WATERMARKS: dict(self.high_watermarks),
+            checkpoints.LOG_STARTS: dict(self.log_starts),
+            checkpoints.CLEANER_OFFSETS: dict(self.cleaner_offsets),
+        }
+        return lambda: self._write_checkpoints(content)
+
+    def _write_checkpoints(self, content: dict[str, dict[TopicPartition, int]]) -> None:
+        with self._writing:
+            try:
+                for name, offsets in content.items():
+                    if not self.home.offline and self._written.get(name) != offsets:
+                        checkpoints.write_offsets(self.home.disk, f"{self.path}/{name}", offsets)
+                        self._written[name] = offsets
+            except OSError as error:
+                raise self.home.refused(error, "writing checkpoints") from error
+
+    def mark_clean_stop(self, broker_epoch: int, logs: Iterable[Log]) -> None:
+        """Leave the marker that spares the next start a recovery, and what the one after that needs should it end with a kill:
+        how the ``logs`` of this directory lie, which were closed, and those that nobody opened. Raises KAFKA_STORAGE_ERROR.
+        """
+        disk, path = self.home.disk, self.path
+        try:
+            closed = {(log.topic, log.partition) for log in logs if log.topic != METADATA_LOG}
+            looks = closed_logs.read_looks(disk, path)
+            found = {key: closed_logs.look_now(disk, path, key) for key in sorted(closed | looks.keys())}
+            looks_now = {
+                key: look for key, look in found.items() if look is not None and (key in closed or look == looks[key])
+            }
+            if looks_now != looks:
+                closed_logs.write_looks(disk, path, looks_now)
+            marker = checkpoints.encode_clean_shutdown(broker_epoch)
+            self.home.disk.write(f"{self.path}/{checkpoints.CLEAN_SHUTDOWN}", marker)
+            self.home.disk.sync_directory(self.path)
+        except OSError as error:
+            raise self.home.failed(error, "marking the clean stop") from error
+
+
+def _random_uuid_text(random: Random) -> str:
+    """A random id in Kafka's form: 16 bytes in base64 for URLs; never one that begins with a dash, as Kafka's."""
+    while True:
+        raw = bytearray(random.getrandbits(128).to_bytes(16, "big"))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        text = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+        if not text.startswith("-"):
+            return text

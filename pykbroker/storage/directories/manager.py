@@ -1,0 +1,354 @@
+"""All logs of a broker: opening, deleting, the rounds of housekeeping, clean stop.
+
+The data directories are Kafka's: a subdirectory ``<topic>-<partition>`` per log, checkpoints and meta.properties beside
+them (``DataFolder``). Logs are opened when they are first asked for, and recovered then if the last stop was not a clean one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from pykbroker.runtime.clock import Clock
+from pykbroker.storage import checkpoints
+from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
+from pykbroker.storage.compaction.cleaning import CleaningResult
+from pykbroker.storage.compaction.compaction import Cleanable, CompactionPlan, cleanable
+from pykbroker.storage.directories.folder import DataFolder
+from pykbroker.storage.directories.folders import Folders, put_stray_aside
+from pykbroker.storage.directories.moving import LogMove
+from pykbroker.storage.directory import LogDirectory
+from pykbroker.storage.disk import Disk
+from pykbroker.storage.log import recovery
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
+from pykbroker.storage.log.retention import apply_retention
+from pykbroker.wire.errors import KafkaError
+
+logger = logging.getLogger(__name__)
+
+_Outcomes = Iterable[KafkaError | None]
+
+
+class LogManager:
+    """Owner of the logs. Runs in one thread, but for the ``run`` of plans.
+
+    ``directory`` holds the metadata log, and partitions as those of ``others`` do, unless ``metadata_apart``.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        disk: Disk,
+        clock: Clock,
+        *,
+        node_id: int,
+        cluster_id: str,
+        random: Random,
+        others: Sequence[Path] = (),
+        metadata_apart: bool = False,
+        cleaner_memory_bytes: int = 128 * 1024**2,
+    ) -> None:
+        self.folders = Folders((directory, *others), disk, clock, random, metadata_apart=metadata_apart)
+        self.home = self.folders.metadata.home
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.cleaner_memory_bytes = cleaner_memory_bytes
+        #: Written into the marker of a clean stop (KIP-966).
+        self.broker_epoch = -1
+        #: The logs opened so far.
+        self.logs: dict[TopicPartition, Log] = {}
+        self._uncleanable: set[Log] = set()
+
+    def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int]:
+        """Where a log lies, or would lie, and how many bytes of batches it has. It is not opened for that.
+
+        Waits for the disk; for any thread. Raises KAFKA_STORAGE_ERROR.
+        """
+        log = self.logs.get((topic, partition))
+        if log is not None:
+            log.home.check()
+            with contextlib.suppress(FileNotFoundError):  # segments went while we looked
+                return log.home, log.size_bytes
+        return self.folders.size_of((topic, partition))
+
+    # -- starting and stopping ----------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """See whose the directories are, and read what lies beside the logs.
+
+        Where the last stop was not a clean one (``clean`` is False then), each log is recovered when it is opened, with
+        its own settings; whoever does not want to wait for that later opens all of them before serving.
+
+        A directory that cannot be used is offline from the start, and the others are served (``Folders.load`` says what is
+        raised).
+        """
+        self.folders.load(self.node_id, self.cluster_id)
+
+    @property
+    def clean(self) -> bool:
+        """Whether the last stop was a clean one."""
+        return all(folder.clean for folder in self.folders.usable)
+
+    @property
+    def directory_ids(self) -> list[str]:
+        """directory.id of each directory that is in use for partitions."""
+        return [folder.directory_id for folder in self.folders.of_partitions if not folder.home.offline]
+
+    def shutdown(self, apply: Callable[[Callable[[Log], KafkaError | None], Iterable[Log]], _Outcomes] = map) -> None:
+        """Flush and close every log, write the checkpoints, and last the marker of a clean stop.
+
+        ``apply`` calls a function with each of the logs, like ``map``; that of a thread pool lets their syncs share the
+        disk. Raises KAFKA_STORAGE_ERROR where any of it failed, when all else is done; the next start recovers then.
+        """
+        logs = list(self.logs.values())
+        closed = list(zip(logs, apply(_close, logs), strict=True))
+
+        def end(folder: DataFolder) -> None:
+            folder.plan_checkpoints(self._logs_in(folder))()
+            for log, error in closed:
+                if log.home is folder.home and error is not None:
+                    raise error
+            folder.mark_clean_stop(self.broker_epoch, self._logs_in(folder))
+
+        _all(partial(end, folder) for folder in self.folders.usable)
+
+    # -- logs ---------------------------------------------------------------------------------------------------------
+
+    def open(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> Log:
+        """The log of a partition; made if it is not there. Raises KAFKA_STORAGE_ERROR.
+
+        A directory of the same name that belonged to another topic id is put aside: the topic was deleted and made again.
+        """
+        key = (topic, partition)
+        log = self.logs.get(key)
+        if log is not None and log.topic_id == topic_id:
+            log.home.check()
+            log.update_config(config)
+            return log
+        if log is not None:
+            self.delete(log)
+        folder = self.folders.of(key)
+        folder.home.check()
+        try:
+            log = self._load_log(folder, key, topic_id, config)
+        except OSError as error:
+            raise folder.home.refused(error, f"opening {topic}-{partition}") from error
+        self.logs[key] = log
+        return log
+
+    def _load_log(self, folder: DataFolder, key: TopicPartition, topic_id: bytes, config: LogConfig) -> Log:
+        disk = folder.home.disk
+        log = Log(folder.home, key[0], key[1], topic_id=topic_id, config=config)
+        stored = _stored_topic_id(disk, log.path)
+        if stored is not None and stored != topic_id:
+            put_stray_aside(folder, key)
+            folder.partitions += 1
+            stored = None
+        folder.make(log.name)
+        if stored is None:
+            metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
+            disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
+            log.unsynced.append(metadata)
+        recovery.load(
+            log,
+            clean=folder.clean or key in folder.closed,
+            recovery_point=folder.recovery_points.get(key, 0),
+            log_start_offset=folder.log_starts.get(key, 0),
+            compacted_to=folder.cleaner_offsets.get(key, 0),
+        )
+        folder.closed.discard(key)
+        log.flushed_ms = folder.home.clock.now_ms()
+        return log
+
+    def needs_recovery(self, key: TopicPartition) -> bool:
+        """Whether opening the log, which has files, would recover it. Raises KAFKA_STORAGE_ERROR."""
+        folder = self.folders.of(key)
+        return not folder.clean and key not in folder.closed
+
+    def is_open(self, log: Log) -> bool:
+        """Whether the log is still in use: not deleted since."""
+        return self.logs.get((log.topic, log.partition)) is log
+
+    def delete(self, log: Log) -> None:
+        """Take a log out of use at once; its files are removed after file.delete.delay.ms. Raises KAFKA_STORAGE_ERROR."""
+        log.deleted = True
+        log.cleaning = None
+        self._uncleanable.discard(log)
+        self.logs.pop((log.topic, log.partition), None)
+        for segment in log.segments:
+            segment.close()
+        self._discard(self.folders.at(log.home), (log.topic, log.partition), log.config)
+
+    def delete_unopened(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> None:
+        """The same for a log that was not opened, which need not be there at all. Raises KAFKA_STORAGE_ERROR."""
+        key = topic, partition
+        self.folders.forget_placed(key)
+        folder = self.folders.holding(key)
+        if folder is not None and _stored_topic_id(folder.home.disk, f"{folder.path}/{topic}-{partition}") in (
+            None,
+            topic_id,
+        ):
+            self._discard(folder, key, config)
+
+    def _discard(self, folder: DataFolder, key: TopicPartition, config: LogConfig) -> None:
+        name = f"{key[0]}-{key[1]}"
+        folder.forget(key)
+        try:
+            folder.home.remove_later(folder.put_aside(name, "delete"), config.file_delete_delay_ms)
+        except OSError as error:
+            raise folder.home.failed(error, f"deleting {name}") from error
+
+    def finish_move(self, move: LogMove) -> None:
+        """Complete the move of a log, which is opened again where it lies now. Raises OSError or KAFKA_STORAGE_ERROR; the log
+        is still served from where it was then.
+        """
+        log, key = move.log, (move.log.topic, move.log.partition)
+        source, target = self.folders.at(log.home), move.target
+        move.complete()
+        source.note(log)
+        target.adopt(key, source)
+        try:
+            target.plan_checkpoints(self._logs_in(target))()
+            move.install()
+        except (OSError, KafkaError):
+            target.forget(key)
+            raise
+        del self.logs[key]
+        log.deleted = True
+        self._uncleanable.discard(log)
+        self._discard(source, key, log.config)
+
+    def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
+        """Those of the partitions that have files, but whose log is not open. Raises OSError."""
+        there = self.folders.existing()
+        return [key for key in names if key in there and key not in self.logs]
+
+    def _logs_in(self, folder: DataFolder) -> list[Log]:
+        return [log for log in self.logs.values() if log.home is folder.home]
+
+    def _usable_logs(self) -> list[Log]:
+        return [log for log in self.logs.values() if not log.home.offline]
+
+    # -- housekeeping -------------------------------------------------------------------------------------------------
+
+    def retention_round(self, now_ms: int) -> None:
+        """Drop what the logs' settings no longer keep, remove files whose delay is over.
+
+        Raises KAFKA_STORAGE_ERROR where a directory failed, after the round through the others.
+        """
+        self.retain(list(self.logs.values()), now_ms)
+        self.plan_removals(now_ms)()
+
+    def retain(self, logs: Iterable[Log], now_ms: int) -> None:
+        """These logs' part of the round; ``retention.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR
+        where a directory failed, after the logs of the others.
+        """
+        _all(partial(apply_retention, log, now_ms) for log in logs if self.is_open(log) and not log.home.offline)
+
+    def forget_producers(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget, in all open logs, the producers that have no open transaction and wrote nothing for so long."""
+        for log in self.logs.values():
+            log.producers.remove_expired(now_ms, expiration_ms)
+
+    def plan_removals(self, now_ms: int) -> Callable[[], None]:
+        """What removes the files whose delay is over; to be called once, in any thread. It raises KAFKA_STORAGE_ERROR."""
+        plans = [folder.home.plan_removals(now_ms) for folder in self.folders.usable]
+        return lambda: _all(plans)
+
+    def compacted(self) -> list[tuple[Log, int | None]]:
+        """The logs that compaction has to care for, each with the offset up to which it is clean."""
+        return [
+            (log, self.folders.at(log.home).cleaner_offsets.get((log.topic, log.partition)))
+            for log in self._usable_logs()
+            if log.config.compact and log not in self._uncleanable
+        ]
+
+    def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
+        """The compaction that is most wanted; None where none is due. See ``finish_compaction``.
+
+        ``compaction.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR.
+        """
+        best: Cleanable | None = None
+        for log, cleaned in self.compacted():
+            try:
+                found = cleanable(log, cleaned, now_ms)
+            except OSError as error:
+                raise log.home.failed(error, f"looking for what to compact in {log.name}") from error
+            if found is not None and found.due and (best is None or found.ratio > best.ratio):
+                best = found
+        return CompactionPlan(best, now_ms, self.cleaner_memory_bytes) if best is not None else None
+
+    def finish_compaction(self, plan: CompactionPlan, result: CleaningResult | BaseException) -> None:
+        """Take over what ``cleaning.clean(plan.job, disk)`` returned, in any thread or process, or the error it raised.
+
+        A log whose compaction failed is left alone until the next start. Raises KAFKA_STORAGE_ERROR.
+        """
+        log = plan.log
+        if isinstance(result, BaseException):
+            if log.cleaning is plan:
+                log.cleaning = None
+                self._uncleanable.add(log)
+                logger.error("Compaction of %s failed and is not tried again before a restart: %r", log.name, result)
+            return
+        end_offset = plan.finish(result)
+        if end_offset is not None:
+            self.folders.at(log.home).cleaner_offsets[log.topic, log.partition] = end_offset
+
+    def due_flushes(self, now_ms: int) -> list[Log]:
+        """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
+        due: list[Log] = []
+        for log in self._usable_logs():
+            rolled = log.active.base_offset > log.recovery_point
+            if rolled or (log.unflushed and now_ms - log.flushed_ms >= log.config.flush_ms):
+                log.flushed_ms = now_ms
+                due.append(log)
+        return due
+
+    def flush_round(self, now_ms: int) -> None:
+        """Flush what is due, in this thread."""
+        for log in self.due_flushes(now_ms):
+            log.flush()
+
+    def checkpoint_round(self) -> None:
+        """Write the offset checkpoints that have changed since they were last written, in this thread."""
+        self.plan_checkpoints()()
+
+    def plan_checkpoints(self) -> Callable[[], None]:
+        """What writes the offset checkpoints as they are now; to be called once, in any thread. It raises
+        KAFKA_STORAGE_ERROR where a directory failed, after those of the others.
+        """
+        plans = [folder.plan_checkpoints(self._logs_in(folder)) for folder in self.folders]
+        return lambda: _all(plans)
+
+
+def _all(actions: Iterable[Callable[[], object]]) -> None:
+    """Do all of them, then raise the first KafkaError of any."""
+    failed = []
+    for action in actions:
+        try:
+            action()
+        except KafkaError as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+
+
+def _stored_topic_id(disk: Disk, path: str) -> bytes | None:
+    """Which topic a log's directory belongs to; None where that cannot be read, for instance after a power loss."""
+    try:
+        return checkpoints.decode_partition_metadata(disk.read(f"{path}/{checkpoints.PARTITION_METADATA}"))
+    except (FileNotFoundError, CorruptCheckpointError):
+        return None
+
+
+def _close(log: Log) -> KafkaError | None:
+    try:
+        log.close()
+    except KafkaError as error:
+        return error
+    return None

@@ -1,0 +1,118 @@
+"""Moving a log from one directory to another while it is served (KIP-113).
+
+The files are copied to ``<topic>-<partition>.<32 hex digits>-future`` in the new directory, as often as it takes for the copy
+to be nearly complete; then, between two appends, the rest, and the names change. What a kill leaves is the old log, or
+both, which are equal then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pykbroker.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
+from pykbroker.storage.log.trimming import close, snapshot_path
+
+if TYPE_CHECKING:
+    from pykbroker.storage.directories.folder import DataFolder
+    from pykbroker.storage.log.log import Log
+    from pykbroker.storage.log.segment import Segment
+
+FUTURE = "-future"
+_CHUNK_BYTES = 1024 * 1024
+#: So much is copied while the log waits.
+_REST_BYTES = 1024 * 1024
+
+
+class LogMove:
+    """One move: ``copy`` in any thread until it is ``nearly_complete``, then, where the log lives, ``LogManager.finish_move``.
+
+    Meanwhile neither retention nor compaction takes segments away. Methods raise OSError.
+    """
+
+    def __init__(self, log: Log, target: DataFolder) -> None:
+        self.log = log
+        self.target = target
+        self.path = f"{target.path}/{log.name}.{target.home.random.getrandbits(128):032x}{FUTURE}"
+        #: Bytes of each file that are in the copy.
+        self._copied: dict[str, int] = {}
+        #: Base offsets of the closed segments that are in the copy with all their files.
+        self._complete: set[int] = set()
+        log.cleaning = self
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the log is still there, and nobody has called the move off."""
+        return self.log.cleaning is self
+
+    @property
+    def nearly_complete(self) -> bool:
+        """Whether the rest is small enough to be copied between two appends."""
+        *closed, active = self.log.segments
+        behind = active.size - self._copied.get(active.log.path, 0)
+        return behind <= _REST_BYTES and all(segment.base_offset in self._complete for segment in closed)
+
+    def copy(self) -> None:
+        """Copy the closed segments, and of the active one the batches that are there now; on the disk afterwards."""
+        self.target.home.disk.make_directory(self.path)
+        *closed, active = self.log.segments
+        self._copy_segments(closed)
+        self._copy(active.log.path, active.size)
+
+    def complete(self) -> None:
+        """Close the log and copy what is left. Raises KAFKA_STORAGE_ERROR, too."""
+        log, disk = self.log, self.target.home.disk
+        close(log)
+        self._copy_segments(log.segments)
+        others = [f"{log.path}/{name}" for name in (PARTITION_METADATA, LEADER_EPOCHS)]
+        for path in others + [snapshot_path(log, offset) for offset in log.snapshots]:
+            if disk.exists(path):
+                self._copy(path, disk.size(path))
+        disk.sync_directory(self.path)
+
+    def install(self) -> None:
+        """Give the copy the log's name."""
+        disk = self.target.home.disk
+        disk.rename(self.path, f"{self.target.path}/{self.log.name}")
+        disk.sync_directory(self.target.path)
+
+    def give_up(self) -> None:
+        """The log stays where it is."""
+        if self.wanted:
+            self.log.cleaning = None
+
+    def remove_copy(self) -> None:
+        """Remove what was copied; for any thread."""
+        with contextlib.suppress(OSError):
+            self.target.home.disk.remove_tree(self.path)
+
+    def _copy_segments(self, closed: Iterable[Segment]) -> None:
+        disk = self.target.home.disk
+        for segment in closed:
+            if segment.base_offset not in self._complete:
+                for path in segment.paths():
+                    if disk.exists(path):
+                        self._copy(path, disk.size(path))
+                self._complete.add(segment.base_offset)
+
+    def _copy(self, path: str, end: int) -> None:
+        """Bring the copy of a file up to ``end``."""
+        disk = self.target.home.disk
+        new = f"{self.path}/{path.rpartition('/')[2]}"
+        position = self._copied.get(path)
+        if position is None:
+            disk.create(new)
+            position = 0
+        source, copy = disk.open(path), disk.open(new)
+        while position < end:
+            data = source.pread(min(_CHUNK_BYTES, end - position), position)
+            if not data:
+                raise OSError(errno.EIO, f"the file ends at {position}, before {end}", path)
+            copy.pwrite(data, position)
+            position += len(data)
+        copy.sync()
+        source.close()
+        copy.close()
+        self._copied[path] = position

@@ -1,0 +1,82 @@
+"""Reading ahead what the opening of a log reads, so that the loop can open it without waiting for the disk.
+
+Opening changes things (it tidies and repairs), so it belongs to the loop; reading can be done by a thread before, and
+leaves nothing but pages in the page cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from pykbroker.storage.disk import Disk
+from pykbroker.storage.index.segment_indexes import SegmentIndexes
+from pykbroker.storage.log.segment import Segment
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.storage.log.log import Log
+
+
+def warm(disk: Disk, path: str) -> None:
+    """Read what a clean start needs of the log in this directory, if it is there: small files, and the end of the last
+    segment. Errors are left for the opening to find.
+    """
+    with contextlib.suppress(OSError):
+        _warm_log(disk, path)
+
+
+def _warm_log(disk: Disk, path: str) -> None:
+    names = sorted(disk.list(path))
+    snapshots = [name for name in names if name.endswith(".snapshot")]
+    for name in snapshots[-1:] + [name for name in names if name[0] not in "0123456789"]:
+        disk.read(f"{path}/{name}")
+    bases = [name.removesuffix(".log") for name in names if name.endswith(".log")]
+    if bases:
+        _warm_end(Segment(disk, path, int(bases[-1])))
+
+
+def _warm_end(segment: Segment) -> None:
+    """The last entries of the indexes, the first batch, and the batches behind the last entry."""
+    indexes = SegmentIndexes(segment.disk, segment.path(".index"), segment.path(".timeindex"), segment.base_offset)
+    whole = indexes.load(segment.size)
+    segment.first_batch_timestamp()
+    last = indexes.by_offset.last if whole else None
+    for _ in segment.batches(last[1] if last else 0):
+        pass
+    indexes.close()
+    segment.close()
+
+
+#: As much of a log is looked for in memory; a longer one is read ahead in any case.
+_LOOKED_AT_BYTES = 8 * 1024 * 1024
+
+
+def in_memory(log: Log) -> bool:
+    """Whether all of a log can be read without waiting for the disk. Errors are left for the reading to find."""
+    if not all(segment.size_known for segment in log.segments) or log.size_bytes > _LOOKED_AT_BYTES:
+        return False
+    try:
+        return all(
+            segment.log.pread_cached(segment.size, 0) is not None for segment in log.segments if segment.size > 0
+        )
+    except OSError:
+        return True
+
+
+def read_ahead(log: Log) -> None:
+    """Read all of a log, for a thread, so that the loop finds it in memory. Errors are left for the loop to find."""
+    with contextlib.suppress(OSError, KafkaError):
+        for _ in log.batches():
+            pass
+
+
+def directory_bytes(disk: Disk, path: str) -> int:
+    """Bytes of the segments in a log's directory, 0 where there is none. Waits for the disk."""
+    total = 0
+    with contextlib.suppress(FileNotFoundError):
+        for name in disk.list(path):
+            if name.endswith(".log"):
+                with contextlib.suppress(FileNotFoundError):
+                    total += disk.size(f"{path}/{name}")
+    return total

@@ -1,0 +1,375 @@
+"""The log of one partition: segments in order, and what is known of their content.
+
+All methods run in the thread that owns the logs, but for ``ReadPlan.read``, ``flush``, ``FlushPlan`` and the look-ups
+(``lookup``), which may run in any. Errors are KafkaError: what a client did wrong, or KAFKA_STORAGE_ERROR after a disk
+error.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pykbroker.storage.directory import LogDirectory
+from pykbroker.storage.index.aborted import AbortedTxn
+from pykbroker.storage.index.index import Reader, read_blocking
+from pykbroker.storage.log import lookup, trimming
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.epochs import LeaderEpochs
+from pykbroker.storage.log.flushing import FlushPlan
+from pykbroker.storage.log.lookup import TimestampOffset
+from pykbroker.storage.log.producers import BatchMemory, ProducerEntry, Producers
+from pykbroker.storage.log.reading import ReadPlan
+from pykbroker.storage.log.segment import Segment
+from pykbroker.storage.log.validate import Origin, validate_batch, writable_bytes
+from pykbroker.wire.batch_header import BatchHeader, patch_batch
+from pykbroker.wire.control_records import EndTxnMarker, decode_end_txn_marker
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.primitives import Buffer
+from pykbroker.wire.records import decode_records
+
+if TYPE_CHECKING:
+    from pykbroker.storage.compaction.compaction import CompactionPlan
+    from pykbroker.storage.directories.moving import LogMove
+
+
+@dataclass(slots=True)
+class AppendResult:
+    """Where a batch stands in the log. ``duplicate``: it stood there already, nothing was written."""
+
+    base_offset: int
+    last_offset: int
+    #: Milliseconds where the log sets timestamps (or of the batch that is repeated), else -1.
+    log_append_time: int
+    log_start_offset: int
+    duplicate: bool = False
+
+
+class Log:
+    """A partition's log. Made by ``LogManager.open``."""
+
+    __slots__ = (
+        "cleaning",
+        "config",
+        "deleted",
+        "epochs",
+        "flushed_ms",
+        "flushes",
+        "home",
+        "log_end_offset",
+        "log_start_offset",
+        "name",
+        "partition",
+        "path",
+        "producers",
+        "recovery_point",
+        "segments",
+        "snapshots",
+        "stable_point",
+        "topic",
+        "topic_id",
+        "unsynced",
+    )
+
+    def __init__(self, home: LogDirectory, topic: str, partition: int, *, topic_id: bytes, config: LogConfig) -> None:
+        self.home = home
+        self.topic = topic
+        self.partition = partition
+        self.name = f"{topic}-{partition}"
+        self.path = f"{home.path}/{self.name}"
+        #: 16 bytes.
+        self.topic_id = topic_id
+        self.config = config
+        #: Oldest first, the active one last; a new list at every change, so that a read may go on with the old one.
+        self.segments: list[Segment] = []
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        #: Everything before it is on the disk.
+        self.recovery_point = 0
+        #: No transaction that begins before it can be open again after a power loss.
+        self.stable_point = 0
+        self.flushed_ms = 0
+        self.epochs = LeaderEpochs()
+        self.producers = Producers()
+        #: Offsets of the .snapshot files, rising.
+        self.snapshots: list[int] = []
+        #: What the next flush syncs beside the active segment's batches: segments closed since, snapshots, new files;
+        #: the directory itself while it is new.
+        self.unsynced: list[str] = []
+        #: Flushes at work.
+        self.flushes: list[FlushPlan] = []
+        #: Its files are put aside: what still reads or syncs them in a thread may find them gone.
+        self.deleted = False
+        #: What is at work on closed segments, a compaction or a move; they stay until it has finished.
+        self.cleaning: CompactionPlan | LogMove | None = None
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    @property
+    def active(self) -> Segment:
+        """The segment that is appended to."""
+        return self.segments[-1]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments' batches."""
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The first offset of an open transaction, else the log end offset."""
+        first = self.producers.first_unstable_offset
+        return self.log_end_offset if first is None else first
+
+    @property
+    def needs_flush_before_ack(self) -> bool:
+        """Whether flush.messages asks to flush now, before what was appended is acknowledged."""
+        return self.log_end_offset - self.recovery_point >= self.config.flush_messages
+
+    @property
+    def unflushed(self) -> bool:
+        """Whether anything since the last flush is not known to be on the disk."""
+        return self.recovery_point < self.log_end_offset or bool(self.unsynced) or self.epochs.changed
+
+    def segment_number(self, offset: int, segments: list[Segment] | None = None) -> int:
+        """Index of the segment that holds ``offset`` (the first one for offsets before it), among ``segments`` if given."""
+        segments = segments or self.segments
+        if offset >= segments[-1].base_offset:
+            return len(segments) - 1
+        return max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
+
+    def active_producers(self) -> list[ProducerEntry]:
+        """State of every producer id that is remembered, for DescribeProducers. Not to be changed."""
+        return list(self.producers.entries.values())
+
+    def has_open_transaction(self, producer_id: int, epoch: int | None = None) -> bool:
+        """Whether the producer has an open transaction on this partition, in this epoch if one is given."""
+        entry = self.producers.entries.get(producer_id)
+        return entry is not None and entry.txn_first_offset >= 0 and epoch in (None, entry.epoch)
+
+    # -- appending ----------------------------------------------------------------------------------------------------
+
+    def append_as_leader(
+        self,
+        records: Buffer,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: Origin = Origin.CLIENT,
+        transaction_version: int = 0,
+    ) -> AppendResult:
+        """Append one batch: check it, give it its offsets, write it.
+
+        ``records`` is patched in place where it is writable, and not kept. ``transaction_version`` is that of the
+        client, or of the coordinator which writes an end-of-transaction marker. Raises KafkaError (see ``validate_batch``
+        and ``Producers``), RECORD_LIST_TOO_LARGE for a batch larger than a segment, KAFKA_STORAGE_ERROR.
+        """
+        if self.home.offline:
+            raise self.home.refusal()
+        header, data = validate_batch(records, self.config, origin, now_ms, self.name)
+        if len(data) > self.config.segment_bytes:
+            raise KafkaError(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"Message batch size is {len(data)} bytes, which exceeds the maximum configured segment size of "
+                f"{self.config.segment_bytes}.",
+            )
+        first = self.log_end_offset
+        header.base_offset = first
+        marker = aborted = None
+        if header.producer_id >= 0:
+            if header.is_control:
+                marker = decode_end_txn_marker(decode_records(data, header=header)[0])
+                self.producers.check_marker(header, marker, transaction_version)
+                aborted = self.producers.aborted_by(header, marker)
+            else:
+                repeated = self.producers.check_batch(
+                    header, check_sequence=origin is Origin.CLIENT, transaction_version=transaction_version
+                )
+                if repeated is not None:
+                    return self._repeat(repeated)
+        writable = writable_bytes(data)
+        patch_batch(writable, 0, first, leader_epoch)
+        self._write(header, writable, leader_epoch, now_ms, aborted)
+        self._note_producer(header, marker)
+        return AppendResult(
+            first, self.log_end_offset - 1, now_ms if self.config.log_append_time else -1, self.log_start_offset
+        )
+
+    def _repeat(self, batch: BatchMemory) -> AppendResult:
+        """The answer to a producer that sends a batch again."""
+        return AppendResult(
+            batch.first_offset, batch.last_offset, batch.timestamp, self.log_start_offset, duplicate=True
+        )
+
+    def _write(
+        self, header: BatchHeader, data: Buffer, leader_epoch: int, now_ms: int, aborted: AbortedTxn | None
+    ) -> None:
+        """Put the batch at the end of the active segment, or of a new one. All or nothing."""
+        last = header.last_offset
+        segment = self.segments[-1]
+        config = self.config
+        if segment.must_roll(len(data), last, header.max_timestamp, now_ms, config):
+            segment = self.roll(now_ms)
+        size = segment.size
+        try:
+            if aborted is not None:
+                segment.aborted.append(aborted)
+            segment.append(data, header.base_offset, last, header.max_timestamp, config)
+        except OSError as error:
+            raise self._taken_back(segment, size, header.base_offset, error) from error
+        if self.home.full:
+            self.home.succeeded()
+        if leader_epoch != self.epochs.latest:
+            self.epochs.assign(leader_epoch, header.base_offset)
+        self.log_end_offset = last + 1
+
+    def _taken_back(self, segment: Segment, size: int, offset: int, error: OSError) -> KafkaError:
+        """Restore the segment after a failed append; the error to answer with."""
+        try:
+            segment.take_back(size)
+            segment.aborted.truncate(offset)
+        except OSError as second:
+            return self.home.failed(second, f"taking back a failed append to {self.name}")
+        return self.home.refused(error, f"appending to {self.name}")
+
+    def _note_producer(self, header: BatchHeader, marker: EndTxnMarker | None) -> None:
+        """Producer state after a batch that is in the log."""
+        if marker is not None:
+            self.producers.apply_marker(header, marker)
+        elif header.producer_id >= 0:
+            self.producers.apply_batch(header)
+        self.producers.end_offset = header.last_offset + 1
+
+    def replay_batch(self, header: BatchHeader, data: Buffer, segment: Segment | None) -> None:
+        """Note a batch found in the log when it is loaded; aborted transactions go to ``segment``'s index if given.
+
+        Raises OSError.
+        """
+        if header.partition_leader_epoch > self.epochs.latest:
+            self.epochs.assign(header.partition_leader_epoch, header.base_offset)
+        marker = None
+        if header.producer_id >= 0 and header.is_control:
+            if header.record_count == 0:
+                # Compaction left it for its offset alone: its transaction is long gone.
+                self.producers.end_offset = header.last_offset + 1
+                return
+            marker = decode_end_txn_marker(decode_records(data, header=header)[0])
+            aborted = self.producers.aborted_by(header, marker)
+            if aborted is not None and segment is not None:
+                segment.aborted.append(aborted)
+        self._note_producer(header, marker)
+
+    def begin_epoch(self, leader_epoch: int) -> None:
+        """A leader of ``leader_epoch`` begins to write at the log end offset."""
+        self.epochs.assign(leader_epoch, self.log_end_offset)
+
+    def roll(self, now_ms: int) -> Segment:
+        """Begin a new segment at the log end offset. Raises KAFKA_STORAGE_ERROR; the old one stays active then."""
+        return trimming.roll(self, now_ms)
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def plan_read(
+        self, offset: int, max_bytes: int, *, upper_offset: int | None = None, at_least_one: bool = True
+    ) -> ReadPlan | None:
+        """A read of whole batches from the one that holds ``offset``; None where nothing is below ``upper_offset``.
+
+        ``upper_offset`` is the high watermark or the last stable offset; the log end offset when not given.
+        Raises OFFSET_OUT_OF_RANGE outside [log start offset, log end offset].
+        """
+        if self.home.offline:
+            raise self.home.refusal()
+        end = self.log_end_offset
+        if not self.log_start_offset <= offset <= end:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self.name}, but we only have log segments in the "
+                f"range {self.log_start_offset} to {end}.",
+            )
+        upper = end if upper_offset is None or upper_offset > end else upper_offset
+        if offset >= upper:
+            return None
+        return ReadPlan(self, self.segment_number(offset), offset, max_bytes, upper, at_least_one=at_least_one)
+
+    def batches(self, start_offset: int | None = None) -> Iterator[tuple[BatchHeader, Buffer]]:
+        """Every batch from ``start_offset`` (the log start offset) to the end as it is now. Waits for the disk."""
+        offset = self.log_start_offset if start_offset is None else start_offset
+        segments = self.segments
+        for segment in segments[self.segment_number(offset) :]:
+            position = max(segment.find(offset, segment.size), 0) if offset > segment.base_offset else 0
+            for _, header, data in segment.batches(position):
+                if header.last_offset >= offset:
+                    yield header, data
+
+    def aborted_transactions(
+        self, start_offset: int, upper_offset: int, read: Reader = read_blocking
+    ) -> list[AbortedTxn]:
+        """The aborted transactions that touch [start_offset, upper_offset), for fetches of committed data.
+
+        With ``read_cached`` it raises WouldBlockError where it would have to wait for the disk: then ask in a thread.
+        """
+        return lookup.aborted_transactions(self, start_offset, upper_offset, read)
+
+    def offset_for_timestamp(self, timestamp: int, upper_offset: int | None = None) -> TimestampOffset | None:
+        """The first record with at least ``timestamp``, below ``upper_offset``; None where there is none. Waits for the
+        disk: to be asked in a thread.
+        """
+        return lookup.offset_for_timestamp(self, timestamp, upper_offset)
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """The first record with the largest timestamp of the log; None where no record has one (KIP-734). Waits for the
+        disk: to be asked in a thread.
+        """
+        return lookup.offset_of_max_timestamp(self)
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch in which ``offset`` was (or would be) written; -1 where it is unknown."""
+        return self.epochs.epoch_at(offset)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) for OffsetForLeaderEpoch; (-1, -1) where it is unknown."""
+        return self.epochs.end_offset(epoch, self.log_end_offset)
+
+    # -- changing -----------------------------------------------------------------------------------------------------
+
+    def delete_records_before(self, offset: int) -> int:
+        """Move the log start offset up to ``offset`` and drop whole segments below it; the new log start offset.
+
+        Raises OFFSET_OUT_OF_RANGE beyond the log end offset.
+        """
+        return trimming.delete_records_before(self, offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every batch that ends at ``offset`` or later; the log ends at ``offset`` then, unless it ended before.
+
+        Where the log has a recovery point in the checkpoints, they must be written before anything is appended again: the
+        next recovery would begin behind that otherwise (Apache Kafka writes them too).
+        """
+        trimming.truncate_to(self, offset)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Follow changed settings from the next operation on."""
+        self.config = config
+
+    # -- durability ---------------------------------------------------------------------------------------------------
+
+    def plan_flush(self) -> FlushPlan | None:
+        """What must be synced so that all appended so far survives a power loss; None where nothing is to do."""
+        return FlushPlan(self) if self.unflushed else None
+
+    def flush(self) -> None:
+        """Sync all of the log; appends may go on meanwhile, so any thread may do it. Raises KAFKA_STORAGE_ERROR."""
+        plan = self.plan_flush()
+        if plan is not None:
+            plan.run()
+            plan.finish()
+
+    def close(self) -> None:
+        """Clean stop: flush, leave a snapshot of the producers at the end, complete the indexes, give back descriptors."""
+        trimming.close(self)
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

@@ -1,0 +1,186 @@
+"""Reads of whole batches, planned by the loop and carried out where they do not stall it.
+
+A plan fixes what may be seen (segments and sizes as they are now). ``read_now`` takes what is in the page cache;
+``read`` waits for the disk and is for a worker thread.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
+from pykbroker.storage.log.segment import PLACE, Segment
+from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.primitives import Buffer
+
+if TYPE_CHECKING:
+    from pykbroker.storage.log.log import Log
+
+_BASE_AND_LENGTH = Struct(">qi")
+_length_at = Struct(">8xi").unpack_from
+
+#: From so many bytes on, the offset index saves walking over most batches to find the last whole one.
+_WALK_BYTES = 128 * 1024
+
+
+class ReadPlan:
+    """One read: whole batches from the one that holds ``offset``, up to ``upper_offset``, about ``max_bytes``.
+
+    The first batch is read whole even if it is larger than ``max_bytes``, when ``at_least_one``.
+    """
+
+    __slots__ = (
+        "_at_least_one",
+        "_data",
+        "_end",
+        "_log",
+        "_max_bytes",
+        "_number",
+        "_offset",
+        "_position",
+        "_segments",
+        "_to_end",
+        "_upper",
+    )
+
+    def __init__(
+        self, log: Log, number: int, offset: int, max_bytes: int, upper_offset: int, *, at_least_one: bool
+    ) -> None:
+        self._log = log
+        self._segments = log.segments
+        self._number = number
+        self._offset = offset
+        self._max_bytes = max_bytes
+        self._upper = upper_offset
+        self._to_end = upper_offset == log.log_end_offset
+        self._at_least_one = at_least_one
+        segment = self._segments[number]
+        self._position = segment.recent_position(offset)
+        #: -1 where only the disk knows the segment's size.
+        self._end = segment.size if segment.size_known else -1
+        self._data: Buffer | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the read will bring: exact at the tail of the log, else at most so many."""
+        if self._end < 0:
+            return self._max_bytes
+        return min(self._end - max(self._position, 0), self._max_bytes)
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last batch that was read; before the read, the upper offset."""
+        if self._data is None:
+            return self._upper
+        return last_offset(self._data) + 1 if self._data else self._offset
+
+    def read_now(self) -> Buffer | None:
+        """The batches if memory holds them; None where only ``read`` can tell. Raises KAFKA_STORAGE_ERROR."""
+        segment = self._segments[self._number]
+        position = self._position
+        if self._to_end and position >= 0 and self._end - position <= self._max_bytes:
+            try:
+                self._data = segment.log.pread_cached(self._end - position, position)
+            except OSError as error:
+                raise self._failed(error) from error
+            return self._data
+        try:
+            self._data = self._read(read_cached)
+        except WouldBlockError:
+            return None
+        return self._data
+
+    def read(self) -> Buffer:
+        """The batches; waits for the disk. Empty where nothing is below the upper offset.
+
+        Raises KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE where retention removed the segment meanwhile, or
+        UNKNOWN_TOPIC_OR_PARTITION where the topic was deleted.
+        """
+        self._data = self._read(read_blocking)
+        return self._data
+
+    def _read(self, read: Reader) -> Buffer:
+        try:
+            return self._find_and_read(read)
+        except FileNotFoundError:
+            # Retention or compaction took the segments away since the plan was made.
+            return self._read_what_is_there_now(read)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _read_what_is_there_now(self, read: Reader) -> Buffer:
+        log = self._log
+        if self._offset < log.log_start_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        self._segments = log.segments
+        self._number = log.segment_number(self._offset)
+        self._position, self._end = -1, -1
+        try:
+            return self._find_and_read(read)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _find_and_read(self, read: Reader) -> Buffer:
+        for number in range(self._number, len(self._segments)):
+            segment = self._segments[number]
+            if segment.base_offset >= self._upper:
+                break
+            if read is read_cached and not segment.size_known:
+                raise WouldBlockError
+            end = self._end if number == self._number and self._end >= 0 else segment.size
+            position = self._position if number == self._number else 0
+            if position < 0:
+                if read is read_cached and not segment.indexes_loaded:
+                    raise WouldBlockError
+                position = segment.find(self._offset, end, read)
+            if 0 <= position < end:  # compaction may have left a segment empty
+                return self._read_from(segment, position, end, read)
+        return b""
+
+    def _read_from(self, segment: Segment, position: int, end: int, read: Reader) -> Buffer:
+        available = end - position
+        size = min(available, max(self._max_bytes, HEADER_SIZE))
+        data = read(segment.log, size, position)
+        if size < HEADER_SIZE:
+            return b""
+        first = _length_at(data)[0] + LOG_OVERHEAD
+        if first > self._max_bytes:
+            if not self._at_least_one or first > available:
+                return b""
+            return data if first == size else read(segment.log, first, position)
+        if size == available and self._to_end:
+            return data
+        start = 0
+        if size > _WALK_BYTES and self._to_end and segment.indexes_loaded:
+            start = max(segment.indexes.batch_before(position + size, read) - position, 0)
+        kept = whole_batches(data, self._upper, start)
+        return data if kept == len(data) else memoryview(data)[:kept]
+
+    def _failed(self, error: OSError) -> KafkaError:
+        if self._log.deleted:
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._log.name} was deleted meanwhile.")
+        return self._log.home.failed(error, f"reading {self._log.name}")
+
+
+def whole_batches(data: Buffer, upper_offset: int, start: int = 0) -> int:
+    """How many bytes of ``data`` are whole batches below ``upper_offset``; a batch begins at ``start``."""
+    position, size = start, len(data)
+    while position + LOG_OVERHEAD <= size:
+        base, length = _BASE_AND_LENGTH.unpack_from(data, position)
+        following = position + length + LOG_OVERHEAD
+        if following > size or base >= upper_offset or length <= 0:
+            break
+        position = following
+    return position
+
+
+def last_offset(data: Buffer) -> int:
+    """The last offset in ``data``, which is one whole batch or more."""
+    last, position, size = -1, 0, len(data)
+    while position < size:
+        base, length, delta = PLACE.unpack_from(data, position)
+        last = base + delta
+        position += length + LOG_OVERHEAD
+    return last

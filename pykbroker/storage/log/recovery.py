@@ -1,0 +1,232 @@
+"""Opening a log's directory: after a clean stop from its checkpoints, after a kill by reading from the recovery point.
+
+What lies before the recovery point was synced and is trusted. Behind it every batch is read: length, checksum, offsets
+that rise. At the first that is wrong the log is cut, and indexes, transaction index, epochs and producers' state are made
+from what was read. Left-overs of operations that a crash cut short are completed or removed, as Kafka's LogLoader does.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from pykbroker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpointError, decode_epochs
+from pykbroker.storage.directory import CLEANED, DELETED, SEGMENT_SUFFIXES, SWAP
+from pykbroker.storage.log.epochs import LeaderEpochs
+from pykbroker.storage.log.segment import Segment
+from pykbroker.storage.log.trimming import (
+    count_before,
+    discard,
+    drop_segments,
+    drop_snapshots,
+    load_snapshot,
+    make_segment,
+    restore_producers,
+    snapshot_path,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.storage.log.log import Log
+
+logger = logging.getLogger(__name__)
+
+_DIGITS = 20
+
+
+def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, compacted_to: int) -> None:
+    """Fill ``log`` from its directory, which must exist. Raises OSError.
+
+    ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are what the checkpoints say, 0 where they say nothing.
+    """
+    names = _tidy(log, log.home.disk.list(log.path))
+    _load_segments(log, names)
+    _load_epochs(log, names)
+    log.log_start_offset = max(log_start_offset, log.segments[0].base_offset)
+    log.recovery_point = recovery_point
+    # Segments that retention removed, and a power loss brought back.
+    drop_segments(log, count_before(log, log.log_start_offset))
+    if clean:
+        clean = _load_end(log)
+    if not clean:
+        _recover(log, compacted_to)
+    if log.log_end_offset < log.log_start_offset:
+        _begin_at_log_start(log)
+    log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
+    log.epochs.truncate_end(log.log_end_offset)
+    log.epochs.truncate_start(log.log_start_offset)
+    _remove_stray_snapshots(log)
+    if clean:
+        restore_producers(log)
+        log.stable_point = log.last_stable_offset
+
+
+def _offset(name: str) -> int:
+    """The offset in a file name of 20 digits and a suffix; -1 in other names."""
+    stem, dot, _ = name.partition(".")
+    return int(stem) if dot and len(stem) == _DIGITS and stem.isdigit() else -1
+
+
+def _tidy(log: Log, names: list[str]) -> set[str]:
+    """Remove what deletions and unfinished writes left, complete what compaction has begun; the names that remain."""
+    disk = log.home.disk
+    cleaned = min((_offset(name) for name in names if name.endswith(CLEANED)), default=2**63)
+    kept = set(names)
+    for name in names:
+        unfinished = name.endswith(SWAP) and _offset(name) >= cleaned
+        if unfinished or name.endswith((DELETED, CLEANED, ".tmp")):
+            disk.remove(f"{log.path}/{name}")
+            kept.discard(name)
+    if any(name.endswith(SWAP) for name in kept):
+        for base in sorted(_offset(name) for name in kept if name.endswith(".log" + SWAP)):
+            _complete_swap(log, base, kept)
+        kept = set(disk.list(log.path))
+    for name in list(kept):
+        stem, _, kind = name.partition(".")
+        if f".{kind}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept:
+            disk.remove(f"{log.path}/{name}")
+            kept.discard(name)
+    return kept
+
+
+def _complete_swap(log: Log, base: int, names: set[str]) -> None:
+    """Put a compacted segment in the place of those that it covers."""
+    segment = Segment(log.home.disk, log.path, base, suffix=SWAP)
+    end = segment.end()[0]
+    # The .index is the first to get its name. Once it has, the files of the same base are the new segment's own.
+    begun = f"{base:020d}.index{SWAP}" not in names
+    for name in names:
+        if name.endswith(SEGMENT_SUFFIXES) and (base < _offset(name) < end or (_offset(name) == base and not begun)):
+            log.home.disk.remove(f"{log.path}/{name}")
+    segment.rename("")
+    segment.close()
+
+
+def _load_segments(log: Log, names: set[str]) -> None:
+    disk = log.home.disk
+    bases = sorted(_offset(name) for name in names if name.endswith(".log") and _offset(name) >= 0)
+    segments = [
+        Segment(disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=log.home.clock.now_ms())
+        for base in bases
+    ]
+    log.segments = segments or [make_segment(log, 0, log.home.clock.now_ms())]
+    if not segments:
+        log.unsynced += [log.path, log.active.log.path]
+    log.snapshots = sorted(_offset(name) for name in names if name.endswith(".snapshot") and _offset(name) >= 0)
+
+
+def _load_epochs(log: Log, names: set[str]) -> None:
+    if LEADER_EPOCHS in names:
+        try:
+            log.epochs = LeaderEpochs(decode_epochs(log.home.disk.read(f"{log.path}/{LEADER_EPOCHS}")))
+            return
+        except CorruptCheckpointError as error:
+            logger.warning("%s of %s is damaged (%s) and made anew from the batches", LEADER_EPOCHS, log.name, error)
+            log.recovery_point = 0
+
+
+def _load_end(log: Log) -> bool:
+    """Find the log end offset after a clean stop; False where the last segment does not end with a whole batch."""
+    active = log.active
+    log.log_end_offset, position = active.end()
+    active.first_batch_timestamp()
+    return position == active.size
+
+
+def _recover(log: Log, compacted_to: int) -> None:
+    """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense."""
+    # One offset back: where a segment begins at the recovery point, the one before it may have been closed, and its
+    # indexes completed, after the last flush.
+    number = log.segment_number(max(log.recovery_point - 1, log.log_start_offset))
+    segments = log.segments
+    expected = segments[number].base_offset
+    log.log_end_offset = expected
+    _restore_before(log, number)
+    for index in range(number, len(segments)):
+        segment = segments[index]
+        if segment.base_offset > expected:
+            # Compaction leaves gaps. Otherwise the power went when the next segment was on the disk already, but not
+            # the end of this one.
+            if segment.base_offset > compacted_to and not log.config.compact:
+                _cut_behind(log, index)
+                break
+            drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
+        size = segment.size
+        log.log_end_offset, end = _recover_segment(log, segment, max(expected, segment.base_offset))
+        if end < size:
+            logger.warning("%s: cut %d bytes after offset %d", segment.log.path, size - end, log.log_end_offset)
+            following = segments[index + 1 : index + 2]
+            # A preallocated file was cut to its size before the next segment began; the power may have gone before the
+            # disk knew. Nothing is missing between them then.
+            if not following or following[0].base_offset != log.log_end_offset:
+                _cut_behind(log, index + 1)
+                break
+        expected = log.log_end_offset
+    log.unsynced.append(log.path)
+    log.unsynced += [snapshot_path(log, offset) for offset in log.snapshots]
+    for segment in log.segments[number:]:
+        log.unsynced += segment.paths()
+    log.producers.end_offset = log.log_end_offset
+
+
+def _cut_behind(log: Log, number: int) -> None:
+    """Remove the segments from ``number`` on: they lie behind records that were lost.
+
+    On the disk at once: after another power loss they must not come back behind what is appended from now on.
+    """
+    lost, log.segments = log.segments[number:], log.segments[:number]
+    for segment in lost:
+        logger.warning("%s: removed, records before it were lost", segment.log.path)
+        discard(log, segment)
+    log.active.log.sync()
+    log.home.disk.sync_directory(log.path)
+
+
+def _restore_before(log: Log, number: int) -> None:
+    """Producers' state at the beginning of segment ``number``."""
+    base = log.segments[number].base_offset
+    log.producers.clear(log.log_start_offset)
+    load_snapshot(log, base)
+    start = log.producers.end_offset
+    if start < base:
+        for segment in log.segments[log.segment_number(start) : number]:
+            for _, header, data in segment.batches():
+                if header.last_offset >= start:
+                    log.replay_batch(header, data, None)
+
+
+def _recover_segment(log: Log, segment: Segment, expected: int) -> tuple[int, int]:
+    """Check the batches, index them again; (offset after the last good one, its end in the file)."""
+    segment.begin_rebuild()
+    segment.aborted.reset()
+    end = 0
+    for position, header, data in segment.batches(checked=True):
+        if header.base_offset < expected or header.last_offset_delta < 0:
+            break
+        segment.index_batch(position, header, log.config)
+        if header.last_offset >= log.log_start_offset:
+            log.replay_batch(header, data, segment)
+        expected, end = header.last_offset + 1, position + header.size
+    if end < segment.size:
+        segment.take_back(end)
+    segment.finish()
+    return expected, end
+
+
+def _begin_at_log_start(log: Log) -> None:
+    """The log ends before its recorded start: files were lost. An empty segment at the start takes their place."""
+    logger.warning("%s ends at %d, before its start %d", log.name, log.log_end_offset, log.log_start_offset)
+    for segment in log.segments:
+        discard(log, segment)
+    log.segments = [make_segment(log, log.log_start_offset, log.home.clock.now_ms())]
+    log.unsynced.append(log.active.log.path)
+    log.log_end_offset = log.log_start_offset
+    log.epochs.clear()
+    log.producers.clear(log.log_start_offset)
+
+
+def _remove_stray_snapshots(log: Log) -> None:
+    """Snapshots are of use at the beginning of a segment and at the end of the log."""
+    bases = {segment.base_offset for segment in log.segments}
+    end = log.log_end_offset
+    newest = max((offset for offset in log.snapshots if offset <= end), default=-1)
+    drop_snapshots(log, [at for at in log.snapshots if at > end or (at not in bases and at != newest)])

@@ -1,0 +1,396 @@
+"""One segment: a .log file of batches, its two sparse indexes, and its aborted transactions.
+
+The files are those of Kafka's LogSegment. Only the active segment, the last one, is appended to; its youngest batches'
+positions are kept in memory, so that reads at the tail need no index.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from struct import Struct
+
+from pykbroker.storage.directory import DELETED, SEGMENT_SUFFIXES
+from pykbroker.storage.disk import Disk, File
+from pykbroker.storage.index.aborted import AbortedIndex
+from pykbroker.storage.index.index import Reader, read_blocking
+from pykbroker.storage.index.segment_indexes import SegmentIndexes
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, batch_crc_ok, read_batch_header
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.primitives import Buffer
+
+#: Base offset, length and last offset delta: what finding a batch needs.
+PLACE = Struct(">qi11xi")
+
+#: Bytes read at once while looking for a batch, and while going through a whole segment.
+_LOOK_BYTES = 8 * 1024
+_SCAN_BYTES = 1024 * 1024
+
+#: Positions of so many youngest batches are kept.
+_RECENT = 64
+
+_MAX_RELATIVE_OFFSET = 2**31 - 1
+
+_DEFAULTS = LogConfig()
+
+#: A cold read in a worker thread may load the indexes of a closed segment while the loop does.
+_loading = threading.Lock()
+
+
+def segment_name(base_offset: int) -> str:
+    """File names are the base offset in 20 digits."""
+    return f"{base_offset:020d}"
+
+
+class Segment:
+    """Batches from ``base_offset`` on. Methods that touch files raise OSError."""
+
+    __slots__ = (
+        "_aborted",
+        "_indexes",
+        "_preallocated",
+        "_recent_offsets",
+        "_recent_positions",
+        "_size",
+        "base_offset",
+        "created_ms",
+        "disk",
+        "first_timestamp",
+        "jitter_ms",
+        "log",
+        "stem",
+        "suffix",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        base_offset: int,
+        *,
+        created_ms: int = 0,
+        has_aborted: bool = False,
+        suffix: str = "",
+    ) -> None:
+        self.disk = disk
+        self.base_offset = base_offset
+        self.stem = f"{directory}/{segment_name(base_offset)}"
+        #: Behind every file's name: ``.deleted``, or ``.cleaned`` and ``.swap`` while compaction replaces segments.
+        self.suffix = suffix
+        self.log: File = disk.open(self.path(".log"))
+        self._size = -1
+        self._preallocated = False
+        self._indexes: SegmentIndexes | None = None
+        self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.path(".txnindex"))
+        self._recent_offsets = array("q")
+        self._recent_positions = array("q")
+        self.created_ms = created_ms
+        #: segment.jitter.ms: so much earlier than segment.ms this one rolls.
+        self.jitter_ms = 0
+        #: Largest timestamp of the first batch, from which segment.ms counts; -1 while it is not known.
+        self.first_timestamp = -1
+
+    @classmethod
+    def create(
+        cls, disk: Disk, directory: str, base_offset: int, now_ms: int, suffix: str = "", *, file_bytes: int = 0
+    ) -> Segment:
+        """Make the files of a new segment, the .log last: a failure in between leaves nothing that counts.
+
+        ``file_bytes``: how long the .log is made at once, for a log with ``preallocate``; zeros are behind the batches
+        then, until ``trim``.
+        """
+        segment = cls(disk, directory, base_offset, created_ms=now_ms, suffix=suffix)
+        segment.begin_rebuild()
+        disk.create(segment.path(".log"))
+        segment._size = 0
+        if file_bytes:
+            try:
+                segment.log.truncate(file_bytes)
+            except OSError:
+                disk.remove(segment.path(".log"))
+                raise
+            segment._preallocated = True
+        return segment
+
+    def path(self, kind: str) -> str:
+        """Name of the file of a kind: ``.log``, ``.index``, ``.timeindex`` or ``.txnindex``."""
+        return f"{self.stem}{kind}{self.suffix}"
+
+    # -- what it holds ------------------------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Bytes of batches."""
+        if self._size < 0:
+            self._size = self.disk.size(self.log.path)
+        return self._size
+
+    @property
+    def size_known(self) -> bool:
+        """Whether ``size`` is told without asking the disk."""
+        return self._size >= 0
+
+    @property
+    def indexes(self) -> SegmentIndexes:
+        """Both indexes, loaded at first use and rebuilt when they are missing or damaged."""
+        if self._indexes is None:
+            with _loading:
+                self._load_indexes()
+        assert self._indexes is not None
+        return self._indexes
+
+    @property
+    def indexes_loaded(self) -> bool:
+        return self._indexes is not None
+
+    @property
+    def aborted(self) -> AbortedIndex:
+        """The aborted transactions whose markers lie here."""
+        if self._aborted is None:
+            path = self.path(".txnindex")
+            self._aborted = AbortedIndex(self.disk, path, self.disk.size(path))
+        return self._aborted
+
+    @property
+    def may_have_aborted(self) -> bool:
+        """Whether ``aborted`` must be asked; False for most segments, without touching the disk."""
+        return self._aborted is None or bool(self._aborted)
+
+    @property
+    def aborted_loaded(self) -> bool:
+        return self._aborted is not None
+
+    def _load_indexes(self) -> None:
+        if self._indexes is not None:
+            return
+        indexes = SegmentIndexes(self.disk, self.path(".index"), self.path(".timeindex"), self.base_offset)
+        if indexes.load(self.size):
+            self._indexes = indexes
+        else:
+            self.log.size()  # raises where the segment itself is gone: then there is nothing to rebuild
+            self.rebuild_indexes()
+
+    def largest_timestamp(self) -> tuple[int, int]:
+        """(largest timestamp, last offset of the batch that has it); (-1, -1) where no batch has one."""
+        indexes = self.indexes
+        return indexes.largest, indexes.largest_offset
+
+    def first_batch_timestamp(self) -> int:
+        """Largest timestamp of the first batch; -1 where it has none."""
+        if self.first_timestamp < 0 and self.size:
+            head = self.log.pread(HEADER_SIZE, 0)
+            with contextlib.suppress(WireError):
+                self.first_timestamp = read_batch_header(head).max_timestamp
+        return self.first_timestamp
+
+    def end(self) -> tuple[int, int]:
+        """(offset after the last whole batch, its end in the file), looked for from the last index entry on."""
+        last = self.indexes.by_offset.last
+        offset, position = self.base_offset, last[1] if last else 0
+        for at, header, _ in self.batches(position):
+            offset, position = header.last_offset + 1, at + header.size
+        return offset, position
+
+    # -- appending ----------------------------------------------------------------------------------------------------
+
+    def must_roll(self, size: int, last_offset: int, timestamp: int, now_ms: int, config: LogConfig) -> bool:
+        """Whether a batch of ``size`` bytes belongs into a new segment: size, age, index fullness, offset range."""
+        mine = self._size
+        if mine > config.segment_bytes - size:
+            return True
+        if mine > 0 and self._age(timestamp, now_ms) > config.roll_ms - self.jitter_ms:
+            return True
+        return self.indexes.full or last_offset - self.base_offset > _MAX_RELATIVE_OFFSET
+
+    def _age(self, timestamp: int, now_ms: int) -> int:
+        """In the time of the records where they have one, else by the clock."""
+        if self.first_timestamp >= 0 and timestamp >= 0:
+            return timestamp - self.first_timestamp
+        return now_ms - self.created_ms
+
+    def append(self, data: Buffer, first_offset: int, last_offset: int, timestamp: int, config: LogConfig) -> None:
+        """Write one batch at the end. After an error any part of it may be in the file: ``take_back``."""
+        indexes = self.indexes
+        indexes.make_room(config.index_interval_bytes)
+        position = self._size
+        self.log.pwrite(data, position)
+        size = len(data)
+        self._size = position + size
+        if position == 0:
+            self.first_timestamp = timestamp
+        offsets = self._recent_offsets
+        if len(offsets) >= 2 * _RECENT:
+            del offsets[:_RECENT], self._recent_positions[:_RECENT]
+        offsets.append(first_offset)
+        self._recent_positions.append(position)
+        indexes.note(position, size, last_offset, timestamp, config)
+
+    def take_back(self, size: int) -> None:
+        """Cut the file to ``size`` bytes after a failed append."""
+        self.log.truncate(size)
+        self._size = size
+        self._preallocated = False
+
+    def trim(self) -> bool:
+        """Cut the zeros of a preallocated file; whether there were any."""
+        trimmed = self._preallocated
+        if trimmed:
+            self.take_back(self._size)
+        return trimmed
+
+    def finish(self) -> bool:
+        """Complete the indexes: before another segment becomes the active one, and at a clean stop. Whether anything
+        was written.
+        """
+        return self._indexes is not None and self._indexes.finish()
+
+    def retire(self) -> None:
+        """The segment is no longer the active one: nothing is kept in memory that a file holds."""
+        del self._recent_offsets[:], self._recent_positions[:]
+
+    def extend(self, data: Buffer, headers: list[BatchHeader], config: LogConfig) -> None:
+        """Write batches at the end of a segment that compaction makes, and index them."""
+        position = self._size
+        self.log.pwrite(data, position)
+        for header in headers:
+            self.index_batch(position, header, config)
+            position += header.size
+        self._size = position
+
+    # -- finding ------------------------------------------------------------------------------------------------------
+
+    def recent_position(self, offset: int) -> int:
+        """Where the batch that holds ``offset`` begins, if it is one of the youngest; else -1."""
+        offsets = self._recent_offsets
+        if not offsets or offset < offsets[0]:
+            return -1
+        return self._recent_positions[bisect_right(offsets, offset) - 1]
+
+    def find(self, offset: int, end: int, read: Reader = read_blocking) -> int:
+        """Position of the first batch that ends at ``offset`` or later, looking before ``end``; -1 where there is none."""
+        position = start = self.indexes.position_before(offset, read)
+        chunk = b""
+        while position + HEADER_SIZE <= end:
+            at = position - start
+            if at + PLACE.size > len(chunk):
+                start, at = position, 0
+                chunk = bytes(read(self.log, min(_LOOK_BYTES, end - position), position))
+            base, length, delta = PLACE.unpack_from(chunk, at)
+            if base + delta >= offset:
+                return position
+            if length <= 0:
+                return -1
+            position += length + LOG_OVERHEAD
+        return -1
+
+    def batches(
+        self, position: int = 0, end: int | None = None, *, checked: bool = False
+    ) -> Iterator[tuple[int, BatchHeader, Buffer]]:
+        """(position, header, bytes) of the batches from ``position`` on; stops at the first that is cut or malformed.
+
+        With ``checked``, the CRC decides too. Waits for the disk. The bytes may be kept.
+        """
+        end = self.size if end is None else end
+        start, chunk = position, b""
+        while position + HEADER_SIZE <= end:
+            at = position - start
+            if at + HEADER_SIZE > len(chunk):
+                start, at = position, 0
+                chunk = self.log.pread(min(_SCAN_BYTES, end - position), position)
+            try:
+                header = read_batch_header(chunk, at)
+            except WireError:
+                return
+            size = header.size
+            if header.magic != MAGIC or position + size > end:
+                return
+            if at + size > len(chunk):
+                start, at = position, 0
+                chunk = self.log.pread(max(size, min(_SCAN_BYTES, end - position)), position)
+                if len(chunk) < size:
+                    return
+            if checked and not batch_crc_ok(chunk, at, size):
+                return
+            yield position, header, memoryview(chunk)[at : at + size]
+            position += size
+
+    # -- repair -------------------------------------------------------------------------------------------------------
+
+    def begin_rebuild(self) -> None:
+        """Empty both indexes, before the batches are gone through again with ``index_batch``."""
+        self._indexes = SegmentIndexes.create(self.disk, self.path(".index"), self.path(".timeindex"), self.base_offset)
+        self.retire()
+
+    def index_batch(self, position: int, header: BatchHeader, config: LogConfig) -> None:
+        """Index a batch that is already in the file, as ``append`` does for a new one."""
+        if position == 0:
+            self.first_timestamp = header.max_timestamp
+        indexes = self.indexes
+        indexes.make_room(config.index_interval_bytes)
+        indexes.note(position, header.size, header.last_offset, header.max_timestamp, config)
+
+    def rebuild_indexes(self) -> None:
+        """Make both indexes anew from the batches, and sync them: whoever loads the log next takes them on trust."""
+        self.begin_rebuild()
+        for position, header, _ in self.batches():
+            self.index_batch(position, header, _DEFAULTS)
+        self.finish()
+        self.indexes.sync()
+        self.disk.sync_directory(self.stem.rpartition("/")[0])
+
+    def truncate(self, offset: int) -> None:
+        """Drop the batches that end at ``offset`` or later."""
+        position = self.find(offset, self.size)
+        if position >= 0:
+            self.take_back(position)
+        self.indexes.truncate(offset)
+        self.aborted.truncate(offset)
+        self.retire()
+        if self._size == 0:
+            self.first_timestamp = -1
+        # The largest timestamp may lie behind the last entry.
+        indexes = self.indexes
+        for _, header, _ in self.batches(indexes.position_before(indexes.largest_offset)):
+            if header.max_timestamp > indexes.largest:
+                indexes.largest, indexes.largest_offset = header.max_timestamp, header.last_offset
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def paths(self) -> list[str]:
+        """Names of the files that the segment has, perhaps, one by one."""
+        return [self.path(kind) for kind in SEGMENT_SUFFIXES]
+
+    def sync(self) -> None:
+        """Sync every file."""
+        self.log.sync()
+        self.indexes.sync()
+        if self.aborted:
+            self.aborted.file.sync()
+
+    def rename(self, suffix: str) -> None:
+        """Give every file another suffix; open descriptors stay valid. Interrupted by a crash, it leaves a segment that
+        lacks nothing, or files without a .log that do not count: the .log goes first to ``.deleted``, else last.
+        """
+        before = dict(zip(SEGMENT_SUFFIXES, self.paths(), strict=True))
+        self.suffix = suffix
+        log, *others = SEGMENT_SUFFIXES
+        for kind in (log, *others) if suffix == DELETED else (*others, log):
+            with contextlib.suppress(FileNotFoundError):
+                self.disk.rename(before[kind], self.path(kind))
+        self.log.path = self.path(".log")
+        if self._indexes is not None:
+            self._indexes.moved(self.path(".index"), self.path(".timeindex"))
+        if self._aborted is not None:
+            self._aborted.file.path = self.path(".txnindex")
+
+    def close(self) -> None:
+        """Give back the descriptors."""
+        self.log.close()
+        if self._indexes is not None:
+            self._indexes.close()
+        if self._aborted is not None:
+            self._aborted.file.close()

@@ -1,0 +1,409 @@
+"""Brokers of one process that are stopped and started while the others go on, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from pykbroker.brokers.broker import WrongBroker
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.process.control import SOCKET, reachable
+from pykbroker.process.node import Node
+from pykbroker.tests.running import Client
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from pykbroker.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
+
+ASK = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+
+
+def run(scenario: Awaitable[None]) -> None:
+    asyncio.run(asyncio.wait_for(scenario, 30))
+
+
+class Three:
+    """A node of three brokers. Of the topics, "t" is on all of them and "alone" on broker 1, each with one partition."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    async def connect(self, broker: int) -> Client:
+        host, port = self.node.addresses()[broker].split(":")
+        return Client(*await asyncio.open_connection(host, int(port)))
+
+    async def ask(self, broker: int, request, version: int, response):
+        client = await self.connect(broker)
+        answer = await client.ask(request, version, response)
+        client.close()
+        return answer
+
+    async def create(self) -> None:
+        topics = [
+            CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, replicas)])
+            for name, replicas in (("t", [1, 2, 3]), ("alone", [1]))
+        ]
+        answer = await self.ask(1, CreateTopicsRequest(topics=topics, timeout_ms=1000), 7, CreateTopicsResponse)
+        assert [topic.error_code for topic in answer.topics] == [0, 0]
+
+    async def partitions(self, broker: int) -> list[tuple[int, int, list[int]]]:
+        """Error, leader and ISR of "t" and of "alone", as the broker tells them."""
+        request = MetadataRequest(topics=[MetadataRequestTopic(name="t"), MetadataRequestTopic(name="alone")])
+        answer = await self.ask(broker, request, 12, MetadataResponse)
+        return [(p.error_code, p.leader_id, sorted(p.isr_nodes)) for topic in answer.topics for p in topic.partitions]
+
+    async def alive(self, broker: int) -> list[int]:
+        answer = await self.ask(broker, DescribeClusterRequest(), 1, DescribeClusterResponse)
+        return [each.broker_id for each in answer.brokers]
+
+
+@asynccontextmanager
+async def three(directory: Path, **settings: str) -> AsyncIterator[Three]:
+    given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), "offsets.topic.num.partitions": "2"}
+    given |= {name.replace("_", "."): value for name, value in settings.items()}
+    node = Node(BrokerConfig(given), 3, durable=False)
+    await node.start()
+    try:
+        yield Three(node)
+    finally:
+        await node.stop()
+
+
+def produce(value: bytes = b"x", acks: int = -1) -> ProduceRequest:
+    batch = encode_batch([Record(offset=0, timestamp=1_700_000_000_000, key=None, value=value, headers=[])])
+    data = [PartitionProduceData(index=0, records=batch)]
+    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[TopicProduceData(name="t", partition_data=data)])
+
+
+def fetch(epoch: int = -1, topic: str = "t", rack: str = "", min_bytes: int = 1 << 20) -> FetchRequest:
+    asked = FetchPartition(
+        partition=0, current_leader_epoch=epoch, fetch_offset=0, last_fetched_epoch=-1, partition_max_bytes=1 << 20
+    )
+    return FetchRequest(
+        max_wait_ms=60_000,
+        min_bytes=min_bytes,
+        max_bytes=1 << 20,
+        session_epoch=-1,
+        topics=[FetchTopic(topic=topic, partitions=[asked])],
+        rack_id=rack,
+    )
+
+
+def test_a_stop_answers_what_waits_and_moves_what_it_led(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as brokers:
+            await brokers.create()
+            waiting = [await brokers.connect(1) for _ in range(3)]
+            for client, request in zip(waiting, (fetch(epoch=0), fetch(), fetch(topic="alone")), strict=True):
+                client.send(request, 12)
+            idle = await brokers.connect(1)
+            await idle.ask(ASK, 3, ApiVersionsResponse)
+            stopping = asyncio.create_task(brokers.node.stop_broker(1))
+            answers = [(await client.receive(FetchResponse, 12))[1].responses[0].partitions[0] for client in waiting]
+            assert [each.error_code for each in answers] == [ErrorCode.FENCED_LEADER_EPOCH, 0, 0]
+            for client in (*waiting, idle):
+                assert await client.closed_by_broker()
+            await stopping
+            with pytest.raises(OSError):
+                await brokers.connect(1)
+            gone = ErrorCode.LEADER_NOT_AVAILABLE
+            assert await brokers.partitions(2) == [(0, 2, [2, 3]), (gone, -1, [])]
+            assert await brokers.alive(3) == [2, 3]
+
+    run(scenario())
+
+
+def test_a_broker_that_is_back_is_in_sync_and_leads_what_it_leads_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as brokers:
+            await brokers.create()
+            before = dict(brokers.node.addresses())
+            await brokers.node.stop_broker(1)
+            await brokers.node.start_broker(1)
+            assert brokers.node.addresses() == before
+            assert await brokers.partitions(1) == [(0, 2, [1, 2, 3]), (0, 1, [1])]
+            brokers.node.cluster.metadata.elect_preferred_leaders()
+            assert await brokers.partitions(1) == [(0, 1, [1, 2, 3]), (0, 1, [1])]
+            assert brokers.node.cluster.metadata.image.partition("t", 0).leader_epoch == 2
+
+    run(scenario())
+
+
+def test_leaders_come_back_by_themselves(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path, leader_imbalance_check_interval_seconds="1") as brokers:
+            await brokers.create()
+            await brokers.node.stop_broker(1, abrupt=True)
+            await brokers.node.start_broker(1)
+            assert (await brokers.partitions(1))[0] == (0, 2, [1, 2, 3])
+            while (await brokers.partitions(1))[0] != (0, 1, [1, 2, 3]):  # noqa: ASYNC110 - clients are not told
+                await asyncio.sleep(0.01)
+
+    run(scenario())
+
+
+def test_a_broker_that_was_forgotten_while_it_was_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as brokers:
+            await brokers.create()
+            await brokers.node.stop_broker(3)
+            brokers.node.cluster.metadata.unregister_broker(3)
+            await brokers.node.start_broker(3)
+            assert await brokers.alive(3) == [1, 2, 3]
+            assert (await brokers.partitions(3))[0] == (0, 1, [1, 2, 3])
+
+    run(scenario())
+
+
+def test_an_abrupt_stop_answers_nobody(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as brokers:
+            await brokers.create()
+            client = await brokers.connect(1)
+            client.send(fetch(), 12)
+            await client.writer.drain()
+            await brokers.ask(1, ASK, 3, ApiVersionsResponse)
+            await brokers.node.stop_broker(1, abrupt=True)
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+                await client.receive(FetchResponse, 12)
+            client.close()
+            assert (await brokers.partitions(3))[0] == (0, 2, [2, 3])
+
+    run(scenario())
+
+
+def test_who_does_not_lead_says_who_does_and_where(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as brokers:
+            await brokers.create()
+            answer = await brokers.ask(3, produce(), 10, ProduceResponse)
+            refused = answer.responses[0].partition_responses[0]
+            assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            assert (refused.current_leader.leader_id, refused.current_leader.leader_epoch) == (1, 0)
+            (where,) = answer.node_endpoints
+            assert (
+                f"{where.host}:{where.port}" == brokers.node.addresses()[where.node_id] == brokers.node.addresses()[1]
+            )
+
+    run(scenario())
+
+
+def test_acks_all_needs_enough_replicas_in_sync(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path, min_insync_replicas="3") as brokers:
+            await brokers.create()
+
+            async def error(acks: int) -> int:
+                answer = await brokers.ask(1, produce(acks=acks), 9, ProduceResponse)
+                return answer.responses[0].partition_responses[0].error_code
+
+            assert await error(-1) == 0
+            await brokers.node.stop_broker(3)
+            assert [await error(-1), await error(1)] == [ErrorCode.NOT_ENOUGH_REPLICAS, 0]
+            await brokers.node.start_broker(3)
+            assert await error(-1) == 0
+
+    run(scenario())
+
+
+def test_a_waiting_join_is_told_to_look_for_the_coordinator(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        settings = {"group_initial_rebalance_delay_ms": "60000", "offsets_topic_replication_factor": "3"}
+        async with three(tmp_path, **settings) as brokers:
+            find = FindCoordinatorRequest(key="g")
+            coordinator = (await brokers.ask(1, find, 2, FindCoordinatorResponse)).node_id
+            client = await brokers.connect(coordinator)
+            protocols = [JoinGroupRequestProtocol(name="range", metadata=b"")]
+            join = JoinGroupRequest(
+                group_id="g",
+                session_timeout_ms=10_000,
+                rebalance_timeout_ms=60_000,
+                protocol_type="consumer",
+                protocols=protocols,
+            )
+            client.send(join, 3)
+            await client.writer.drain()
+            await brokers.ask(coordinator, ASK, 3, ApiVersionsResponse)
+            stopping = asyncio.create_task(brokers.node.stop_broker(coordinator))
+            _, answer = await client.receive(JoinGroupResponse, 3)
+            assert answer.error_code == ErrorCode.NOT_COORDINATOR
+            client.close()
+            await stopping
+            other = next(i for i in (1, 2, 3) if i != coordinator)
+            following = (await brokers.ask(other, find, 2, FindCoordinatorResponse)).node_id
+            assert following != coordinator
+            beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+            neither = next(i for i in (1, 2, 3) if i not in (coordinator, following))
+            codes = [(await brokers.ask(i, beat, 3, HeartbeatResponse)).error_code for i in (neither, following)]
+            assert codes == [ErrorCode.NOT_COORDINATOR, ErrorCode.UNKNOWN_MEMBER_ID]
+
+    run(scenario())
+
+
+def test_consumers_read_from_a_replica_in_their_rack(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+        config = BrokerConfig(
+            {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path), "replica.selector.class": selector}
+        )
+        node = Node(config, 3, racks=["a", "b", "a"], durable=False)
+        await node.start()
+        brokers = Three(node)
+        try:
+            await brokers.create()
+            await brokers.ask(1, produce(), 9, ProduceResponse)
+            sent = (await brokers.ask(1, fetch(rack="b"), 12, FetchResponse)).responses[0].partitions[0]
+            assert (sent.error_code, sent.preferred_read_replica, sent.high_watermark) == (0, 2, 1)
+            for broker, rack in ((2, "b"), (1, "a"), (1, "elsewhere"), (1, "")):
+                request = fetch(rack=rack, min_bytes=1)
+                found = (await brokers.ask(broker, request, 12, FetchResponse)).responses[0].partitions[0]
+                assert (found.error_code, found.preferred_read_replica, bool(found.records)) == (0, -1, True)
+            outside = (await brokers.ask(3, fetch(topic="alone"), 12, FetchResponse)).responses[0].partitions[0]
+            assert outside.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        finally:
+            await node.stop()
+
+    run(scenario())
+
+
+def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as brokers:
+            for refused in (brokers.node.stop_broker(4), brokers.node.start_broker(1), brokers.node.start_broker(4)):
+                with pytest.raises(WrongBroker, match="in this process"):
+                    await refused
+            await brokers.node.stop_broker(2)
+            with pytest.raises(WrongBroker, match="broker 2 is not running in this process; these are: 1, 3"):
+                await brokers.node.stop_broker(2)
+
+    run(scenario())
+
+
+def test_a_start_that_the_metadata_log_refuses_can_be_tried_again(tmp_path: Path, monkeypatch) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as cluster:
+            await cluster.node.stop_broker(2)
+
+            def refuse(_records: object) -> None:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(cluster.node.cluster.metadata, "commit", refuse)
+                with pytest.raises(KafkaError):
+                    await cluster.node.start_broker(2)
+            assert [each["state"] for each in cluster.node.describe()] == ["running", "stopped", "running"]
+            await cluster.node.start_broker(2)
+            assert await cluster.alive(2) == [1, 2, 3]
+
+    run(scenario())
+
+
+def test_a_port_that_is_taken_meanwhile(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as brokers:
+            await brokers.node.stop_broker(2)
+            host, port = brokers.node.addresses()[2].split(":")
+            with socket.create_server((host, int(port))), pytest.raises(OSError):
+                await brokers.node.start_broker(2)
+            assert await brokers.alive(1) == [1, 3]
+            await brokers.node.start_broker(2)
+            assert await brokers.alive(2) == [1, 2, 3]
+
+    run(scenario())
+
+
+def test_another_start_of_the_process_shows_the_same_leaders(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as brokers:
+            await brokers.create()
+            await brokers.ask(1, produce(), 9, ProduceResponse)
+            await brokers.node.stop_broker(1)
+            await brokers.ask(2, produce(), 9, ProduceResponse)
+        async with three(tmp_path) as brokers:
+            assert await brokers.partitions(3) == [(0, 2, [1, 2, 3]), (0, 1, [1])]
+            assert brokers.node.cluster.partition("t", 0).log_end_offset == 2
+
+    run(scenario())
+
+
+# ---- the door for people
+
+
+async def tell(path: Path, line: bytes) -> dict:
+    with reachable(path / SOCKET) as address:
+        reader, writer = await asyncio.open_unix_connection(address)
+    try:
+        writer.write(line + b"\n")
+        return json.loads(await reader.readline())
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_the_control_socket(tmp_path: Path, deep: bool) -> None:
+    directory = tmp_path / ("d" * 120 if deep else "data")
+
+    async def scenario() -> None:
+        async with three(directory) as brokers:
+            assert (directory / SOCKET).stat().st_mode & 0o777 == 0o600
+            await brokers.create()
+            answer = await tell(directory, b'{"command": "stop", "broker": 1, "abrupt": true}')
+            assert [(each["id"], each["state"], each["leads"]) for each in answer["brokers"]] == [
+                (1, "stopped", 0),
+                (2, "running", 1),
+                (3, "running", 0),
+            ]
+            answer = await tell(directory, b'{"command": "start", "broker": 1}')
+            assert answer["brokers"][0] == {
+                "id": 1,
+                "state": "running",
+                "address": brokers.node.addresses()[1],
+                "leads": 1,
+            }
+            assert await tell(directory, b'{"command": "list"}') == answer
+            assert "is not stopped" in (await tell(directory, b'{"command": "start", "broker": 1}'))["error"]
+            assert "not a command" in (await tell(directory, b'{"command": "stop", "broker": "1"}'))["error"]
+        assert not (directory / SOCKET).exists()
+
+    run(scenario())
+
+
+def test_a_socket_that_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as left, reachable(tmp_path / SOCKET) as address:
+        left.bind(address)
+
+    async def scenario() -> None:
+        async with three(tmp_path):
+            assert len((await tell(tmp_path, b'{"command": "list"}'))["brokers"]) == 3
+
+    run(scenario())
+
+
+def test_nonsense_on_the_control_socket_harms_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path):
+            for line in (b"GET / HTTP/1.1", b"[" * 10_000):
+                with pytest.raises(json.JSONDecodeError):
+                    await tell(tmp_path, line)
+            assert len((await tell(tmp_path, b'{"command": "list"}'))["brokers"]) == 3
+
+    run(scenario())
+    assert "control socket" in caplog.text

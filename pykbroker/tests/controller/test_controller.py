@@ -1,0 +1,80 @@
+"""The order of things: into the log, into the image, to the subscribers, and only then back to the caller."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykbroker.controller.topics import NewTopic
+from pykbroker.metadata.image import TOPIC_RESOURCE
+from pykbroker.tests.metadata.fake import make_controller
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+
+def test_subscribers_see_log_and_image_before_the_caller_does():
+    controller = make_controller()
+    seen = []
+
+    def subscriber(image, delta):
+        assert controller._log.end_offset == image.offset + 1
+        seen.append(([t.name for t in delta.created_topics], [c.after.index for c in delta.partitions]))
+        assert "t" in image.topics
+
+    controller.subscribe(subscriber)
+    controller.create_topics([NewTopic("t", 2, 1)])
+    assert seen == [(["t"], [0, 1])]
+
+
+def test_what_the_log_does_not_take_does_not_happen():
+    controller = make_controller()
+    told = []
+    controller.subscribe(lambda image, delta: told.append(delta))
+    controller._log.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+    with pytest.raises(KafkaError):
+        controller.create_topics([NewTopic("t")])
+    with pytest.raises(KafkaError):
+        controller.allocate_producer_ids(1)
+    assert controller.image.topics == {}
+    assert controller.image.next_producer_id == 0
+    assert told == []
+
+
+def test_a_process_ends_even_if_the_log_cannot_be_written(caplog):
+    controller = make_controller()
+    controller._log.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+    controller.stop_brokers()
+    assert "could not be written to the metadata log: KAFKA_STORAGE_ERROR" in caplog.text
+    assert [broker.id for broker in controller.image.active_brokers()] == [1]
+
+
+def test_nothing_to_do_is_not_written():
+    controller = make_controller()
+    appends = controller._log.appends
+    controller.create_topics([])
+    controller.delete_topics([b"?" * 16])
+    controller.elect_preferred_leaders()
+    controller.alter_configs({(TOPIC_RESOURCE, "t"): {"retention.ms": None}})
+    assert controller._log.appends == appends
+
+
+def test_settings_are_set_and_removed_and_only_changes_written():
+    controller = make_controller()
+    controller.create_topics([NewTopic("t", configs={"retention.ms": "1", "segment.ms": "2"})])
+    changed = []
+    controller.subscribe(lambda image, delta: changed.append(delta.configs))
+    before = controller._log.end_offset
+    controller.alter_configs({(TOPIC_RESOURCE, "t"): {"retention.ms": "3", "segment.ms": "2", "flush.ms": None}})
+    assert controller._log.end_offset == before + 1
+    assert controller.image.topic_config("t") == {"retention.ms": "3", "segment.ms": "2"}
+    controller.alter_configs({(TOPIC_RESOURCE, "t"): {"retention.ms": None, "segment.ms": None}})
+    assert controller.image.configs == {}
+    assert changed == [{(TOPIC_RESOURCE, "t")}] * 2
+
+
+def test_a_deleted_topic_keeps_its_partitions_in_the_delta():
+    controller = make_controller()
+    (result,) = controller.create_topics([NewTopic("t", 3, 1)])
+    deltas = []
+    controller.subscribe(lambda image, delta: deltas.append(delta))
+    controller.delete_topics([result.topic_id])
+    ((topic,),) = [delta.deleted_topics for delta in deltas]
+    assert (topic.name, sorted(topic.partitions)) == ("t", [0, 1, 2])

@@ -1,0 +1,419 @@
+"""Frames, order, limits and bad input, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from pathlib import Path
+
+import pytest
+
+from pykbroker.network.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock
+from pykbroker.tests.running import running_broker
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
+
+ASK = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+
+
+def produce(value: bytes, acks: int = 1, topic: str = "t") -> ProduceRequest:
+    batch = encode_batch([Record(offset=0, timestamp=1_700_000_000_000, key=None, value=value, headers=[])])
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=1000,
+        topic_data=[TopicProduceData(name=topic, partition_data=[PartitionProduceData(index=0, records=batch)])],
+    )
+
+
+def fetch(offset: int, max_wait_ms: int = 60_000, min_bytes: int = 1, topic: str = "t") -> FetchRequest:
+    return FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=1 << 24,
+        session_epoch=-1,
+        topics=[
+            FetchTopic(
+                topic=topic,
+                partitions=[FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 24)],
+            )
+        ],
+    )
+
+
+async def create(client, topic: str = "t", **configs: str) -> None:
+    answer = await client.ask(
+        CreateTopicsRequest(
+            topics=[CreatableTopic(name=topic, num_partitions=1, replication_factor=1)], timeout_ms=1000
+        ),
+        7,
+        CreateTopicsResponse,
+    )
+    assert answer.topics[0].error_code == 0
+
+
+async def until(client, done) -> None:
+    """Turns of the loop, in which ``client`` is served, until ``done`` says so."""
+    while not done():
+        await client.ask(ASK, 3, ApiVersionsResponse)
+
+
+def run(test) -> None:
+    asyncio.run(asyncio.wait_for(test, 30))
+
+
+def test_a_frame_may_come_byte_by_byte(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            client.send(ASK, 3)
+            await client.receive(ApiVersionsResponse, 3)
+            frame = struct.pack(">ihhih", 10, 18, 0, 77, -1)
+            for index in range(len(frame)):
+                client.writer.write(frame[index : index + 1])
+                await client.writer.drain()
+            correlation, answer = await client.receive(ApiVersionsResponse, 0)
+            assert correlation == 77
+            assert answer.error_code == 0
+            client.close()
+
+    run(scenario())
+
+
+def test_halves_of_frames_of_several_clients_are_not_mixed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            bystander, *clients = [await broker.connect() for _ in range(6)]
+            frames = [struct.pack(">ihhih", 10, 18, 0, number, -1) for number in range(5)]
+            for half in (slice(7), slice(7, None)):
+                for client, frame in zip(clients, frames, strict=True):
+                    client.writer.write(frame[half])
+                await bystander.ask(ASK, 3, ApiVersionsResponse)
+            for number, client in enumerate(clients):
+                assert (await client.receive(ApiVersionsResponse, 0))[0] == number
+                client.close()
+            bystander.close()
+
+    run(scenario())
+
+
+def test_many_frames_at_once_are_answered_in_order(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            sent = [client.send(ASK, 3) for _ in range(1000)]
+            received = [(await client.receive(ApiVersionsResponse, 3))[0] for _ in sent]
+            assert received == sent
+            client.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("size", [BLOCK - 200, BLOCK + 1, KEPT_BLOCK - 500, KEPT_BLOCK + 5])
+def test_frames_larger_than_the_block_arrive_whole(tmp_path: Path, size: int) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path, {"message.max.bytes": str(4 * KEPT_BLOCK)}) as broker:
+            client = await broker.connect()
+            await create(client)
+            value = bytes(range(256)) * (size // 256 + 1)
+            for number in range(3):
+                answer = await client.ask(produce(value[:size]), 9, ProduceResponse)
+                assert answer.responses[0].partition_responses[0].error_code == 0
+                assert answer.responses[0].partition_responses[0].base_offset == number
+            fetched = await client.ask(fetch(2), 12, FetchResponse)
+            assert value[:size] in bytes(fetched.responses[0].partitions[0].records)
+            client.close()
+
+    run(scenario())
+
+
+def test_a_waiting_request_holds_back_later_answers_but_not_their_work(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client, other = await broker.connect(), await broker.connect()
+            await create(client)
+            waiting = client.send(fetch(0), 12)
+            produced = client.send(produce(b"wakes the fetch before it"), 9)
+            first, fetched = await client.receive(FetchResponse, 12)
+            second, _ = await client.receive(ProduceResponse, 9)
+            assert (first, second) == (waiting, produced)
+            assert b"wakes the fetch" in bytes(fetched.responses[0].partitions[0].records)
+            client.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_acks_0_sends_nothing_and_the_next_answer_is_the_next_requests(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            await create(client)
+            client.send(produce(b"silent", acks=0), 9)
+            asked = client.send(fetch(0), 12)
+            correlation, fetched = await client.receive(FetchResponse, 12)
+            assert correlation == asked
+            assert b"silent" in bytes(fetched.responses[0].partitions[0].records)
+            client.close()
+
+    run(scenario())
+
+
+def test_an_error_with_acks_0_closes_the_connection(tmp_path: Path, caplog) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path, {"auto.create.topics.enable": "false"}) as broker:
+            client = await broker.connect()
+            client.send(produce(b"nowhere", acks=0, topic="absent"), 9)
+            assert await client.closed_by_broker()
+
+    run(scenario())
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
+
+
+BAD_FRAMES = {
+    "negative size": (struct.pack(">i", -1), "announced a frame of -1 bytes"),
+    "oversized": (struct.pack(">i", 0x7FFFFFFF), "socket.request.max.bytes"),
+    "http": (b"GET / HTTP/1.1\r\n\r\n", "speaks HTTP"),
+    "tls": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS handshake"),
+    "empty frame": (struct.pack(">i", 0), "malformed"),
+    "unknown api": (struct.pack(">ihhih", 10, 9999, 0, 1, -1), "9999"),
+    "unsupported version": (struct.pack(">ihhihB", 11, 0, 99, 1, -1, 0), "PRODUCE is not served in version 99"),
+    "version before the first": (struct.pack(">ihhih", 10, 1, 0, 1, -1), "FETCH is not served in version 0"),
+    "truncated body": (struct.pack(">ihhihi", 14, 3, 1, 1, -1, 5), "malformed"),
+    "hostile count": (struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0x7FFFFFFF), "malformed"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FRAMES)
+def test_bad_input_ends_its_own_connection_with_one_line(tmp_path: Path, caplog, name: str) -> None:
+    data, reason = BAD_FRAMES[name]
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            bystander = await broker.connect()
+            await bystander.ask(ASK, 3, ApiVersionsResponse)
+            bad = await broker.connect()
+            bad.writer.write(data)
+            assert await bad.closed_by_broker()
+            assert (await bystander.ask(ASK, 3, ApiVersionsResponse)).error_code == 0
+            bystander.close()
+
+    with caplog.at_level(logging.WARNING):
+        run(scenario())
+    lines = [record for record in caplog.records if record.name == "pykbroker.network.connection"]
+    assert len(lines) == 1
+    assert reason in lines[0].getMessage()
+
+
+def test_what_was_answered_is_sent_before_a_bad_frame_ends_the_connection(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            sent = client.send(ASK, 3)
+            client.writer.write(BAD_FRAMES["truncated body"][0])
+            assert (await client.receive(ApiVersionsResponse, 3))[0] == sent
+            assert await client.closed_by_broker()
+
+    run(scenario())
+
+
+def test_a_later_version_of_api_versions_is_answered_in_version_0(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            client.writer.write(struct.pack(">ihhihB", 11, 18, 999, 5, -1, 0))
+            correlation, answer = await client.receive(ApiVersionsResponse, 0)
+            assert correlation == 5
+            assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+            assert {key.api_key for key in answer.api_keys} >= {0, 1, 3, 18}
+            assert (await client.ask(ASK, 4, ApiVersionsResponse)).error_code == 0
+            client.close()
+
+    run(scenario())
+
+
+def test_a_client_that_takes_nothing_does_not_fill_the_memory(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            await create(client)
+            await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
+            for _ in range(200):
+                client.send(fetch(0), 12)
+            other = await broker.connect()
+            for _ in range(20):
+                await other.ask(ASK, 3, ApiVersionsResponse)  # the others are served meanwhile
+            for _ in range(200):
+                _, answer = await client.receive(FetchResponse, 12)
+                assert len(answer.responses[0].partitions[0].records) > 900_000
+            client.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_answers_behind_one_that_waits_do_not_fill_the_memory(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client, other = await broker.connect(), await broker.connect()
+            await create(client)
+            await create(client, "empty")
+            await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
+            client.send(fetch(0, topic="empty"), 12)
+            for _ in range(100):
+                client.send(fetch(0), 12)
+            await until(other, lambda: broker.cluster.runtime.unsent_bytes)
+            for _ in range(20):
+                await other.ask(ASK, 3, ApiVersionsResponse)
+            assert broker.cluster.runtime.unsent_bytes < 3_000_000
+            await other.ask(produce(b"wakes", topic="empty"), 9, ProduceResponse)
+            for _ in range(101):
+                await client.receive(FetchResponse, 12)
+            assert broker.cluster.runtime.unsent_bytes == 0
+            client.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_while_much_is_unsent_answers_are_small(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            await create(client)
+            for _ in range(20):
+                await client.ask(produce(b"x" * 100_000), 9, ProduceResponse)
+            sizes = []
+            for unsent in (0, 1 << 30):
+                broker.cluster.runtime.unsent_bytes = unsent
+                answer = await client.ask(fetch(0), 12, FetchResponse)
+                sizes.append(len(answer.responses[0].partitions[0].records))
+            assert sizes[0] > 2_000_000
+            assert 100_000 < sizes[1] < 300_000
+            client.close()
+
+    run(scenario())
+
+
+def test_what_a_lost_client_did_not_take_is_forgotten(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client, other = await broker.connect(), await broker.connect()
+            await create(client)
+            await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
+            for _ in range(50):
+                client.send(fetch(0), 12)
+            await until(other, lambda: broker.cluster.runtime.unsent_bytes)
+            client.writer.transport.abort()
+            await until(other, lambda: not broker.cluster.runtime.unsent_bytes)
+            other.close()
+
+    run(scenario())
+
+
+def test_a_client_with_much_to_do_lets_others_have_their_turn(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("pykbroker.network.connection._TURN_S", 0.0)
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            busy, other = await broker.connect(), await broker.connect()
+            for client in (busy, other):
+                await client.ask(ASK, 3, ApiVersionsResponse)
+            answered = []
+
+            async def receive(client, count: int, name: str) -> None:
+                for _ in range(count):
+                    await client.receive(ApiVersionsResponse, 3)
+                    answered.append(name)
+
+            for _ in range(500):
+                busy.send(ASK, 3)
+            other.send(ASK, 3)
+            await asyncio.gather(receive(busy, 500, "busy"), receive(other, 1, "other"))
+            assert answered.index("other") < 250
+            busy.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_an_idle_connection_keeps_no_block_of_its_own(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("pykbroker.network.server._IDLE_CHECK_MS", 20)
+    blocks = []
+    let_go = ReceiveBlock.let_go
+
+    def watched(self: ReceiveBlock) -> None:
+        blocks.append(len(self.view))
+        let_go(self)
+        blocks.append(len(self.view))
+
+    monkeypatch.setattr(ReceiveBlock, "let_go", watched)
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            await create(client)
+            await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
+            other = await broker.connect()
+            await until(other, lambda: 1 << 20 in blocks)
+            assert blocks[blocks.index(1 << 20) + 1] == BLOCK
+            await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
+            client.close()
+            other.close()
+
+    run(scenario())
+
+
+def test_a_connection_too_many_is_closed_and_said_once(tmp_path: Path, caplog) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path, most_connections=2) as broker:
+            first, second = await broker.connect(), await broker.connect()
+            for client in (first, second):
+                await client.ask(ASK, 3, ApiVersionsResponse)
+            for _ in range(2):
+                assert await (await broker.connect()).closed_by_broker()
+            second.close()
+            while True:
+                third = await broker.connect()
+                third.send(ASK, 3)
+                try:
+                    await third.receive(ApiVersionsResponse, 3)
+                except asyncio.IncompleteReadError:  # the broker has not heard yet that the second is gone
+                    third.close()
+                else:
+                    break
+            await first.ask(ASK, 3, ApiVersionsResponse)
+            first.close()
+            third.close()
+
+    with caplog.at_level(logging.WARNING):
+        run(scenario())
+    assert [record.name for record in caplog.records].count("pykbroker.network.server") == 1
+
+
+def test_idle_connections_are_closed(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("pykbroker.network.server._IDLE_CHECK_MS", 20)
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path, {"connections.max.idle.ms": "50"}) as broker:
+            client = await broker.connect()
+            await client.ask(ASK, 3, ApiVersionsResponse)
+            assert await client.closed_by_broker()
+
+    run(scenario())
+
+
+def test_metadata_names_the_listener_the_request_came_over(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            answer = await client.ask(MetadataRequest(topics=[]), 12, MetadataResponse)
+            assert [(node.node_id, node.port) for node in answer.brokers] == [(1, broker.port)]
+            client.close()
+
+    run(scenario())

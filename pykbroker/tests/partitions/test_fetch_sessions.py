@@ -1,0 +1,88 @@
+"""Fetch sessions (KIP-227): how many there are, who makes room for whom, what a request adds and takes out."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from pykbroker.partitions.fetch_sessions import FetchSessions
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+
+EVICTION_MS = 1000
+ID = bytes(range(16))
+
+
+class World:
+    def __init__(self, slots: int = 2) -> None:
+        self.clock = ManualClock()
+        self.sessions = FetchSessions(self.clock, random.Random(1), slots=slots, eviction_ms=EVICTION_MS)
+
+    def begin(
+        self, session=None, *indexes: int, version: int = 13, forget: tuple[int, ...] = (), epoch: int | None = None
+    ):
+        """The session after a request: a new one, or the next of ``session``."""
+        topics = [FetchTopic(topic="t", topic_id=ID, partitions=[FetchPartition(partition=i) for i in indexes])]
+        forgotten = [ForgottenTopic(topic="t", topic_id=ID, partitions=list(forget))] if forget else []
+        request = FetchRequest(topics=topics if indexes else [], forgotten_topics_data=forgotten, session_epoch=0)
+        if session is not None:
+            request.session_id, request.session_epoch = session.id, session.epoch if epoch is None else epoch
+        return self.sessions.begin(request, version)
+
+
+def test_the_slots_bound_the_sessions() -> None:
+    world = World(slots=2)
+    assert world.begin() is not None
+    assert world.begin() is not None
+    assert world.begin() is None
+    assert len(world.sessions) == 2
+
+
+@pytest.mark.parametrize(("idle_ms", "makes_room"), [(EVICTION_MS - 1, False), (EVICTION_MS, True)])
+def test_the_least_recently_used_makes_room_once_it_was_idle_for_long(idle_ms: int, makes_room: bool) -> None:
+    world = World(slots=2)
+    first, second = world.begin(), world.begin()
+    world.clock.advance(1)
+    assert world.begin(first) is first
+    world.clock.advance(idle_ms - 1)
+    third = world.begin()
+    assert (third is not None) == makes_room
+    assert len(world.sessions) == 2
+    assert world.begin(first) is first
+    if makes_room:
+        with pytest.raises(KafkaError) as gone:
+            world.begin(second)
+        assert gone.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize(("version", "topic"), [(12, "t"), (13, ID)])
+def test_topics_go_by_name_and_from_version_13_by_id(version: int, topic: str | bytes) -> None:
+    world = World()
+    session = world.begin(None, 0, 1, version=version)
+    assert list(session.items) == [(topic, 0), (topic, 1)]
+    kept = session.items[topic, 1]
+    world.begin(session, 1, 2, version=version, forget=(0, 7))
+    assert list(session.items) == [(topic, 1), (topic, 2)]
+    assert session.items[topic, 1] is kept
+    with pytest.raises(KafkaError) as refused:
+        world.begin(session, version=25 - version)
+    assert refused.value.code is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+
+
+def test_epochs_wrap_to_1() -> None:
+    world = World()
+    session = world.begin()
+    session.epoch = 0x7FFFFFFF
+    world.begin(session)
+    assert session.epoch == 1
+
+
+def test_a_final_or_first_epoch_ends_the_session_named() -> None:
+    world = World(slots=1)
+    session = world.begin()
+    again = world.begin(session, epoch=0)
+    assert again is not None
+    assert world.begin(again, epoch=-1) is None
+    assert len(world.sessions) == 0

@@ -1,0 +1,110 @@
+"""Compaction from end to end: a compacted topic under a running broker, cleaned by the process apart."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pykbroker.process.cleaner import CleanerFailed, CleanerProcess, CleanerStopped, Order
+from pykbroker.process.housekeeping import Housekeeping
+from pykbroker.storage.compaction.cleaning import CleaningJob
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.running import running_broker
+from pykbroker.wire.records import Record, decode_records, encode_batch
+
+SETTINGS = {
+    "log.cleaner.min.cleanable.ratio": "0.01",
+    "log.segment.bytes": str(1024 * 1024),
+    "log.cleanup.policy": "compact",
+    "num.partitions": "1",
+}
+
+
+def test_a_compacted_topic_keeps_the_newest_of_every_key(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path, SETTINGS) as broker:
+            cluster = broker.cluster
+            assert cluster.auto_create("compacted")
+            partition = cluster.partition("compacted", 0)
+            now = cluster.runtime.clock.now_ms()
+            for round_ in range(60):
+                records = [
+                    Record(offset=i, timestamp=now, key=b"key-%d" % i, value=b"%d:" % round_ + b"x" * 500, headers=[])
+                    for i in range(50)
+                ]
+                partition.append_produce(bytearray(encode_batch(records)))
+            partition.log.flush()  # only what is on the disk is compacted
+            before = partition.log.size_bytes
+            housekeeping = Housekeeping(cluster, durable=False)
+            over = asyncio.get_running_loop().create_future()
+            housekeeping._compactions().when_done(lambda done: over.set_result(done.value))
+            await over
+            assert partition.log.size_bytes < before // 2
+            seen = {}
+            for _, data in partition.log.batches(partition.log.log_start_offset):
+                for record in decode_records(data):
+                    seen[record.key] = record.value.split(b":")[0]
+            assert seen == {b"key-%d" % i: b"59" for i in range(50)}
+            assert partition.log_end_offset == 60 * 50
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_a_stopped_cleaner_does_no_more() -> None:
+    cleaner = CleanerProcess()
+    cleaner.stop()
+    with pytest.raises(CleanerFailed, match="stopping"):
+        cleaner.run(Order(None, 0.0, durable=False))
+
+
+def test_a_compaction_that_is_stopped_is_no_failure(tmp_path: Path) -> None:
+    cleaner = CleanerProcess()
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(cleaner.run, endless_order(tmp_path))
+        while cleaner._child is None:
+            time.sleep(0.001)
+        cleaner.stop()
+        with pytest.raises(CleanerStopped):
+            run.result()
+
+
+def test_what_the_cleaner_cannot_do_is_told() -> None:
+    with pytest.raises(CleanerFailed, match="AttributeError"):
+        CleanerProcess().run(Order(None, float("inf"), durable=False))
+
+
+def endless_order(directory: Path) -> Order:
+    """A compaction that reads a batch and may go on in a few weeks."""
+    (directory / f"{0:020}.log").write_bytes(
+        encode_batch([Record(offset=0, timestamp=0, key=b"key", value=bytes(2 << 20), headers=[])])
+    )
+    size = (directory / f"{0:020}.log").stat().st_size
+    job = CleaningJob(str(directory), [(0, size, False)], 0, 1, 0, [], {}, LogConfig(), bytes(16), 1 << 20)
+    return Order(job, 0.001, durable=False)
+
+
+def test_the_cleaner_dies_with_its_broker(tmp_path: Path) -> None:
+    """Else what it writes would meet what the next broker's cleaner writes."""
+    command = [sys.executable, "-m", "pykbroker.tests.process.test_cleaner", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as broker:
+        assert broker.stdout is not None
+        assert broker.stdout.readline() == b"the cleaner runs\n"
+        broker.kill()
+        _, errors = broker.communicate(timeout=60)  # which ends when the cleaner, too, has let go of the pipe
+    assert errors == b""
+
+
+if __name__ == "__main__":
+    process = CleanerProcess()
+    threading.Thread(target=process.run, args=(endless_order(Path(sys.argv[1])),)).start()
+    while process._child is None:
+        time.sleep(0.001)
+    os.write(1, b"the cleaner runs\n")

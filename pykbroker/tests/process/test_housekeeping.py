@@ -1,0 +1,69 @@
+"""Rounds of housekeeping: whatever goes wrong in one, the next one comes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from pykbroker.brokers.cluster import Cluster
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.metadata.image import Endpoint
+from pykbroker.process.housekeeping import Housekeeping
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+INTERVAL_MS = 60_000
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    intervals = ("log.retention.check.interval.ms", "log.cleaner.backoff.ms", "log.initial.task.delay.ms")
+    config = BrokerConfig(dict.fromkeys(intervals, str(INTERVAL_MS)))
+    cluster = Cluster.open(config, Path("/data"), SimulatedDisk(), ManualClock(), random.Random(1))
+    cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
+    cluster.auto_create("t")
+    _ = cluster.partition("t", 0).log
+    return cluster
+
+
+def rounds(cluster: Cluster, count: int) -> None:
+    for _ in range(count):
+        cluster.runtime.clock.advance(INTERVAL_MS)
+        cluster.runtime.timers.run_due()
+
+
+@pytest.mark.parametrize("error", [KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), OSError(5, "failed"), KeyError("defect")])
+@pytest.mark.parametrize("step", ["retain", "plan_removals", "compacted", "plan_checkpoints", "due_flushes"])
+def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog, step: str, error: Exception) -> None:
+    tries = []
+
+    def fail(*_args: object) -> None:
+        tries.append(step)
+        raise error
+
+    monkeypatch.setattr(cluster.logs, step, fail)
+    Housekeeping(cluster, durable=False).start()
+    rounds(cluster, 3)
+    assert len(tries) >= 2
+    assert "failed" in caplog.text
+
+
+@pytest.mark.parametrize("step", ["look_ahead", "removals"])
+def test_a_thread_that_fails_ends_its_round_only(cluster: Cluster, monkeypatch, caplog, step: str) -> None:
+    tries = []
+
+    def fail(*_args: object) -> None:
+        tries.append(step)
+        raise KeyError("defect")
+
+    if step == "look_ahead":
+        monkeypatch.setattr("pykbroker.storage.log.retention.look_ahead", fail)
+    else:
+        monkeypatch.setattr(cluster.logs, "plan_removals", lambda _now_ms: fail)
+    Housekeeping(cluster, durable=False).start()
+    rounds(cluster, 3)
+    assert len(tries) >= 2
+    assert "defect" in caplog.text

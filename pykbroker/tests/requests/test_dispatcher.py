@@ -1,0 +1,82 @@
+"""The steps of a request, in their order, each with the way before it in its hands."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pykbroker.handlers.contract import CloseConnection
+from pykbroker.handlers.table import SUPPORTED
+from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.coordination.transactions.world import World
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+PEER = cast("Any", SimpleNamespace(host="127.0.0.1", port=1, listener="PLAINTEXT", principal="User:ANONYMOUS"))
+
+
+def ask(dispatcher: Dispatcher, request: Any = None, version: int = 4) -> Any:
+    request = request or HeartbeatRequest(group_id="g", member_id="m")
+    frame = bytearray()
+    encode_request_header(frame, RequestHeader(request.API_KEY, version, 7, "client"))
+    request.encode(frame, version)
+    return dispatcher.answer(World().cluster.brokers[1], PEER, memoryview(frame))
+
+
+def decoded(pieces: Any, response: Any = HeartbeatResponse, version: int = 4) -> Any:
+    frame = b"".join(pieces)
+    _, start = decode_response_header(frame, 4, response.API_KEY, version)
+    return response.decode(frame, start, version)[0]
+
+
+def named(name: str, order: list[str]) -> Any:
+    def step(broker: Any, ctx: Any, request: Any, proceed: Any) -> Any:
+        order.append(name)
+        return proceed()
+
+    return step
+
+
+def test_steps_run_in_their_order() -> None:
+    order: list[str] = []
+    steps = {name: named(name, order) for name in ("throttle", "authorise", "intercept")}
+    answer = decoded(ask(Dispatcher(**steps)))
+    assert order == ["intercept", "authorise", "throttle"]
+    assert answer.error_code != 0
+
+
+def test_a_step_may_answer_by_itself_and_later() -> None:
+    later: Deferred[Any] = Deferred()
+    answer = ask(Dispatcher(intercept=lambda *_: later))
+    assert not answer.done
+    later.complete(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    assert decoded(answer.value).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_steps_refusal_is_told_as_the_handlers_own(late) -> None:
+    def refuse(*_: Any) -> Any:
+        if late:
+            return Deferred.failed(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+
+    answer = ask(Dispatcher(authorise=refuse))
+    assert decoded(answer.value if late else answer).error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+def test_a_step_may_see_that_nothing_is_sent() -> None:
+    assert ask(Dispatcher(intercept=lambda *_: None)) is None
+
+
+def test_a_dispatcher_may_have_a_table_of_its_own() -> None:
+    few = Dispatcher([api for api in SUPPORTED if api.key == ApiKey.FIND_COORDINATOR])
+    found = decoded(ask(few, FindCoordinatorRequest(coordinator_keys=["g"])), FindCoordinatorResponse)
+    assert len(found.coordinators) == 1
+    with pytest.raises(CloseConnection, match="UNSUPPORTED_VERSION"):
+        ask(few)

@@ -1,0 +1,266 @@
+"""Random work on a compacted log: the newest record of every key stays, whatever dies in between.
+
+Any seed can be run alone: ``pytest -k 'test_random_compaction[42]'``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from pykbroker.simulation.simdisk import ProcessDied
+from pykbroker.storage.compaction.cleaning import clean
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.support import Store, append, append_marker, batch
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.records import decode_records
+
+SEEDS = int(os.environ.get("STORE_SEEDS", "1000")) // 2
+CONFIG = LogConfig(
+    segment_bytes=1500,
+    index_interval_bytes=200,
+    retention_ms=-1,
+    delete=False,
+    compact=True,
+    delete_retention_ms=500,
+    min_cleanable_dirty_ratio=0.01,
+    file_delete_delay_ms=50,
+)
+PRODUCERS = (7, 8)
+
+#: What is known of an offset: key and value, producer of an open transaction.
+Entry = tuple[bytes, bytes | None]
+
+
+class Worker:
+    """One run. ``entries`` has what was acknowledged; ``aborted`` and ``undecided`` the offsets of such transactions."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.store = Store(seed)
+        self.entries: dict[int, Entry] = {}
+        self.end = 0
+        self.synced = 0
+        self.aborted: set[int] = set()
+        self.open: dict[int, list[int]] = {}
+        self.sequences = dict.fromkeys(PRODUCERS, 0)
+        self.cleaned_to = 0
+        self.log: Log = self.store.log(CONFIG)
+
+    def step(self) -> None:
+        self.store.clock.advance(self.random.randrange(60))
+        actions = (self.append, self.transact, self.flush, self.compact, self.rounds)
+        self.random.choices(actions, (8, 5, 2, 2, 2))[0]()
+
+    def new_entries(self) -> list[Entry]:
+        return [
+            (
+                b"key%d" % self.random.randrange(12),
+                None if self.random.random() < 0.2 else self.random.randbytes(self.random.randrange(40)),
+            )
+            for _ in range(self.random.choice((1, 1, 2, 6)))
+        ]
+
+    def send(self, entries: list[Entry], producer: int | None) -> None:
+        data = batch(
+            [value for _, value in entries],
+            keys=[key for key, _ in entries],
+            timestamp=self.store.clock.now_ms(),
+            compression=self.random.choice((Compression.NONE, Compression.ZSTD)),
+            producer=None if producer is None else (producer, 0, self.sequences[producer]),
+            transactional=producer is not None,
+        )
+        result = append(self.log, data, now_ms=self.store.clock.now_ms())
+        offsets = range(result.base_offset, result.last_offset + 1)
+        self.entries.update(zip(offsets, entries, strict=True))
+        self.end = result.last_offset + 1
+        if producer is not None:
+            self.sequences[producer] += len(entries)
+            self.open.setdefault(producer, []).extend(offsets)
+
+    def append(self) -> None:
+        self.send(self.new_entries(), None)
+
+    def transact(self) -> None:
+        producer = self.random.choice(PRODUCERS)
+        if producer in self.open and self.random.random() < 0.5:
+            commit = self.random.random() < 0.5
+            result = append_marker(self.log, producer, 0, commit=commit)
+            self.end = result.last_offset + 1
+            offsets = self.open.pop(producer)
+            if not commit:
+                self.aborted.update(offsets)
+        else:
+            self.send(self.new_entries(), producer)
+
+    def flush(self) -> None:
+        self.log.flush()
+        self.synced = self.end
+
+    def rounds(self) -> None:
+        now = self.store.clock.now_ms()
+        self.store.manager.flush_round(now)
+        self.store.manager.retention_round(now)
+        self.store.manager.checkpoint_round()
+        self.synced = max(self.synced, self.log.recovery_point)
+
+    def compact(self) -> None:
+        manager = self.store.manager
+        plan = manager.plan_compaction(self.store.clock.now_ms())
+        if plan is None:
+            return
+        plan.job.memory_bytes = self.random.choice((500, 1500, 10**6))
+        result = clean(plan.job, self.store.disk)
+        manager.finish_compaction(plan, result)
+        assert result.end_offset > plan.job.first_dirty_offset
+        self.check_superseded(result.end_offset)
+
+    def check_superseded(self, end: int) -> None:
+        """Below the cleaned offset each key is there once, but for the last batches of producers."""
+        newest = {
+            self.entries[offset][0]: offset
+            for offset in sorted(self.entries)
+            if offset < end and offset not in self.aborted
+        }
+        for offset, key, _ in self.found():
+            if offset < end:
+                assert offset not in self.aborted
+                assert newest[key] == offset
+
+    # -- ends ---------------------------------------------------------------------------------------------------------
+
+    def restart(self) -> None:
+        self.store.start()
+        self.log = self.store.log(CONFIG)
+
+    def stop_cleanly(self) -> None:
+        self.store.stop()
+        self.restart()
+        assert self.log.log_end_offset == self.end
+        self.synced = self.end
+
+    def kill(self) -> None:
+        self.restart()
+        assert self.log.log_end_offset == self.end
+
+    def die(self) -> None:
+        """Killed in the middle of something, perhaps of a compaction; then, perhaps, the power goes too."""
+        disk = self.store.disk
+        last = disk.operations + self.random.randint(1, 40)
+        disk.fail = lambda number, _: ProcessDied() if number >= last else None
+        sure = self.end
+        try:
+            while True:
+                self.random.choice((self.step, self.compact))()
+        except ProcessDied:
+            disk.fail = None
+        power_lost = self.random.random() < 0.5
+        if power_lost:
+            self.store.lose_power()
+        sure = self.synced if power_lost else self.end
+        self.restart()
+        assert self.log.log_end_offset >= sure
+        self.adopt()
+
+    def lose_power(self) -> None:
+        self.store.lose_power()
+        self.restart()
+        assert self.log.log_end_offset >= self.synced
+        self.adopt()
+
+    def adopt(self) -> None:
+        """Take over what is in the log behind what is sure, and forget what is not."""
+        found = {offset: (key, value) for offset, key, value in self.found()}
+        # Where compaction leaves gaps, recovery takes one for another: of what was not synced, any part may be lost.
+        lost = [offset for offset in self.entries if offset >= self.synced and offset not in found]
+        for offset in lost:
+            del self.entries[offset]
+        self.aborted = {offset for offset in self.aborted if offset < self.log.log_end_offset}
+        for offset in range(self.end, self.log.log_end_offset):
+            if offset in found:
+                self.entries[offset] = found[offset]
+        self.end = self.log.log_end_offset
+        self.synced = min(self.synced, self.end)
+        still_open = {pid: first for first, pid in self.log.producers.open_txns.items()}
+        for producer in PRODUCERS:
+            entry = self.log.producers.entries.get(producer)
+            self.sequences[producer] = entry.last_sequence + 1 if entry is not None else 0
+            first = still_open.get(producer)
+            offsets = self.open.pop(producer, [])
+            if first is not None:
+                self.open[producer] = [
+                    record.offset
+                    for header, data in self.log.batches(first)
+                    if header.producer_id == producer and not header.is_control
+                    for record in decode_records(data, header=header)
+                ]
+                # The marker that aborted it may be lost: it is open again.
+                self.aborted.difference_update(self.open[producer])
+            else:
+                # Its end was being written when the process died: the log knows how it ended.
+                for txn in self.log.aborted_transactions(0, self.end):
+                    self.aborted.update(
+                        o for o in offsets if txn.producer_id == producer and txn.first_offset <= o <= txn.last_offset
+                    )
+
+    # -- what must hold -----------------------------------------------------------------------------------------------
+
+    def found(self) -> list[tuple[int, bytes, bytes | None]]:
+        result = []
+        for header, data in self.log.batches():
+            if not header.is_control and header.record_count:
+                for record in decode_records(data, header=header):
+                    assert record.key is not None
+                    result.append((record.offset, record.key, record.value))
+        return result
+
+    def check(self) -> None:
+        found = self.found()
+        offsets = [offset for offset, _, _ in found]
+        assert offsets == sorted(set(offsets))
+        for offset, key, value in found:
+            assert self.entries[offset] == (key, value)
+        undecided = {offset for offsets in self.open.values() for offset in offsets}
+        newest: dict[bytes, int] = {}
+        for offset in sorted(self.entries):
+            if offset not in self.aborted and offset not in undecided:
+                newest[self.entries[offset][0]] = offset
+        there = set(offsets)
+        assert undecided <= there
+        for key, offset in newest.items():
+            if self.entries[offset][1] is None:
+                # A tombstone may go after its time, and only after all that it deletes.
+                if offset not in there:
+                    assert not [o for o, k, _ in found if k == key and o < offset and o not in self.aborted]
+            else:
+                assert offset in there
+        for producer in PRODUCERS:
+            entry = self.log.producers.entries.get(producer)
+            if self.sequences[producer] > 0:
+                assert entry is not None
+                assert entry.last_sequence == self.sequences[producer] - 1
+        self.check_indexes()
+
+    def check_indexes(self) -> None:
+        for segment in self.log.segments:
+            places = {position: header for position, header, _ in segment.batches()}
+            assert sum(header.size for header in places.values()) == segment.size
+            segment.indexes.by_offset.write_tail()
+            for number in range(len(segment.indexes.by_offset)):
+                relative, position = segment.indexes.by_offset._read(number)
+                assert places[position].last_offset == segment.base_offset + relative
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_compaction(seed: int) -> None:
+    worker = Worker(seed)
+    ends = (worker.stop_cleanly, worker.kill, worker.lose_power, worker.die, worker.die)
+    for _ in range(5):
+        for _ in range(worker.random.randrange(40)):
+            worker.step()
+        worker.check()
+        worker.random.choice(ends)()
+        worker.check()

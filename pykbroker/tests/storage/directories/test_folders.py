@@ -1,0 +1,216 @@
+"""Several log directories: who lies where, and what is served while one of them is offline."""
+
+from __future__ import annotations
+
+import errno
+import random
+from pathlib import Path
+
+import pytest
+
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.storage.directories.folder import ForeignFolderError
+from pykbroker.storage.directories.manager import LogManager
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, batch, contents
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+DISKS = ("/a", "/b", "/c")
+
+
+class Stores:
+    """Three directories that can be stopped, killed, and opened again."""
+
+    def __init__(self, **options: bool) -> None:
+        self.disk = SimulatedDisk()
+        self.options = options
+        self.start()
+
+    def start(self, *directories: str, cluster_id: str = "c") -> None:
+        first, *others = directories or DISKS
+        self.manager = LogManager(
+            Path(first), self.disk, ManualClock(START_MS), node_id=1, cluster_id=cluster_id,
+            random=random.Random(len(self.disk.list("/"))), others=[Path(path) for path in others], **self.options,
+        )  # fmt: skip
+        self.manager.load()
+
+    def log(self, index: int, topic: str = "t") -> Log:
+        return self.manager.open(topic, TOPIC_ID, index, LogConfig())
+
+    def fill(self, count: int = 6) -> None:
+        for index in range(count):
+            append(self.log(index), batch([b"%d" % index]))
+
+    def where(self, count: int = 6) -> list[str]:
+        return [self.log(index).home.path for index in range(count)]
+
+    def fail(self, directory: str) -> None:
+        """Every change below the directory is refused."""
+        self.disk.fail = lambda _, name: OSError(errno.EIO, "on purpose") if f"{directory}/" in f"{name}/" else None
+
+
+@pytest.fixture
+def stores() -> Stores:
+    return Stores()
+
+
+def refused(action) -> bool:
+    try:
+        action()
+    except KafkaError as error:
+        return error.code is ErrorCode.KAFKA_STORAGE_ERROR
+    return False
+
+
+def test_a_new_partition_goes_where_the_fewest_are(stores):
+    stores.fill()
+    assert stores.where() == [*DISKS, *DISKS]
+    for index in (0, 3):
+        stores.manager.delete(stores.log(index))
+    assert [stores.log(index).home.path for index in (10, 11, 12)] == ["/a", "/a", "/a"]
+
+
+def test_directories_are_chosen_before_there_are_files(stores):
+    for index in range(4):
+        stores.manager.folders.place(("t", index))
+    assert [stores.log(index).home.path for index in (3, 2, 1, 0)] == ["/a", "/c", "/b", "/a"]
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_partitions_are_found_where_they_are(stores, stop):
+    stores.fill()
+    if stop:
+        stores.manager.shutdown()
+    stores.start("/a", "/c", "/b")
+    assert stores.manager.clean is stop
+    assert stores.manager.unopened({("t", 5): 1, ("t", 6): 1}) == [("t", 5)]
+    assert stores.where() == [*DISKS, *DISKS]
+    assert [contents(stores.log(index)) for index in range(6)] == [[(0, b"%d" % index)] for index in range(6)]
+
+
+def test_each_directory_has_checkpoints_and_an_id_of_its_own(stores):
+    stores.fill()
+    stores.manager.shutdown()
+    ids = set()
+    for number, path in enumerate(DISKS):
+        points = stores.disk.read(f"{path}/recovery-point-offset-checkpoint").decode()
+        assert points == f"0\n2\nt {number} 1\nt {number + 3} 1\n"
+        assert stores.disk.exists(f"{path}/.kafka_cleanshutdown")
+        ids.add(stores.disk.read(f"{path}/meta.properties").partition(b"directory.id=")[2].partition(b"\n")[0].decode())
+    assert ids == set(stores.manager.directory_ids)
+    assert len(ids) == 3
+
+
+def test_one_directory_fails_and_the_others_go_on(stores):
+    stores.fill()
+    stores.fail("/b")
+    assert refused(lambda: append(stores.log(1), batch([b"lost"])))
+    stores.disk.fail = None
+    assert refused(lambda: stores.log(4).plan_read(0, 100))
+    append(stores.log(2), batch([b"more"]))
+    for name in ("retention_round", "flush_round", "checkpoint_round"):
+        getattr(stores.manager, name)(*() if name == "checkpoint_round" else (START_MS + 1000,))
+    assert refused(lambda: stores.log(20)), "it may be in the directory that failed"
+    stores.manager.folders.place(("new", 0))
+    assert stores.log(0, "new").home.path in ("/a", "/c")
+    stores.manager.shutdown()
+    assert not stores.disk.exists("/b/.kafka_cleanshutdown")
+    stores.start()
+    assert [len(contents(stores.log(index))) for index in range(6)] == [1, 1, 2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("round_name", ["retention_round", "checkpoint_round"])
+def test_a_round_that_fails_in_one_directory_goes_through_the_others(stores, round_name):
+    stores.fill()
+    for index in range(6):
+        log = stores.log(index)
+        log.flush()
+        log.home.remove_later(f"{log.home.path}/t-{index}/00000000000000000000", 0)
+        stores.disk.create(f"{log.path}/00000000000000000000.log.deleted")
+    stores.fail("/a")
+    arguments = () if round_name == "checkpoint_round" else (START_MS,)
+    assert refused(lambda: getattr(stores.manager, round_name)(*arguments))
+    assert [folder.home.offline for folder in stores.manager.folders] == [True, False, False]
+    if round_name == "checkpoint_round":
+        assert b"t 5 1" in stores.disk.read("/c/recovery-point-offset-checkpoint")
+    else:
+        assert not stores.disk.exists("/c/t-5/00000000000000000000.log.deleted")
+
+
+def test_a_directory_that_is_offline_at_the_start(stores):
+    stores.fill()
+    stores.manager.shutdown()
+    stores.fail("/b")
+    stores.start()
+    assert [folder.home.offline for folder in stores.manager.folders] == [False, True, False]
+    assert stores.manager.clean
+    assert [refused(lambda index=index: stores.log(index)) for index in range(6)] == [False, True, False] * 2
+    assert len(stores.manager.directory_ids) == 2
+    stores.disk.fail = None
+    stores.start()
+    assert [len(contents(stores.log(index))) for index in range(6)] == [1] * 6
+
+
+def test_without_the_directory_of_the_metadata_log_nothing_is_served(stores):
+    stores.manager.shutdown()
+    stores.fail("/a")
+    with pytest.raises(OSError, match="on purpose"):
+        stores.start()
+
+
+def test_a_directory_for_the_metadata_log_alone():
+    stores = Stores(metadata_apart=True)
+    assert stores.log(0, "__cluster_metadata").home.path == "/a"
+    stores.fill(4)
+    assert stores.where(4) == ["/b", "/c", "/b", "/c"]
+    stores.manager.shutdown()
+    stores.disk.fail = lambda _, name: OSError(errno.EIO, "on purpose") if "/b" in name or "/c" in name else None
+    with pytest.raises(OSError, match="on purpose"):
+        stores.start()
+
+
+def test_a_directory_of_another_cluster(stores):
+    stores.manager.shutdown()
+    stores.start("/d", cluster_id="other")
+    with pytest.raises(ForeignFolderError, match=r"/d belongs to cluster\.id other, not c"):
+        stores.start("/a", "/d")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"rubbish"])
+def test_data_without_a_word_on_whose_it_is(stores, content):
+    stores.log(0, "__cluster_metadata")
+    stores.manager.shutdown()
+    stores.disk.remove("/a/meta.properties")
+    if content is not None:
+        stores.disk.write("/a/meta.properties", content)
+    with pytest.raises(ForeignFolderError, match=r"/a holds data, but meta\.properties .* put that file back"):
+        stores.start()
+    stores.disk.write("/a/meta.properties", b"version=1\nnode.id=1\ncluster.id=c\n")
+    stores.start()
+
+
+def test_partitions_of_topics_that_are_gone_are_put_aside(stores):
+    stores.fill(4)
+    stores.log(0, "__cluster_metadata")
+    stores.disk.write("/a/note-1", b"a file, of whoever")
+    stores.manager.shutdown()
+    stores.start()
+    stores.manager.folders.put_strays_aside({("t", 1), ("t", 3)})
+    names = [name.partition(".")[0] for path in DISKS for name in stores.disk.list(path) if name.endswith("-stray")]
+    assert sorted(names) == ["t-0", "t-2"]
+    assert {"note-1", "t-3", "__cluster_metadata-0"} <= set(stores.disk.list("/a"))
+    for index in (0, 2):
+        assert contents(stores.log(index)) == []
+    stores.start()
+    assert len([name for path in DISKS for name in stores.disk.list(path) if name.endswith("-stray")]) == 2
+
+
+def test_strays_on_a_disk_that_fails(stores):
+    stores.fill(3)
+    stores.start()
+    stores.fail("/b")
+    stores.manager.folders.put_strays_aside(())
+    assert [folder.home.offline for folder in stores.manager.folders] == [False, True, False]
+    assert next(name for name in stores.disk.list("/c") if name.startswith("t-")).endswith("-stray")

@@ -1,0 +1,166 @@
+"""A log on its way to another directory: all of it arrives, whatever goes on meanwhile, and whatever ends the move."""
+
+from __future__ import annotations
+
+import errno
+import random
+from contextlib import suppress
+
+import pytest
+
+from pykbroker.simulation.simdisk import ProcessDied
+from pykbroker.storage.directories.moving import LogMove
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.directories.test_folders import Stores
+from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, append_marker, batch, contents
+from pykbroker.wire.errors import KafkaError
+
+CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=50, retention_ms=-1, retention_bytes=600)
+
+
+class Moving:
+    """A log of several segments, with a producer, an aborted transaction and an open one, that begins in a batch."""
+
+    def __init__(self) -> None:
+        self.stores = Stores()
+        log = self.log()
+        assert log.home.path == "/a"
+        for number in range(12):
+            append(log, batch([b"%d" % number + bytes(30)], producer=(7, 0, number)), epoch=number // 5)
+        append(log, batch([b"aborted"], producer=(8, 0, 0), transactional=True), epoch=2)
+        append_marker(log, 8, 0, commit=False)
+        append(log, batch([b"open", b"too"], producer=(9, 0, 0), transactional=True), epoch=2)
+        log.delete_records_before(5)
+        log.flush()
+        self.stores.manager.checkpoint_round()
+
+    def log(self) -> Log:
+        return self.stores.manager.open("t", TOPIC_ID, 0, CONFIG)
+
+    def move(self, meanwhile=lambda: None) -> None:
+        move = LogMove(self.log(), self.stores.manager.folders.all[1])
+        try:
+            move.copy()
+            meanwhile()
+            self.stores.manager.finish_move(move)
+        except (OSError, KafkaError):
+            move.give_up()
+            move.remove_copy()
+
+
+def picture(log: Log) -> tuple:
+    entries = log.producers.entries
+    return (
+        contents(log),
+        (log.log_start_offset, log.log_end_offset, log.last_stable_offset),
+        log.aborted_transactions(0, log.log_end_offset),
+        log.epochs.entries(),
+        {pid: (entry.epoch, entry.last_sequence, entry.txn_first_offset) for pid, entry in entries.items()},
+        [segment.base_offset for segment in log.segments],
+    )
+
+
+def test_all_of_it_arrives():
+    moving = Moving()
+    before = picture(moving.log())
+    moving.move()
+    assert moving.log().home.path == "/b"
+    assert picture(moving.log()) == before
+    assert [folder.partitions for folder in moving.stores.manager.folders] == [0, 1, 0]
+    for stop in (True, False):
+        if stop:
+            moving.stores.manager.shutdown()
+        moving.stores.start()
+        assert moving.log().home.path == "/b"
+        assert picture(moving.log()) == before
+    end = moving.log().log_end_offset
+    assert append(moving.log(), batch([b"next"], producer=(7, 0, 12))).base_offset == end
+
+
+def test_what_comes_meanwhile_arrives_too():
+    moving = Moving()
+    log = moving.log()
+
+    def meanwhile() -> None:
+        for number in range(12, 24):
+            append(log, batch([b"%d" % number + bytes(30)], producer=(7, 0, number)), epoch=3)
+        append_marker(log, 9, 0, commit=True)
+        log.delete_records_before(8)
+        moving.stores.manager.retention_round(START_MS)
+
+        before.append(picture(log))
+
+    before: list[tuple] = []
+    moving.move(meanwhile)
+    assert moving.log() is not log
+    assert picture(moving.log()) == before[0]
+    moving.stores.manager.retention_round(START_MS)
+    assert moving.log().log_start_offset > 8, "retention goes on where it waited"
+
+
+def test_a_large_rest_is_copied_once_more():
+    moving = Moving()
+    move = LogMove(moving.log(), moving.stores.manager.folders.all[1])
+    assert not move.nearly_complete
+    move.copy()
+    assert move.nearly_complete
+    append(moving.log(), batch([b"the last of its segment"]))
+    moving.log().roll(START_MS)
+    assert not move.nearly_complete
+    before = picture(moving.log())
+    move.copy()
+    assert move.nearly_complete
+    moving.stores.manager.finish_move(move)
+    assert moving.log().home.path == "/b"
+    assert picture(moving.log()) == before
+
+
+def count_operations() -> int:
+    moving = Moving()
+    before = moving.stores.disk.operations
+    moving.move()
+    return moving.stores.disk.operations - before
+
+
+OPERATIONS = count_operations()
+
+
+@pytest.mark.parametrize("power", [False, True], ids=["killed", "power lost"])
+@pytest.mark.parametrize("number", range(1, OPERATIONS + 1))
+def test_ended_at(number, power):
+    moving = Moving()
+    before = picture(moving.log())
+    disk = moving.stores.disk
+    last = disk.operations + number
+    disk.fail = lambda at, _: ProcessDied() if at >= last else None
+    with suppress(ProcessDied):
+        moving.move()
+    disk.fail = None
+    if power:
+        disk.crash(random.Random(number))
+    for _ in range(2):
+        moving.stores.start()
+        moving.stores.manager.folders.put_strays_aside({("t", 0)})
+        assert picture(moving.log()) == before
+        names = [name for path in ("/a", "/b") for name in disk.list(path) if name.startswith("t-0")]
+        assert names.count("t-0") == 1
+        assert not [name for name in names if name.endswith("-future")]
+    append(moving.log(), batch([b"next"]))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("number", range(1, OPERATIONS + 1))
+def test_refused_at(number, code):
+    moving = Moving()
+    before = picture(moving.log())
+    disk = moving.stores.disk
+    refused = disk.operations + number
+    disk.fail = lambda at, _: OSError(code, "refused") if at == refused else None
+    moving.move()
+    disk.fail = None
+    with suppress(KafkaError):  # a directory is offline
+        assert picture(moving.log()) == before
+    moving.stores.start()
+    moving.stores.manager.folders.put_strays_aside({("t", 0)})
+    assert picture(moving.log()) == before

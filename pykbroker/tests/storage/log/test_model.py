@@ -1,0 +1,317 @@
+"""Random work on a log, with kills, power losses and full disks in between, against a list of what was appended.
+
+Any seed can be run alone: ``pytest -k 'test_random_work[137]'``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from dataclasses import replace
+
+import pytest
+
+from pykbroker.simulation.simdisk import ProcessDied
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.records import decode_records
+
+SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
+CONFIG = LogConfig(segment_bytes=2000, index_interval_bytes=200, retention_ms=-1)
+PRODUCERS = (7, 8, 9)
+
+
+class Worker:
+    """One run. ``values[n]`` is what was acknowledged for offset n (None for a marker)."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.store = Store(seed)
+        self.values: list[bytes | None] = []
+        self.synced = 0
+        self.start_synced = 0
+        self.sequences: dict[int, int] = {}
+        self.epochs = dict.fromkeys(PRODUCERS, 0)
+        self.epoch = 0
+        self.written = 0
+        self.config = replace(
+            CONFIG,
+            preallocate=self.random.random() < 0.3,
+            retention_bytes=self.random.choice((-1, -1, 5000)),
+        )
+        self.truncating: int | None = None
+        self.log: Log = self.store.log(self.config)
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        action = self.random.choices(
+            (
+                self.append,
+                self.append_idempotent,
+                self.transact,
+                self.repeat,
+                self.flush,
+                self.trim,
+                self.truncate,
+                self.rounds,
+                self.lead,
+            ),
+            (8, 6, 3, 2, 2, 1, 1, 2, 1),
+        )[0]
+        action()
+
+    def new_values(self) -> list[bytes]:
+        count = self.random.choice((1, 1, 2, 5, 20))
+        self.written += count
+        return [b"%d:%s" % (self.written - i, b"x" * self.random.randrange(60)) for i in range(count)]
+
+    def codec(self) -> Compression:
+        return self.random.choice((Compression.NONE, Compression.NONE, Compression.GZIP))
+
+    def add(self, data: bytearray, values: list[bytes]) -> None:
+        result = append(self.log, data, epoch=self.epoch, now_ms=self.now())
+        assert result.base_offset == len(self.values)
+        assert not result.duplicate
+        self.values += values
+
+    def now(self) -> int:
+        self.store.clock.advance(self.random.randrange(100))
+        return self.store.clock.now_ms()
+
+    def append(self) -> None:
+        values = self.new_values()
+        self.add(batch(list(values), timestamp=self.now(), compression=self.codec()), values)
+
+    def append_idempotent(self) -> None:
+        producer = self.random.choice(PRODUCERS)
+        if self.log.has_open_transaction(producer):
+            return
+        values = self.new_values()
+        sequence = self.sequences.get(producer, 0)
+        self.add(
+            batch(list(values), timestamp=self.now(), producer=(producer, self.epochs[producer], sequence)), values
+        )
+        self.sequences[producer] = sequence + len(values)
+
+    def transact(self) -> None:
+        producer = self.random.choice(PRODUCERS)
+        if self.log.has_open_transaction(producer):
+            append_marker(self.log, producer, self.epochs[producer], commit=self.random.random() < 0.5)
+            self.values.append(None)
+            return
+        values = self.new_values()
+        sequence = self.sequences.get(producer, 0)
+        data = batch(
+            list(values), timestamp=self.now(), producer=(producer, self.epochs[producer], sequence), transactional=True
+        )
+        self.add(data, values)
+        self.sequences[producer] = sequence + len(values)
+
+    def repeat(self) -> None:
+        """A producer that saw no answer sends its last batch again."""
+        producer = self.random.choice(PRODUCERS)
+        entry = self.log.producers.entries.get(producer)
+        if entry is None or not entry.batches:
+            return
+        last = entry.batches[-1]
+        values: list[bytes | None] = [b"again"] * (last.last_offset - last.first_offset + 1)
+        result = append(self.log, batch(values, producer=(producer, entry.epoch, last.first_sequence)))
+        assert result.duplicate
+        assert result.base_offset == last.first_offset
+
+    def flush(self) -> None:
+        self.log.flush()
+        self.synced = len(self.values)
+
+    def trim(self) -> None:
+        if self.values:
+            self.log.delete_records_before(self.random.randint(self.log.log_start_offset, len(self.values)))
+
+    def truncate(self) -> None:
+        """Drop the last batches, as a replica does whose leader never had them."""
+        batches = [header for header, _ in self.log.batches() if header.base_offset >= self.log.log_start_offset]
+        if not batches:
+            return
+        offset = self.random.choice(batches[-5:]).base_offset
+        # Killed in the middle, it may have dropped any part of that.
+        self.truncating = offset
+        self.log.truncate_to(offset)
+        self.store.manager.checkpoint_round()
+        self.truncating = None
+        del self.values[offset:]
+        self.synced = min(self.synced, offset)
+        self.go_on_as_the_log_knows()
+
+    def rounds(self) -> None:
+        self.store.manager.flush_round(self.now())
+        self.store.manager.retention_round(self.now() + 100_000)
+        self.store.manager.checkpoint_round()
+        self.start_synced = self.log.log_start_offset
+        self.synced = max(self.synced, self.log.recovery_point)
+
+    def lead(self) -> None:
+        self.epoch += 1
+        self.log.begin_epoch(self.epoch)
+
+    # -- ends ---------------------------------------------------------------------------------------------------------
+
+    def stop_cleanly(self) -> None:
+        self.store.stop()
+        self.store.start()
+        assert self.store.manager.clean
+        self.log = self.store.log(self.config)
+        self.check(len(self.values))
+        self.synced = len(self.values)
+
+    def kill(self) -> None:
+        self.store.start()
+        assert not self.store.manager.clean
+        self.log = self.store.log(self.config)
+        self.check(len(self.values))
+
+    def lose_power(self) -> None:
+        self.store.lose_power()
+        self.store.start()
+        self.log = self.store.log(self.config)
+        self.check(self.synced)
+        del self.values[self.log.log_end_offset :]
+        self.synced = min(self.synced, len(self.values))
+
+    def die_in_an_operation(self) -> None:
+        """Killed at a random one of the next operations on the disk; then, perhaps, the power goes too."""
+        disk = self.store.disk
+        last = disk.operations + self.random.randint(1, 12)
+        disk.fail = lambda number, _: ProcessDied() if number >= last else None
+        try:
+            while True:
+                self.step()
+        except ProcessDied:
+            disk.fail = None
+        # What was being appended may be in the log or not.
+        sure = len(self.values)
+        if self.random.random() < 0.5:
+            self.store.lose_power()
+            sure = self.synced
+        truncating, self.truncating = self.truncating, None
+        if truncating is not None:
+            sure = min(sure, truncating)
+        self.store.start()
+        self.log = self.store.log(self.config)
+        self.adopt_unsure()
+        self.check(sure)
+        del self.values[self.log.log_end_offset :]
+        self.synced = min(self.synced, len(self.values))
+        if truncating is not None:
+            self.flush()  # or else what it had begun to drop could come back with the next loss of power
+
+    def adopt_unsure(self) -> None:
+        """A batch without an answer: whole if it is there."""
+        found = dict(contents(self.log))
+        for offset in range(len(self.values), self.log.log_end_offset):
+            self.values.append(found.get(offset))
+
+    def fill_the_disk(self) -> None:
+        """Some appends are refused for lack of space; those that were not are kept, and later ones go through again."""
+        disk = self.store.disk
+        disk.fail = lambda _number, name: (
+            OSError(errno.ENOSPC, "no space left") if name.startswith("write") and self.random.random() < 0.5 else None
+        )
+        for _ in range(5):
+            end, refused = self.log.log_end_offset, None
+            try:
+                self.append()
+            except KafkaError as error:
+                refused = error.code
+            assert refused in (None, ErrorCode.KAFKA_STORAGE_ERROR)
+            assert (self.log.log_end_offset == end) == (refused is not None)
+        disk.fail = None
+        assert not self.store.manager.home.offline
+        self.append()
+        self.check(len(self.values))
+
+    # -- what must hold -----------------------------------------------------------------------------------------------
+
+    def check(self, sure: int) -> None:
+        log = self.log
+        assert sure <= log.log_end_offset <= len(self.values)
+        assert self.start_synced <= log.log_start_offset
+        expected = [
+            (offset, value)
+            for offset, value in enumerate(self.values[: log.log_end_offset])
+            if value is not None and offset >= log.log_start_offset
+        ]
+        assert contents(log) == expected
+        self.check_producers()
+        self.check_indexes()
+
+    def check_producers(self) -> None:
+        """State is what going through the whole log gives."""
+        log = self.log
+        for producer in PRODUCERS:
+            entry = log.producers.entries.get(producer)
+            written = [
+                header for header, _ in log.batches() if header.producer_id == producer and not header.is_control
+            ]
+            if written:
+                assert entry is not None
+                assert entry.last_sequence == written[-1].last_sequence
+                assert entry.batches[-1].last_offset == written[-1].last_offset
+        self.go_on_as_the_log_knows()
+        assert log.producers.end_offset == log.log_end_offset
+        open_now = {
+            entry.txn_first_offset: entry.producer_id
+            for entry in log.producers.entries.values()
+            if entry.txn_first_offset >= 0
+        }
+        assert log.producers.open_txns == open_now
+        if log.log_end_offset > log.log_start_offset:
+            self.epoch = max(self.epoch, log.epochs.latest)
+
+    def go_on_as_the_log_knows(self) -> None:
+        """The producers' next epochs and sequences."""
+        for producer in PRODUCERS:
+            entry = self.log.producers.entries.get(producer)
+            if entry is not None and entry.last_sequence >= 0:
+                self.sequences[producer] = entry.last_sequence + 1
+                self.epochs[producer] = entry.epoch
+            elif self.sequences.get(producer):
+                # What it wrote is gone: it begins again in a new epoch, as a client does.
+                self.epochs[producer] += 1
+                self.sequences[producer] = 0
+
+    def check_indexes(self) -> None:
+        log = self.log
+        for segment in log.segments:
+            places = {position: header for position, header, _ in segment.batches()}
+            for number in range(len(segment.indexes.by_offset)):
+                segment.indexes.by_offset.write_tail()
+                relative, position = segment.indexes.by_offset._read(number)
+                assert places[position].last_offset == segment.base_offset + relative
+        records = [
+            record
+            for header, data in log.batches()
+            for record in decode_records(data, header=header)
+            if record.offset >= log.log_start_offset
+        ]
+        largest = max((record.timestamp for record in records), default=-1)
+        found = log.offset_of_max_timestamp()
+        assert (found and found.timestamp) == (largest if records else None)
+        wanted = START_MS + self.random.randrange(3000)
+        first = next((record.offset for record in records if record.timestamp >= wanted), None)
+        at = log.offset_for_timestamp(wanted)
+        assert (at and at.offset) == first
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_work(seed: int) -> None:
+    worker = Worker(seed)
+    ends = (worker.stop_cleanly, worker.kill, worker.lose_power, worker.die_in_an_operation, worker.fill_the_disk)
+    for _ in range(6):
+        for _ in range(worker.random.randrange(25)):
+            worker.step()
+        worker.random.choice(ends)()

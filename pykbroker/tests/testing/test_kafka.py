@@ -1,0 +1,96 @@
+"""Brokers in the test's own process, through a stock client."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+
+from pykbroker.config.setting import ConfigError
+from pykbroker.testing import Kafka, KafkaCluster
+
+
+def produce(kafka: Kafka, topic: str, *values: bytes) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(20) == 0
+
+
+def consume(kafka: Kafka, topic: str, count: int) -> list[bytes | None]:
+    consumer = Consumer(
+        {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    try:
+        return [message.value() for message in consumer.consume(count, timeout=20)]
+    finally:
+        consumer.close()
+
+
+def topics(kafka: Kafka) -> set[str]:
+    return set(AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=20).topics)
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_what_is_produced_is_consumed() -> None:
+    with Kafka() as kafka:
+        produce(kafka, "t", b"1", b"2")
+        assert consume(kafka, "t", 2) == [b"1", b"2"]
+
+
+def test_nothing_is_left_behind() -> None:
+    before, files = set(threading.enumerate()), descriptors()
+    kafka = Kafka().start()
+    kafka.stop()
+    kafka.stop()
+    assert set(threading.enumerate()) == before
+    assert descriptors() == files
+
+
+def test_data_in_a_folder_of_ones_own_stays(tmp_path: Path) -> None:
+    with Kafka(data_dir=tmp_path / "data") as kafka:
+        produce(kafka, "t", b"kept")
+        with pytest.raises(RuntimeError, match="data_dir"):
+            kafka.reset()
+    with Kafka(data_dir=tmp_path / "data") as kafka:
+        assert consume(kafka, "t", 1) == [b"kept"]
+
+
+def test_after_a_reset_nothing_is_there_and_clients_go_on() -> None:
+    with Kafka() as kafka:
+        produce(kafka, "t", b"1")
+        consume(kafka, "t", 1)
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+        producer.produce("t", b"2")
+        assert producer.flush(20) == 0
+        kafka.reset()
+        assert topics(kafka) == set()
+        producer.produce("u", b"3")
+        assert producer.flush(20) == 0
+        assert topics(kafka) == {"u"}
+
+
+def test_a_cluster_has_several_brokers() -> None:
+    with KafkaCluster() as kafka:
+        metadata = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=20)
+        assert sorted(metadata.brokers) == [1, 2, 3]
+
+
+def test_settings_are_kafkas_in_either_spelling() -> None:
+    with Kafka({"auto.create.topics.enable": False}, num_partitions=3) as kafka:
+        config = kafka.node.cluster.config
+        assert (config["auto.create.topics.enable"], config["num.partitions"]) == (False, 3)
+
+
+def test_a_bad_value_is_refused_and_nothing_left_behind() -> None:
+    before = set(threading.enumerate())
+    with pytest.raises(ConfigError, match=r"num\.partitions"):
+        Kafka(num_partitions="many").start()
+    assert set(threading.enumerate()) == before
