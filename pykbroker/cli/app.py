@@ -26,6 +26,7 @@ from pykbroker.cli import (
     topics,
     transactions,
 )
+from pykbroker.cli.help import with_plain_help
 from pykbroker.cli.output import Output, flush
 from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
 from pykbroker.wire.errors import KafkaError, WireError
@@ -35,7 +36,6 @@ app = typer.Typer(
     help="A Kafka-compatible broker, and commands that talk to any Kafka.",
     epilog="Exit status: 0 done, 1 refused or something is wrong, 2 wrong command line, 3 no broker reached.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
@@ -46,7 +46,7 @@ app = typer.Typer(
     add_help_option=False,
 )
 def serve(context: typer.Context) -> None:
-    """Run the broker. [dim]pykbroker serve --help tells its options.[/]"""
+    """Run the broker; `pykbroker serve --help` tells its options."""
     from pykbroker.cli.serve import main as serve_main
 
     raise typer.Exit(serve_main(context.args))
@@ -83,6 +83,9 @@ def top(
     ] = False,
 ) -> None:
     """A Kafka-compatible broker, and commands that talk to any Kafka."""
+
+
+with_plain_help(app)
 
 
 def main(argv: list[str]) -> int:

@@ -11,6 +11,7 @@ import typer
 
 from pykbroker.cli.binary_text import Encoding
 from pykbroker.cli.client import Client
+from pykbroker.cli.completion import group_names, topic_names
 from pykbroker.cli.membership import Membership
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Timeout, connect
@@ -41,7 +42,7 @@ _SHOW = "What to print of each record"
 
 
 def consume(
-    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC")] = None,
+    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC", autocompletion=topic_names)] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
@@ -50,11 +51,18 @@ def consume(
         typer.Option("--topic-regex", metavar="REGEX", help="Topics that match as a whole and are there now."),
     ] = None,
     partition: Annotated[
-        list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this partition; may be repeated.")
+        list[int] | None,
+        typer.Option("--partition", "-p", metavar="N", min=0, help="Only this partition; may be repeated."),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option("--group", "-g", help="Join this group, go on where it is, and commit what was printed."),
+        typer.Option(
+            "--group",
+            "-g",
+            metavar="GROUP",
+            autocompletion=group_names,
+            help="Join this group, go on where it is, and commit what was printed.",
+        ),
     ] = None,
     beginning: Annotated[
         bool, typer.Option("--beginning", help="The beginning; so it is by default.", rich_help_panel=_FROM)
@@ -102,7 +110,8 @@ def consume(
     show_timestamp: Annotated[bool, typer.Option("--timestamp", "-t", help="The time.", rich_help_panel=_SHOW)] = False,
     show_all: Annotated[bool, typer.Option("--all", "-a", help="Everything.", rich_help_panel=_SHOW)] = False,
     template: Annotated[
-        str | None, typer.Option("--format", "-f", help=FIELDS_HELP + ", \\n \\t.", rich_help_panel=_SHOW)
+        str | None,
+        typer.Option("--format", "-f", metavar="FORMAT", help=FIELDS_HELP + ", \\n \\t.", rich_help_panel=_SHOW),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.", rich_help_panel=_SHOW)] = False,
     as_hex: Annotated[

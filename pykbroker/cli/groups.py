@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client
+from pykbroker.cli.completion import group_names
 from pykbroker.cli.group_state import Group, find_groups, kind_of, read_group
 from pykbroker.cli.offsets import LATEST, Partition, committed_offsets, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
@@ -21,7 +22,7 @@ from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGro
 app = typer.Typer(help="List, describe, reset and delete consumer groups.", no_args_is_help=True)
 app.command("reset")(reset)
 
-Names = Annotated[list[str], typer.Argument(metavar="GROUP", help="One group or several.")]
+Names = Annotated[list[str], typer.Argument(metavar="GROUP", autocompletion=group_names, help="One group or several.")]
 
 
 @app.command("list")
@@ -31,7 +32,8 @@ def list_groups(
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
     state: Annotated[
-        list[str] | None, typer.Option("--state", help="Only groups in this state, as Stable or Empty.")
+        list[str] | None,
+        typer.Option("--state", metavar="STATE", help="Only groups in this state, as Stable or Empty."),
     ] = None,
 ) -> None:
     """List groups with their state."""

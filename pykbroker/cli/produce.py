@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from pykbroker.cli.binary_text import Encoding, decode
+from pykbroker.cli.completion import topic_names
 from pykbroker.cli.input_lines import line_groups
 from pykbroker.cli.json_records import record_from_json
 from pykbroker.cli.line_writer import LineWriter
@@ -48,11 +49,11 @@ ACKS = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: ALL}
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=topic_names)],
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
-    key: Annotated[str | None, typer.Option("--key", help="The key of every record.")] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="KEY", help="The key of every record.")] = None,
     key_separator: Annotated[
         str | None,
         typer.Option("--key-separator", "-K", metavar="TEXT", help="What stands between key and value on a line."),
@@ -61,7 +62,8 @@ def produce(
         list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="A header of every record.")
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=0, help="Where to; else keys decide, as in Java's clients.")
+        int | None,
+        typer.Option("--partition", "-p", metavar="N", min=0, help="Where to; else keys decide, as in Java's clients."),
     ] = None,
     compression: Annotated[Codec, typer.Option("--compression", "-z", help="How batches are packed.")] = Codec.NONE,
     acks: Annotated[Acks, typer.Option("--acks", help="Whose word is waited for.")] = Acks.ALL,

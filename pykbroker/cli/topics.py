@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import topic_names
 from pykbroker.cli.config_source import TOPIC, config_source, origin
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
@@ -51,7 +52,7 @@ _TOPICS_IN_DELETE_SINCE = 6
 _BROKERS_DEFAULT = -1
 _ALWAYS_SHOWN = {"leader", "replicas", "isr"}
 
-Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="One topic or several.")]
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC", autocompletion=topic_names, help="One topic or several.")]
 
 
 @app.command("list")
@@ -100,10 +101,12 @@ def create(
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", "-p", min=1, help="How many; the broker's default where not given.")
+        int | None,
+        typer.Option("--partitions", "-p", metavar="N", min=1, help="How many; the broker's default where not given."),
     ] = None,
     replicas: Annotated[
-        int | None, typer.Option("--replicas", "-r", min=1, help="Copies; the broker's default where not given.")
+        int | None,
+        typer.Option("--replicas", "-r", metavar="N", min=1, help="Copies; the broker's default where not given."),
     ] = None,
     config: Annotated[
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A setting, as retention.ms=60000.")
@@ -234,7 +237,8 @@ def alter(
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", "-p", min=1, help="The new number of partitions; it can only grow.")
+        int | None,
+        typer.Option("--partitions", "-p", metavar="N", min=1, help="The new number of partitions; it can only grow."),
     ] = None,
     config: Annotated[
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="Set a setting.")

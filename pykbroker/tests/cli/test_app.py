@@ -58,6 +58,17 @@ def test_every_command_has_help(run: Run, command: tuple[str, ...]) -> None:
     assert "Usage:" in result.out
 
 
+@pytest.mark.parametrize("command", [(), ("topics",), ("topics", "create"), ("produce",), ("consume",), ("dump",)])
+def test_help_is_without_noise(run: Run, command: tuple[str, ...]) -> None:
+    text = run(*command, "--help").out
+    assert "<" not in text  # types
+    assert "{" not in text
+    assert "│" not in text
+    for usage in ("HOST:PORT,...", "TOPIC...", "[TOPIC]...", "PATH...", "COMMAND [ARGS]..."):
+        text = text.replace(usage, "")
+    assert "..." not in text
+
+
 def test_version(run: Run) -> None:
     assert run("--version").out == f"pykbroker {__version__}\n"
 
