@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -38,10 +38,9 @@ def run(bootstrap: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.M
     monkeypatch.setenv("PYKBROKER_BOOTSTRAP", bootstrap)
 
     def run_command(*arguments: str, stdin: bytes = b"") -> Result:
-        read_end, write_end = os.pipe()
-        os.write(write_end, stdin)
-        os.close(write_end)
-        with os.fdopen(read_end) as standard_input:
+        with TemporaryFile("w+") as standard_input:  # a pipe holds only so much
+            standard_input.buffer.write(stdin)
+            standard_input.seek(0)
             monkeypatch.setattr("sys.stdin", standard_input)
             capfd.readouterr()
             status = main(list(arguments))

@@ -50,6 +50,7 @@ class Member:
     def __init__(self, bootstrap: str, topic: str, group: str) -> None:
         command = [sys.executable, "-m", "pykbroker", "consume", topic, "--group", group]
         environment = {**os.environ, "PYKBROKER_BOOTSTRAP": bootstrap}
+        environment.pop("PYTHONUNBUFFERED", None)  # a record is shown with others, as where people use it
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, bufsize=0)
 
     def read_line(self) -> str:
@@ -64,7 +65,7 @@ class Member:
 
 @contextmanager
 def member(bootstrap: str, topic: str, group: str) -> Iterator[Member]:
-    """A member, stopped with Ctrl-C in the end."""
+    """A member, stopped with Ctrl-C in the end unless it was before."""
     started = Member(bootstrap, topic, group)
     with started.process as process:
         try:
@@ -86,6 +87,13 @@ def _wait_for_members(run: Run, group: str, count: int) -> list[dict[str, Any]]:
     raise AssertionError(f"the group did not get {count} members: {described}")
 
 
+def _wait_for(run: Run, group: str, condition: Callable[[dict[str, Any]], bool]) -> None:
+    """Until the group is as it should be."""
+    deadline = time.monotonic() + 60
+    while not condition(described := run("groups", "describe", group, "--json").json[0]):
+        assert time.monotonic() < deadline, described
+
+
 def _offsets(run: Run, group: str) -> dict[int, tuple[int | None, int | None]]:
     (described,) = run("groups", "describe", group, "--json").json
     return {row["partition"]: (row["committed"], row["lag"]) for row in described["offsets"]}
@@ -101,9 +109,11 @@ def test_a_group_goes_on_where_it_was(run: Run, numbered: str, group: str) -> No
 
 def test_list(run: Run, numbered: str, group: str) -> None:
     run("consume", numbered, "-g", group, "--exit")
-    assert f"{group}\tclassic\tEmpty\tconsumer" in run("groups", "list").lines
+    assert f"{group}\tClassic\tEmpty\tconsumer" in run("groups", "list").lines
     listed = {row["group"]: row for row in run("groups", "list", "--state", "empty", "--json").json}
     assert listed[group]["state"] == "Empty"
+    (described,) = run("groups", "describe", group, "--json").json
+    assert listed[group]["type"] == described["type"] == "Classic"
     assert group not in run("groups", "list", "--state", "Stable").out
 
 
@@ -116,10 +126,72 @@ def test_describe_shows_members(run: Run, bootstrap: str, topic: str, group: str
         (described,) = run("groups", "describe", group, "--json").json
         assert {row["member"] for row in described["offsets"]} == {only["member"]}
         text = run("groups", "describe", group).out
-        assert f"{group}  Stable, 1 members" in text
+        assert f"{group}  Stable, 1 member," in text
         assert only["member"] in text
     (described,) = run("groups", "describe", group, "--json").json
     assert (described["state"], described["members"]) == ("Empty", [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_member_that_is_stopped_commits_and_leaves(
+    run: Run, bootstrap: str, numbered: str, group: str, number: int
+) -> None:
+    with member(bootstrap, numbered, group) as one:
+        for _ in range(10):
+            one.read_line()
+        one.process.send_signal(number)
+        assert one.process.wait() == 0
+        assert _offsets(run, group)[0] == (10, 0)
+        (described,) = run("groups", "describe", group, "--json").json
+        assert (described["state"], described["members"]) == ("Empty", [])
+
+
+def test_a_member_that_is_stopped_while_it_joins_leaves(run: Run, bootstrap: str, numbered: str, group: str) -> None:
+    with member(bootstrap, numbered, group) as one:
+        one.read_line()
+        (first,) = _wait_for_members(run, group, 1)
+        one.process.send_signal(signal.SIGSTOP)  # so that the second one's join has to wait
+        try:
+            with member(bootstrap, numbered, group) as two:
+                _wait_for(run, group, lambda described: described["state"] == "PreparingRebalance")
+                two.process.send_signal(signal.SIGTERM)
+                assert two.process.wait() == 0
+            (described,) = run("groups", "describe", group, "--json").json
+            assert [each["member"] for each in described["members"]] == [first["member"]]
+        finally:
+            one.process.send_signal(signal.SIGCONT)
+
+
+def test_a_reader_that_has_seen_enough_leaves_the_group(run: Run, bootstrap: str, topic: str, group: str) -> None:
+    run("produce", topic, stdin=b"line\n" * 50_000)
+    one = Member(bootstrap, topic, group)
+    with one.process as process:
+        one.read_line()
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait() == 141
+        (described,) = run("groups", "describe", group, "--json").json
+        assert (described["state"], described["members"]) == ("Empty", [])
+    # what was not seen is not committed
+    assert run("consume", topic, "-g", group, "--exit").lines
+
+
+def test_lag_of_what_was_never_committed_is_unknown(run: Run, bootstrap: str, topic: str, group: str) -> None:
+    with member(bootstrap, topic, group):
+        _wait_for_members(run, group, 1)
+        text = run("groups", "describe", group).out
+        assert f"{group}  Stable, 1 member, lag unknown as it has committed nothing, coordinator" in text
+        (described,) = run("groups", "describe", group, "--json").json
+        assert {row["lag"] for row in described["offsets"]} == {None}
+
+
+def test_committed_offsets_win_and_it_is_said(run: Run, numbered: str, group: str) -> None:
+    assert run("consume", numbered, "-g", group, "--beginning", "-n", "4").err == ""
+    result = run("consume", numbered, "-g", group, "--beginning", "-n", "1")
+    assert result.lines == ["4"]
+    assert f"Group {group} goes on where it is, in {numbered}-0 (4), {numbered}-1 (0), {numbered}-2 (0);" in result.err
+    assert "--beginning counts only where it has committed nothing. `pykbroker groups reset` moves it." in result.err
+    assert run("consume", numbered, "-g", group, "-n", "1").err == ""
 
 
 def test_members_share_a_topic(run: Run, bootstrap: str, topic: str, group: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.cli.conftest import Result
+from compat_tests.harness.process import BrokerProcess
 from pykbroker.cli.partitioner import murmur2
 
 Run = Callable[..., Result]
@@ -80,7 +82,76 @@ def test_json_goes_out_as_it_came_in(run: Run, topic: str, name: Callable[..., s
 def test_a_line_without_separator_is_refused(run: Run, topic: str) -> None:
     result = run("produce", topic, "-K", ":", stdin=b"no separator")
     assert result.status == 1
-    assert "This line has no ':' between key and value: no separator" in result.err
+    assert "Line 1: there is no ':' between key and value: no separator." in result.err
+
+
+def test_a_bad_line_costs_no_line_before_it(run: Run, topic: str) -> None:
+    lines = b'{"value": "1"}\n{"value": "2"}\nnonsense\n{"value": "4"}'
+    result = run("produce", topic, "--json", stdin=lines)
+    assert result.status == 1
+    assert "Line 3: not JSON (expecting value at character 1): nonsense." in result.err
+    assert "Every line before it is written, 2 records; --skip-bad leaves bad lines out." in result.err
+    assert sorted(run("consume", topic, "-e").lines) == ["1", "2"]
+
+
+def test_bad_lines_can_be_left_out(run: Run, topic: str) -> None:
+    lines = b'{"value": "1"}\nnonsense\n{"value": "3"}\n{"valu": "4"}\n{"value": "5", "partition": 3}\n'
+    result = run("produce", topic, "--json", "--skip-bad", stdin=lines)
+    assert result.status == 0
+    assert result.err.splitlines() == [
+        "Line 2 is left out: not JSON (expecting value at character 1): nonsense.",
+        'Line 4 is left out: there is no field "valu"; did you mean "value"?',
+        f"Line 5 is left out: there is no partition 3; {topic} has 3 partitions.",
+        f"2 records written to {topic}, 3 lines left out.",
+    ]
+    assert sorted(run("consume", topic, "-e").lines) == ["1", "3"]
+
+
+def test_a_record_that_the_broker_refuses_costs_no_other(run: Run, topic: str) -> None:
+    run("topics", "alter", topic, "-c", "max.message.bytes=1000")
+    lines = [b"%d" % number for number in range(100)]
+    lines[70] = b"x" * 2000
+    result = run("produce", topic, "-p", "1", stdin=b"\n".join(lines))
+    assert result.status == 1
+    assert "Line 71: refused: " in result.err
+    assert "Every line before it is written, 70 records;" in result.err
+    result = run("produce", topic, "-p", "1", "--skip-bad", stdin=b"\n".join(lines))
+    assert result.status == 0
+    assert result.err.endswith(f"99 records written to {topic}, 1 line left out.\n")
+    good = [line.decode() for line in lines if len(line) < 1000]
+    assert run("consume", topic, "-e").lines == good[:70] + good
+
+
+def test_lines_that_are_too_large_only_together_are_all_written(run: Run, topic: str) -> None:
+    assert run("produce", topic, "-p", "0", stdin=b"x" * 400_000 + b"\n" + b"y" * 900_000).status == 0
+    assert list(map(len, run("consume", topic, "-e").lines)) == [400_000, 900_000]
+
+
+def test_a_key_that_only_compaction_misses(run: Run, name: Callable[..., str]) -> None:
+    compacted = name("compacted")
+    run("topics", "create", compacted, "-p", "1", "-c", "cleanup.policy=compact")
+    result = run("produce", compacted, "--json", stdin=b'{"key": "k", "value": "1"}\n{"value": "2"}')
+    assert result.status == 1
+    assert "Line 2: refused: " in result.err
+    assert "(INVALID_RECORD)" in result.err
+    assert run("consume", compacted, "-e").lines == ["1"]
+
+
+def test_bytes_that_are_not_utf_8_go_out_as_they_came_in(run: Run, topic: str) -> None:
+    odd = os.fsdecode(b"\xff")
+    assert run("produce", topic, "--key", odd, "-H", f"a={odd}", "-H", f"{odd}=b", stdin=b"\xff").status == 0
+    assert run("consume", topic, "-e", "-f", "%k %v %h").out.encode("utf-8", "surrogateescape")
+    (line,) = run("consume", topic, "-e", "--json").lines
+    assert run("produce", topic, "--json", stdin=line.encode()).status == 0
+    first, second = map(json.loads, run("consume", topic, "-e", "--json").lines)
+    assert first | {"offset": 1} == second
+
+
+def test_standard_input_that_is_closed(bootstrap: str, topic: str) -> None:
+    command = f"exec {sys.executable} -m pykbroker produce {topic} <&-"
+    environment = {**os.environ, "PYKBROKER_BOOTSTRAP": bootstrap}
+    done = subprocess.run(command, shell=True, env=environment, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (2, b"error: Standard input is closed; there is nothing to read.\n")
 
 
 def test_a_record_too_large_is_refused(run: Run, topic: str) -> None:
@@ -88,7 +159,7 @@ def test_a_record_too_large_is_refused(run: Run, topic: str) -> None:
     result = run("produce", topic, stdin=b"x" * 2000)
     assert result.status == 1
     assert "(MESSAGE_TOO_LARGE). Raise the topic's max.message.bytes" in result.err
-    assert "0 records were written before." in result.err
+    assert "Line 1: refused: " in result.err
 
 
 def test_a_partition_that_is_not_there(run: Run, topic: str) -> None:
@@ -116,6 +187,20 @@ def numbered(run: Run, topic: str) -> str:
     for some in (lines[:3], lines[3:]):
         run("produce", topic, "--json", stdin="\n".join(some).encode())
     return topic
+
+
+@pytest.mark.parametrize(
+    ("offset", "said"),
+    [
+        (0, ""),
+        (10, ""),
+        (11, "Offset 11 is beyond the end of {topic}-1 (10); reading begins at the end.\n"),
+        (99, "Offset 99 is beyond the end of {topic}-1 (10); reading begins at the end.\n"),
+    ],
+)
+def test_an_offset_beyond_the_end_is_told(run: Run, numbered: str, offset: int, said: str) -> None:
+    result = run("consume", numbered, "-e", "-p", "1", "-o", str(offset))
+    assert (result.status, result.err) == (0, said.format(topic=numbered))
 
 
 @pytest.mark.parametrize(
@@ -192,6 +277,40 @@ def test_a_reader_that_has_seen_enough(run: Run, bootstrap: str, topic: str) -> 
         run("produce", topic, stdin=b"line\n" * 10_000)
         assert process.wait() == 141
         assert process.stderr.read() == b""
+
+
+def _three_lines(bootstrap: str, topic: str, producer: subprocess.Popen[bytes]) -> None:
+    """Have three records written. When the third can be read, the answer to the first two has arrived."""
+    assert producer.stdin is not None
+    for count, lines in ((2, b"one\ntwo\n"), (3, b"three\n")):
+        producer.stdin.write(lines)
+        producer.stdin.flush()
+        with _process(bootstrap, "consume", topic, "-n", str(count), stdout=subprocess.PIPE) as reader:
+            reader.communicate()
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_an_interrupted_producer_says_what_was_written(bootstrap: str, topic: str, number: int, status: int) -> None:
+    with _process(bootstrap, "produce", topic, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        _three_lines(bootstrap, topic, process)
+        process.send_signal(number)
+        _, err = process.communicate()
+    told = (
+        rb"error: Interrupted\. Written before to \S+: (3 records|2 records; whether 1 more were, no answer tells)\.\n"
+    )
+    assert process.returncode == status
+    assert re.fullmatch(told, err)
+
+
+def test_a_broker_that_goes_away_is_told_with_what_was_written(start_target: Callable[..., BrokerProcess]) -> None:
+    broker = start_target()
+    arguments = ("produce", "t", "--timeout", "2")
+    with _process(broker.bootstrap, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        _three_lines(broker.bootstrap, "t", process)
+        broker.kill()
+        _, err = process.communicate(b"four\n")
+    assert process.returncode == 3
+    assert re.search(rb"Written before to t: (3|2) records; whether [12] more were, no answer tells\.", err)
 
 
 def test_typed_lines_are_sent_one_by_one(run: Run, bootstrap: str, topic: str) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from compat_tests.cli.conftest import Result
+from compat_tests.harness.process import BrokerProcess
 
 Run = Callable[..., Result]
 
@@ -25,12 +26,37 @@ def test_create_list_describe_delete(run: Run, name: Callable[..., str]) -> None
     assert described["id"] == listed[one]["id"]
     assert [(p["partition"], p["start"], p["end"]) for p in described["partitions"]] == [(0, 0, 0), (1, 0, 0)]
     settings = {item["name"]: item for item in described["config"]}
-    assert settings["retention.ms"] == {"name": "retention.ms", "value": "3600000", "set_on_topic": True}
+    assert settings["retention.ms"] == {
+        "name": "retention.ms",
+        "value": "3600000",
+        "set_on_topic": True,
+        "source": "DYNAMIC_TOPIC_CONFIG",
+    }
     assert not settings["cleanup.policy"]["set_on_topic"]
+    assert settings["cleanup.policy"]["source"] == "DEFAULT_CONFIG"
     assert "retention.ms\t3600000" in run("topics", "describe", one).lines
 
     assert run("topics", "delete", one, two, "--yes").lines == [f"{one} deleted", f"{two} deleted"]
     assert one not in run("topics", "list").out
+
+
+def test_where_every_setting_comes_from(start_target: Callable[..., BrokerProcess], run: Run) -> None:
+    broker = start_target({"log.flush.interval.messages": "7000"})
+    run("topics", "create", "t", "-c", "retention.ms=3600000", "-b", broker.bootstrap)
+    lines = run("topics", "describe", "t", "--all-config", "-b", broker.bootstrap).lines
+    assert "SETTING\tVALUE\tFROM" in lines
+    assert "retention.ms\t3600000\tthe topic" in lines
+    assert "flush.messages\t7000\tthe broker's file or command line" in lines
+    assert "cleanup.policy\tdelete\tdefault" in lines
+
+
+def test_counts_agree_in_number(run: Run, name: Callable[..., str]) -> None:
+    one = name("one")
+    run("topics", "create", one, "-p", "1")
+    run("produce", one, stdin=b"only")
+    assert run("topics", "describe", one).lines[0].startswith(f"{one}  1 partition, 1 offset in use, id ")
+    run("produce", one, stdin=b"another")
+    assert run("topics", "describe", one).lines[0].startswith(f"{one}  1 partition, 2 offsets in use, id ")
 
 
 def test_a_topic_that_exists(run: Run, topic: str) -> None:

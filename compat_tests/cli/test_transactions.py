@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from confluent_kafka import Producer
+import pytest
+from confluent_kafka import KafkaException, Producer
 
 from compat_tests.cli.conftest import Result
+from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.process import BrokerProcess
 
 Run = Callable[..., Result]
@@ -52,3 +54,73 @@ def test_only_what_was_committed(run: Run, target: BrokerProcess, topic: str, na
     ours = [r for r in records if r["key"] and r["key"]["transactional_id"] == transactional_id]
     assert ours
     assert {r["type"] for r in ours} == {"TransactionLog"}
+
+
+@pytest.fixture
+def open_transaction(target: BrokerProcess, topic: str, name: Callable[..., str]) -> tuple[str, Producer]:
+    """A transactional id with one committed record and one in an open transaction, in partition 1 of the topic."""
+    transactional_id = name("open")
+    producer = Producer({"bootstrap.servers": target.bootstrap, "transactional.id": transactional_id})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(topic, "committed", partition=1)
+    producer.flush()
+    producer.commit_transaction()
+    producer.begin_transaction()
+    producer.produce(topic, "open", partition=1)
+    producer.flush()
+    return transactional_id, producer
+
+
+def test_a_transaction_is_seen_and_aborted(run: Run, topic: str, open_transaction: tuple[str, Producer]) -> None:
+    transactional_id, producer = open_transaction
+    listed = {row["id"]: row for row in run("transactions", "list", "--state", "Ongoing", "--json").json}
+    assert listed[transactional_id]["coordinator"] == 1
+    by_pattern = run("transactions", "list", "--pattern", f".*{transactional_id[-20:]}", "--json").json
+    assert [row["id"] for row in by_pattern] == [transactional_id]
+    assert transactional_id not in run("transactions", "list", "--longer-than", "1h").out
+    (described,) = run("transactions", "describe", transactional_id, "--json").json
+    assert described["state"] == "Ongoing"
+    assert described["partitions"] == [f"{topic}-1"]
+    assert described["producer"] == listed[transactional_id]["producer"]
+    assert described["started"] is not None
+    assert 0 <= described["age_ms"] < 600_000
+
+    (row,) = run("transactions", "producers", topic, "--open", "--json").json
+    assert (row["partition"], row["producer"], row["open_since"]) == (1, described["producer"], 2)
+    assert run("offsets", topic, "-p", "1", "--committed", "--json").json[0]["end"] == 2
+
+    aborted = run("transactions", "abort", transactional_id, "-y")
+    assert aborted.lines == [f"{transactional_id} has no open transaction, its producer is fenced"]
+    eventually(lambda: run("offsets", topic, "-p", "1", "--committed", "--json").json[0]["end"], lambda end: end == 4)
+    assert run("consume", topic, "-e", "--committed").lines == ["committed"]
+    with pytest.raises(KafkaException):
+        producer.commit_transaction()
+
+
+def test_a_transaction_is_ended_where_it_hangs(run: Run, topic: str, open_transaction: tuple[str, Producer]) -> None:
+    transactional_id, _ = open_transaction
+    where = ("-t", topic, "-p", "1", "-y", "--start-offset")
+    wrong = run("transactions", "abort", *where, "1")
+    assert wrong.status == 1
+    assert f"No transaction that is open in {topic}-1 began at offset 1" in wrong.err
+    ended = run("transactions", "abort", *where, "2")
+    assert ended.status == 0, ended.err
+    assert ended.out.startswith(f"{topic}-1 aborted what producer ")
+    assert run("transactions", "producers", topic, "--open").out == ""
+    assert run("consume", topic, "-e", "--committed").lines == ["committed"]
+    assert run("transactions", "abort", transactional_id, "-y").status == 0
+
+
+def test_transactions_that_are_not_there(run: Run, name: Callable[..., str]) -> None:
+    missing = name("missing")
+    for command in (("describe", missing), ("abort", missing, "-y")):
+        result = run("transactions", *command)
+        assert result.status == 1
+        assert f"error: Transactional id {missing}: " in result.err
+        assert "(TRANSACTIONAL_ID_NOT_FOUND)" in result.err
+    assert missing not in run("transactions", "list").out
+    assert run("transactions", "list", "--state", "Frog").status == 2
+    bad = run("transactions", "list", "--pattern", "(")
+    assert bad.status == 1
+    assert "(INVALID_REGULAR_EXPRESSION)" in bad.err

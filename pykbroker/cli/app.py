@@ -9,7 +9,24 @@ from typing import Annotated
 import typer
 
 from pykbroker import __version__
-from pykbroker.cli import brokers, consume, dump, groups, produce, topics
+from pykbroker.cli import (
+    brokers,
+    cluster,
+    configs,
+    consume,
+    dump,
+    groups,
+    logdirs,
+    perf,
+    produce,
+    quotas,
+    reassignments,
+    records,
+    topic_offsets,
+    topics,
+    transactions,
+)
+from pykbroker.cli.help import with_plain_help
 from pykbroker.cli.output import Output, flush
 from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
 from pykbroker.wire.errors import KafkaError, WireError
@@ -19,7 +36,6 @@ app = typer.Typer(
     help="A Kafka-compatible broker, and commands that talk to any Kafka.",
     epilog="Exit status: 0 done, 1 refused or something is wrong, 2 wrong command line, 3 no broker reached.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
@@ -30,7 +46,7 @@ app = typer.Typer(
     add_help_option=False,
 )
 def serve(context: typer.Context) -> None:
-    """Run the broker. [dim]pykbroker serve --help tells its options.[/]"""
+    """Run the broker; `pykbroker serve --help` tells its options."""
     from pykbroker.cli.serve import main as serve_main
 
     raise typer.Exit(serve_main(context.args))
@@ -38,7 +54,16 @@ def serve(context: typer.Context) -> None:
 
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
+app.add_typer(cluster.app, name="cluster")
+app.add_typer(configs.app, name="configs")
+app.add_typer(transactions.app, name="transactions")
+app.add_typer(reassignments.app, name="reassignments")
+app.add_typer(quotas.app, name="quotas")
+app.add_typer(records.app, name="records")
 app.add_typer(brokers.app, name="brokers")
+app.add_typer(perf.app, name="perf")
+app.command("offsets")(topic_offsets.offsets)
+app.command("logdirs")(logdirs.logdirs)
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.command("dump")(dump.dump)
@@ -58,6 +83,9 @@ def top(
     ] = False,
 ) -> None:
     """A Kafka-compatible broker, and commands that talk to any Kafka."""
+
+
+with_plain_help(app)
 
 
 def main(argv: list[str]) -> int:

@@ -29,7 +29,8 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 _CHANGES_ARE_SEEN_S = 5.0
 _COORDINATOR_KEYS_SINCE = 4
-_GROUP_COORDINATOR = 0
+GROUP, TRANSACTION = 0, 1
+"""What a coordinator coordinates."""
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
@@ -109,14 +110,25 @@ class Client:
             self.metadata([])
         return self.node(self._controller) if self._controller in self._brokers else self.any()
 
+    def node_ids(self) -> list[int]:
+        """The ids of the brokers that are there now."""
+        self.metadata([])
+        return sorted(self._brokers)
+
     def nodes(self) -> list[Connection]:
         """A connection to every broker of the cluster."""
-        self.metadata([])
-        return [self.node(node_id) for node_id in sorted(self._brokers)]
+        return [self.node(node_id) for node_id in self.node_ids()]
 
-    def coordinator(self, group: str) -> Connection:
-        """The broker that coordinates ``group``."""
-        return self.retrying(lambda: self._find_coordinator(group))
+    def named_node(self, node_id: int) -> Connection:
+        """The broker that a person named. Raises CliError, with those that there are, when there is none."""
+        known = self.node_ids()
+        if node_id not in known:
+            raise CliError(f"There is no broker {node_id}; the cluster has {', '.join(map(str, known))}.")
+        return self.node(node_id)
+
+    def coordinator(self, key: str, kind: int = GROUP) -> Connection:
+        """The broker that coordinates the group, or with TRANSACTION the transactional id, ``key``."""
+        return self.retrying(lambda: self._find_coordinator(key, kind))
 
     # Metadata
 
@@ -200,15 +212,15 @@ class Client:
             self._connections[address] = connection
         return connection
 
-    def _find_coordinator(self, group: str) -> Connection:
+    def _find_coordinator(self, key: str, kind: int) -> Connection:
         connection = self.any()
-        request = FindCoordinatorRequest(key_type=_GROUP_COORDINATOR)
+        request = FindCoordinatorRequest(key_type=kind)
         if connection.version(request.API_KEY) >= _COORDINATOR_KEYS_SINCE:
-            request.coordinator_keys = [group]
+            request.coordinator_keys = [key]
             (answer,) = connection.call(request, FindCoordinatorResponse).coordinators
             raise_for(answer.error_code, answer.error_message)
             return self._connect((answer.host, answer.port))
-        request.key = group
+        request.key = key
         old = connection.call(request, FindCoordinatorResponse)
         raise_for(old.error_code, old.error_message)
         return self._connect((old.host, old.port))

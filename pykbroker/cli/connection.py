@@ -57,7 +57,7 @@ class Connection:
     def close(self) -> None:
         self._socket.close()
 
-    def supports(self, key: ApiKey) -> bool:
+    def supports(self, key: int) -> bool:
         """Whether both sides have a version of this API in common."""
         return key in self._versions
 

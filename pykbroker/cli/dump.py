@@ -20,7 +20,7 @@ from pykbroker.cli.dump_log import (
 )
 from pykbroker.cli.dump_tables import TABLES
 from pykbroker.cli.dump_verify import faults
-from pykbroker.cli.output import Output
+from pykbroker.cli.output import Output, counted
 from pykbroker.cli.trouble import CliError, UsageError
 from pykbroker.wire.errors import WireError
 
@@ -135,6 +135,6 @@ def _verify(out: Output, files: list[Path]) -> None:
     else:
         for fault in found:
             out.styled(fault, "red")
-        out.line(f"{len(files)} files, {len(found)} faults")
+        out.line(f"{counted(len(files), 'file')}, {counted(len(found), 'fault')}")
     if found:
-        raise CliError(f"{len(found)} fault{'' if len(found) == 1 else 's'} found.")
+        raise CliError(f"{counted(len(found), 'fault')} found.")

@@ -11,6 +11,7 @@ from typing import Any
 
 from pykbroker.cli.dump_meaning import meaning
 from pykbroker.cli.json_records import record_as_json
+from pykbroker.cli.output import counted
 from pykbroker.cli.times import format_ms
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
@@ -98,8 +99,8 @@ def batch_as_text(batch: BatchAt) -> str:
     parts = [
         f"offsets {header.base_offset}-{header.last_offset}",
         f"position {batch.position}",
-        f"{header.size} bytes",
-        f"{header.record_count} records",
+        counted(header.size, "byte"),
+        counted(header.record_count, "record"),
         _codec(header),
         f"{'appended' if header.timestamp_type else 'up to'} {format_ms(header.max_timestamp)}",
         f"leader epoch {header.partition_leader_epoch}",

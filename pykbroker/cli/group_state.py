@@ -54,13 +54,18 @@ def find_groups(connection: Connection) -> list[ListedGroup]:
     return answer.groups
 
 
+def kind_of(group: ListedGroup) -> str:
+    """The group's type as Kafka's tools spell it; brokers spell it one way or another, old ones not at all."""
+    return (group.group_type or CLASSIC).capitalize()
+
+
 def read_group(client: Client, name: str) -> Group:
     """The group ``name``. Raises KafkaError GROUP_ID_NOT_FOUND when there is none."""
     connection = client.coordinator(name)
     listed = next((group for group in find_groups(connection) if group.group_id == name), None)
     if listed is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-    kind = (listed.group_type or CLASSIC).capitalize()
+    kind = kind_of(listed)
     if kind == _CONSUMER:
         return _read_consumer(connection, name)
     if kind == CLASSIC:

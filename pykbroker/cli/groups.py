@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client
-from pykbroker.cli.group_state import Group, find_groups, read_group
+from pykbroker.cli.completion import group_names
+from pykbroker.cli.group_state import Group, find_groups, kind_of, read_group
 from pykbroker.cli.offsets import LATEST, Partition, committed_offsets, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
-from pykbroker.cli.output import Output
+from pykbroker.cli.output import Output, counted
 from pykbroker.cli.reset import reset
 from pykbroker.cli.topics import confirm, report
 from pykbroker.cli.trouble import CliError, refusal
@@ -21,7 +22,7 @@ from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGro
 app = typer.Typer(help="List, describe, reset and delete consumer groups.", no_args_is_help=True)
 app.command("reset")(reset)
 
-Names = Annotated[list[str], typer.Argument(metavar="GROUP", help="One group or several.")]
+Names = Annotated[list[str], typer.Argument(metavar="GROUP", autocompletion=group_names, help="One group or several.")]
 
 
 @app.command("list")
@@ -31,7 +32,8 @@ def list_groups(
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
     state: Annotated[
-        list[str] | None, typer.Option("--state", help="Only groups in this state, as Stable or Empty.")
+        list[str] | None,
+        typer.Option("--state", metavar="STATE", help="Only groups in this state, as Stable or Empty."),
     ] = None,
 ) -> None:
     """List groups with their state."""
@@ -40,7 +42,7 @@ def list_groups(
     with connect(bootstrap, timeout) as client:
         found = [group for node in client.nodes() for group in client.retrying(partial(find_groups, node))]
     rows = [
-        {"group": g.group_id, "type": g.group_type, "state": g.group_state, "protocol": g.protocol_type}
+        {"group": g.group_id, "type": kind_of(g), "state": g.group_state, "protocol": g.protocol_type}
         for g in sorted(found, key=lambda g: g.group_id)
         if not wanted or g.group_state.lower() in wanted
     ]
@@ -126,10 +128,23 @@ def _as_row(group: Group) -> dict[str, Any]:
     }
 
 
+def _lag(offsets: list[dict[str, Any]]) -> str:
+    """How far behind the group is, all in all; where it never committed, or the topic is gone, nobody knows."""
+    if all(row["committed"] is None for row in offsets):
+        return "lag unknown as it has committed nothing"
+    known = [row["lag"] for row in offsets if row["lag"] is not None]
+    unknown = len(offsets) - len(known)
+    if not known:
+        return "lag unknown"
+    return f"lag {sum(known)}" + (f" and unknown of {counted(unknown, 'partition')}" if unknown else "")
+
+
 def _print_description(out: Output, group: dict[str, Any]) -> None:
     offsets, members = group["offsets"], group["members"]
-    lag = sum(row["lag"] or 0 for row in offsets)
-    title = f"{group['group']}  {group['state']}, {len(members)} members, lag {lag}, coordinator {group['coordinator']}"
+    title = (
+        f"{group['group']}  {group['state']}, {counted(len(members), 'member')}, {_lag(offsets)}, "
+        f"coordinator {group['coordinator']}"
+    )
     if offsets:
         columns = {
             "topic": "TOPIC",
@@ -141,7 +156,7 @@ def _print_description(out: Output, group: dict[str, Any]) -> None:
         }
         out.table(columns, offsets, title=title)
     else:
-        out.line(f"{title}; it has committed nothing")
+        out.line(title)
     if members:
         columns = {"member": "MEMBER", "client": "CLIENT", "host": "HOST", "assigned": "ASSIGNED"}
         out.table(columns, members)

@@ -6,20 +6,32 @@ import os
 import select
 from collections.abc import Iterator
 
+from pykbroker.cli.trouble import CliError
+
 _BLOCK = 1 << 18
 _LINGER_S = 0.005
+_LONGEST_LINE = 256 * 1024 * 1024  # a record this large is more than a client reads at once
 
 
-def line_groups(descriptor: int, *, max_lines: int = 5000, max_bytes: int = 512 * 1024) -> Iterator[list[bytes]]:
+def line_groups(
+    descriptor: int, *, max_lines: int = 5000, max_bytes: int = 512 * 1024, longest: int = _LONGEST_LINE
+) -> Iterator[list[bytes]]:
     """Lists of lines without their line ends, until the input ends; a last line may lack its end.
 
     A list comes when it has ``max_lines`` or ``max_bytes``, and when nothing more arrives for a few milliseconds.
+    Raises CliError at a line over ``longest`` bytes, once the lines before it are taken, and OSError.
     """
-    rest = b""
+    begun: list[bytes] = []  # pieces of a line whose end has not come
+    begun_size = 0
     lines: list[bytes] = []
     size = 0
     while block := os.read(descriptor, _BLOCK):
-        *whole, rest = (rest + block).split(b"\n")
+        *whole, rest = block.split(b"\n")
+        if whole:
+            whole[0] = b"".join([*begun, whole[0]])
+            begun, begun_size = [], 0
+        begun.append(rest)
+        begun_size += len(rest)
         for line in whole:
             lines.append(line.removesuffix(b"\r"))
             size += len(line)
@@ -29,7 +41,11 @@ def line_groups(descriptor: int, *, max_lines: int = 5000, max_bytes: int = 512 
         if lines and not select.select([descriptor], [], [], _LINGER_S)[0]:
             yield lines
             lines, size = [], 0
-    if rest:
+        if begun_size > longest:
+            break
+    if begun_size <= longest and (rest := b"".join(begun)):
         lines.append(rest.removesuffix(b"\r"))
     if lines:
         yield lines
+    if begun_size > longest:
+        raise CliError(f"A line is longer than {longest} bytes and has no end yet. Is this a file of lines?")

@@ -74,6 +74,11 @@ class Membership:
         """Commit as this member. Raises KafkaError: UNKNOWN_MEMBER_ID and the like when its partitions moved on."""
         commit_offsets(self._client, self._group, offsets, generation=self._generation, member=self._member_id)
 
+    def hurry(self, patience_s: float) -> None:
+        """Something ended us, perhaps amid an exchange: go on with new connections, and wait no longer than this."""
+        self._client.close()
+        self._client.timeout_s = min(self._client.timeout_s, patience_s)
+
     def leave(self) -> None:
         """Leave the group, so that the others need not wait for this member to be missed."""
         if not self._member_id:

@@ -75,6 +75,23 @@ class Output:
         self._remarks.print(f"[bold red]error:[/] {escape(text)}", highlight=False)
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 record``, ``2 records``: a number and what it counts."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def sentence(text: str) -> str:
+    """``text`` with a full stop, unless it ends otherwise."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def harmless(data: bytes, limit: int = 80) -> str:
+    """The beginning of ``data`` as text that does nothing to a terminal."""
+    text = data[:limit].decode("utf-8", "backslashreplace")
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return shown + "..." if len(data) > limit else shown
+
+
 def write_bytes(data: bytes) -> None:
     """Write to standard output. Raises OutputClosed when nobody reads it any more."""
     try:
@@ -97,7 +114,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ",".join(map(str, value))
+        return ",".join(map(str, value)) or "-"
     return str(value)
 
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections import defaultdict
+from collections.abc import Iterable
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pykbroker.cli.binary_text import Encoding, decode
+from pykbroker.cli.completion import topic_names
 from pykbroker.cli.input_lines import line_groups
 from pykbroker.cli.json_records import record_from_json
-from pykbroker.cli.offsets import Partition
+from pykbroker.cli.line_writer import LineWriter
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Timeout, connect, name_and_value
-from pykbroker.cli.output import Output
-from pykbroker.cli.partitioner import Partitioner
+from pykbroker.cli.output import Output, counted, harmless
 from pykbroker.cli.producer import ALL, Producer
+from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
 from pykbroker.cli.times import parse_when
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.cli.trouble import EXIT_INTERRUPTED, BadLine, CliError, UsageError, refusal
+from pykbroker.cli.whole_files import file_contents
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.records import Compression, Header, Record
 
@@ -40,15 +45,15 @@ class Acks(StrEnum):
     ALL = "all"
 
 
-_ACKS = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: ALL}
+ACKS = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: ALL}
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=topic_names)],
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
-    key: Annotated[str | None, typer.Option("--key", help="The key of every record.")] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="KEY", help="The key of every record.")] = None,
     key_separator: Annotated[
         str | None,
         typer.Option("--key-separator", "-K", metavar="TEXT", help="What stands between key and value on a line."),
@@ -57,7 +62,8 @@ def produce(
         list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="A header of every record.")
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=0, help="Where to; else keys decide, as in Java's clients.")
+        int | None,
+        typer.Option("--partition", "-p", metavar="N", min=0, help="Where to; else keys decide, as in Java's clients."),
     ] = None,
     compression: Annotated[Codec, typer.Option("--compression", "-z", help="How batches are packed.")] = Codec.NONE,
     acks: Annotated[Acks, typer.Option("--acks", help="Whose word is waited for.")] = Acks.ALL,
@@ -68,59 +74,91 @@ def produce(
         bool, typer.Option("--empty-is-null", help="An empty value is null: a tombstone in a compacted topic.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Lines are JSON objects, as consume --json prints.")] = False,
+    encoding: Annotated[
+        Encoding, typer.Option("--input", help="How keys and values stand on the lines; - is null in hex and base64.")
+    ] = Encoding.TEXT,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--file", metavar="FILE", help="In place of lines: this whole file, one record; may be repeated."),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out lines that are no records or are refused, and go on.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell how many were written.")] = False,
 ) -> None:
     """Write each line of standard input as a record.
 
-    Lines are sent as they come: type them, or pipe a file in.
+    Lines are sent as they come: type them, or pipe a file in. The first bad line ends it; the lines before are written.
     """
     if as_json and (key is not None or key_separator is not None or header or empty_is_null):
         raise UsageError("With --json, keys and headers stand in the lines themselves.")
+    if as_json and (file or encoding is not Encoding.TEXT):
+        raise UsageError("With --json, records stand on lines: --file and --input cannot be given.")
+    if file and (key_separator is not None or encoding is not Encoding.TEXT):
+        raise UsageError("With --file, files are values as they are: --key-separator and --input cannot be given.")
     if key is not None and key_separator is not None:
         raise UsageError("Give --key or --key-separator, not both.")
     if key_separator == "":
         raise UsageError("--key-separator needs at least one character.")
+    source = file_contents(file) if file else line_groups(_standard_input())
     out = Output(as_json=False)
     with connect(bootstrap, timeout) as client:
         reader = LineReader(
-            key=None if key is None else key.encode(),
-            separator=None if key_separator is None else key_separator.encode(),
-            headers=[(name, value.encode()) for name, value in map(name_and_value, header or [])],
+            key=None if key is None else os.fsencode(key),
+            separator=None if key_separator is None else os.fsencode(key_separator),
+            headers=[(name, os.fsencode(value)) for name, value in map(name_and_value, header or [])],
             timestamp=None if timestamp is None else parse_when(timestamp, client.clock.now_ms()),
             empty_is_null=empty_is_null,
             as_json=as_json,
+            encoding=encoding,
         )
-        count = 0
         try:
-            count_partitions = len(client.topic(topic, create=True).partitions)
-            if partition is not None and partition >= count_partitions:
-                raise UsageError(f"Topic {topic} has partitions 0 to {count_partitions - 1}.")
-            producer = Producer(client, acks=_ACKS[acks], compression=Compression[compression.name])
-            partitioner = Partitioner(count_partitions)
-            for lines in line_groups(sys.stdin.fileno()):
-                records = [reader.record(line, client.clock.now_ms()) for line in lines]
-                count += _send(producer, partitioner, topic, partition, records)
+            partitions = len(client.topic(topic, create=True).partitions)
+            if partition is not None and partition >= partitions:
+                raise UsageError(f"Topic {topic} has partitions 0 to {partitions - 1}.")
+            producer = Producer(client, acks=ACKS[acks], compression=Compression[compression.name])
         except KafkaError as error:
-            raise CliError(f"{refusal(f'Topic {topic}', error)} {count} records were written before.") from error
+            raise CliError(refusal(f"Topic {topic}", error)) from error
+        writer = LineWriter(
+            topic,
+            partitions,
+            read=lambda line: reader.record(line, client.clock.now_ms()),
+            send=producer.send,
+            fixed=partition,
+            leave_out=out.remark if skip_bad else None,
+        )
+        _write_all(writer, topic, source)
     if not quiet:
-        out.remark(f"{count} record{'' if count == 1 else 's'} written to {topic}.")
+        confirmed = "sent, unconfirmed," if acks is Acks.NONE else "written"
+        left_out = f", {counted(writer.left_out, 'line')} left out" if skip_bad else ""
+        out.remark(f"{counted(writer.written, 'record')} {confirmed} to {topic}{left_out}.")
 
 
-def _send(
-    producer: Producer,
-    partitioner: Partitioner,
-    topic: str,
-    fixed: int | None,
-    records: list[tuple[Record, int | None]],
-) -> int:
-    by_partition: dict[int, list[Record]] = defaultdict(list)
-    for record, named in records:
-        chosen = fixed if fixed is not None else named
-        by_partition[partitioner.choose(record.key) if chosen is None else chosen].append(record)
-    for index, batch in by_partition.items():
-        producer.send(Partition(topic, index), batch)
-    partitioner.next_batch()
-    return len(records)
+def _write_all(writer: LineWriter, topic: str, source: Iterable[list[bytes]]) -> None:
+    """Write ``source`` to its end. Whatever ends it before, what was written is told."""
+    try:
+        with all_end_as_ctrl_c():
+            for lines in source:
+                writer.write(lines)
+    except BadLine:
+        raise  # it tells
+    except KafkaError as error:
+        raise CliError(f"{refusal(f'Topic {topic}', error)} {writer.tally}") from error
+    except CliError as error:
+        error.message += f" {writer.tally}"
+        raise
+    except OSError as error:
+        raise CliError(f"Standard input cannot be read: {error.strerror}. {writer.tally}") from error
+    except KeyboardInterrupt as end:
+        status = end.status if isinstance(end, Ended) else EXIT_INTERRUPTED
+        raise CliError(f"Interrupted. {writer.tally}", status) from None
+
+
+def _standard_input() -> int:
+    """Its descriptor. Raises UsageError where it is closed."""
+    if sys.stdin is None:  # as `<&-` leaves it
+        raise UsageError("Standard input is closed; there is nothing to read.")
+    return sys.stdin.fileno()
 
 
 class LineReader:
@@ -135,6 +173,7 @@ class LineReader:
         timestamp: int | None,
         empty_is_null: bool,
         as_json: bool,
+        encoding: Encoding = Encoding.TEXT,
     ) -> None:
         self._key = key
         self._separator = separator
@@ -142,9 +181,10 @@ class LineReader:
         self._timestamp = timestamp
         self._empty_is_null = empty_is_null
         self._as_json = as_json
+        self._encoding = encoding
 
     def record(self, line: bytes, now_ms: int) -> tuple[Record, int | None]:
-        """The record on this line, and the partition it names. Raises CliError when there is none."""
+        """The record on this line, and the partition it names. Raises BadLine when there is none."""
         timestamp = now_ms if self._timestamp is None else self._timestamp
         if self._as_json:
             return record_from_json(line, now_ms=timestamp)
@@ -152,7 +192,19 @@ class LineReader:
         if self._separator is not None:
             key, separator, value = line.partition(self._separator)
             if not separator:
-                shown = line[:80].decode("utf-8", "replace")
-                raise CliError(f"This line has no {self._separator.decode()!r} between key and value: {shown}")
+                raise BadLine(f"there is no {harmless(self._separator)!r} between key and value: {harmless(line)}")
+        if self._encoding is not Encoding.TEXT:
+            return self._decoded(timestamp, key, value), None
         null = self._empty_is_null and not value
         return Record(timestamp=timestamp, key=key, value=None if null else value, headers=self._headers), None
+
+    def _decoded(self, timestamp: int, key: bytes | None, value: bytes) -> Record:
+        """A record whose value, and key where it stands on the line, is written in hexadecimal or base64."""
+        try:
+            if self._separator is not None and key is not None:
+                key = decode(key, self._encoding)
+            data = decode(value, self._encoding)
+        except ValueError as error:
+            raise BadLine(f"it is {error}: {harmless(value)}") from error
+        null = self._empty_is_null and not data
+        return Record(timestamp=timestamp, key=key, value=None if null else data, headers=self._headers)

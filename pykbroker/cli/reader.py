@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 
 from pykbroker.cli.client import Client
 from pykbroker.cli.fetcher import Fetched, Fetcher
 from pykbroker.cli.membership import Membership
 from pykbroker.cli.offsets import Partition, committed_offsets
 from pykbroker.cli.output import Output, flush, write_bytes
+from pykbroker.cli.record_filter import Filter
 from pykbroker.cli.record_format import Formatter
-from pykbroker.cli.start import Start, end_offsets
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.cli.start import Start, named
+from pykbroker.cli.trouble import CliError, OutputClosed
+from pykbroker.cli.until import Until
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.records import Record
 
 _POLL_S = 0.5
 _COMMIT_INTERVAL_S = 5.0
+_PARTING_S = 5.0
 
 Stop = Mapping[Partition, int] | None
 """For each partition the offset to end at, or None to go on for ever."""
 
 
 class Printer:
-    """Prints up to ``limit`` records (None: any number) and remembers where it is in each partition."""
+    """Prints up to ``limit`` records (None: any number) and remembers where it is in each partition.
 
-    def __init__(self, formatter: Formatter, limit: int | None) -> None:
-        self.positions: dict[Partition, int] = {}
+    Records that ``wanted`` does not let through are passed over and not counted. ``shown`` are the positions that
+    whoever reads the output has reached: those to commit.
+    """
+
+    def __init__(self, formatter: Formatter, limit: int | None, wanted: Filter | None = None) -> None:
+        self.shown: dict[Partition, int] = {}
+        self._printed: dict[Partition, int] = {}
         self._formatter = formatter
         self._left = limit
+        self._wanted = wanted
 
     @property
     def full(self) -> bool:
@@ -40,21 +51,31 @@ class Printer:
         for record in fetched.records:
             if end is not None and record.offset >= end:
                 break
+            if self._wanted is not None and not self._wanted(record):
+                self._printed[fetched.partition] = record.offset + 1
+                continue
             if self._left is not None:
                 if self._left == 0:
                     return
                 self._left -= 1
             self._write(fetched.partition, record)
-            self.positions[fetched.partition] = record.offset + 1
+            self._printed[fetched.partition] = record.offset + 1
         else:
-            self.positions[fetched.partition] = fetched.next_offset
+            self._printed[fetched.partition] = fetched.next_offset
 
     def _write(self, partition: Partition, record: Record) -> None:
         write_bytes(self._formatter(partition, record))
 
     def flush(self) -> None:
-        """Show what was printed."""
+        """Show what was printed. Raises OutputClosed."""
         flush()
+        self.shown |= self._printed
+        self._printed.clear()
+
+    def begin(self, positions: Mapping[Partition, int]) -> None:
+        """Forget where it was: it is at ``positions`` now."""
+        self.shown = dict(positions)
+        self._printed.clear()
 
 
 class Reader:
@@ -65,35 +86,37 @@ class Reader:
         self._out = out
         self._printer = printer
         self._committed_only = committed_only
+        self._said_which_wins = False
         self._fetcher = Fetcher(client, committed_only=committed_only)
 
-    def read(self, partitions: list[Partition], start: Start, *, exit_at_end: bool) -> None:
+    def read(self, partitions: list[Partition], start: Start, until: Until) -> None:
         """Print from ``start`` on. Raises KafkaError."""
-        ends = end_offsets(self._client, partitions, committed_only=self._committed_only)
-        self._fetcher.assign(start.positions(self._client, partitions))
+        ends = until.ends(self._client, partitions, committed_only=self._committed_only)
+        self._fetcher.assign(start.positions(self._client, partitions, self._out.remark))
         if start.last is not None:
             self._print_last(start.last, ends)
-        while not self._printer.full and not (exit_at_end and self._reached(ends)):
-            self._print_some(ends if exit_at_end else None)
+        while not self._printer.full and (until.never or not self._reached(ends)):
+            self._print_some(None if until.never else ends)
 
-    def read_as_member(self, membership: Membership, group: str, start: Start, *, exit_at_end: bool) -> None:
+    def read_as_member(self, membership: Membership, group: str, start: Start, until: Until) -> None:
         """Print the partitions that the group gives us, from where it is; commit what was printed. Raises KafkaError."""
         clock = self._client.clock
         try:
-            ends = self._take_over(membership, group, start)
+            ends = self._take_over(membership, group, start, until)
             commit_due = clock.monotonic() + _COMMIT_INTERVAL_S
-            while not self._printer.full and not (exit_at_end and self._reached(ends)):
+            while not self._printer.full and (until.never or not self._reached(ends)):
                 if not membership.still_in():
                     self._commit(membership)
-                    ends = self._take_over(membership, group, start)
-                self._print_some(ends if exit_at_end else None)
+                    ends = self._take_over(membership, group, start, until)
+                self._print_some(None if until.never else ends)
                 if clock.monotonic() >= commit_due:
                     self._commit(membership)
                     commit_due = clock.monotonic() + _COMMIT_INTERVAL_S
-        finally:
-            self._printer.flush()
-            self._commit(membership)
-            membership.leave()
+        except BaseException as end:
+            self._leave_early(membership, shown=not isinstance(end, OutputClosed))
+            raise
+        self._commit(membership)
+        membership.leave()
 
     def close(self) -> None:
         self._fetcher.close()
@@ -129,18 +152,45 @@ class Reader:
     def _reached(self, ends: Mapping[Partition, int]) -> bool:
         return all(self._fetcher.positions[partition] >= end for partition, end in ends.items())
 
-    def _take_over(self, membership: Membership, group: str, start: Start) -> dict[Partition, int]:
+    def _take_over(self, membership: Membership, group: str, start: Start, until: Until) -> dict[Partition, int]:
         """Join, and read on where the group is, or at ``start`` where it is nowhere yet; returns the ends."""
         partitions = membership.join()
         known = committed_offsets(self._client, group)
-        new = start.positions(self._client, [p for p in partitions if p not in known])
-        self._printer.positions = dict(new)  # to be committed even if nothing comes, so that the group is somewhere
-        self._fetcher.assign({p: known[p] for p in partitions if p in known} | new)
-        return end_offsets(self._client, partitions, committed_only=self._committed_only)
+        kept = {p: known[p] for p in partitions if p in known}
+        self._say_which_wins(group, start, kept)
+        new = start.positions(self._client, [p for p in partitions if p not in known], self._out.remark)
+        self._printer.begin(new)  # to be committed even if nothing comes, so that the group is somewhere
+        self._fetcher.assign(kept | new)
+        return until.ends(self._client, partitions, committed_only=self._committed_only)
+
+    def _say_which_wins(self, group: str, start: Start, kept: Mapping[Partition, int]) -> None:
+        """Once: a group's own offsets win over an option that says where to begin."""
+        if start.option and kept and not self._said_which_wins:
+            self._said_which_wins = True
+            self._out.remark(
+                f"Group {group} goes on where it is, in {named(kept)}; {start.option} counts only where it has "
+                "committed nothing. `pykbroker groups reset` moves it."
+            )
+
+    def _leave_early(self, membership: Membership, *, shown: bool) -> None:
+        """Whatever ends us: commit what was shown and leave, so that the group neither repeats nor waits.
+
+        What prevents that is told, and does not hide what ended us.
+        """
+        try:
+            membership.hurry(_PARTING_S)
+            if shown:
+                with suppress(OutputClosed):
+                    self._printer.flush()
+            self._commit(membership)
+            membership.leave()
+        except (CliError, KafkaError, WireError, KeyboardInterrupt) as error:
+            reason = f": {error}" if str(error) else "."
+            self._out.remark(f"The group was not left in order; it may print records again{reason}")
 
     def _commit(self, membership: Membership) -> None:
         try:
-            membership.commit(self._printer.positions)
+            membership.commit(self._printer.shown)
         except KafkaError as error:
             if error.code not in (
                 ErrorCode.UNKNOWN_MEMBER_ID,
@@ -150,4 +200,4 @@ class Reader:
                 raise
             self._out.remark("The group moved on without us before what was printed could be committed.")
         else:
-            self._printer.positions.clear()
+            self._printer.shown.clear()

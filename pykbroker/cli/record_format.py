@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
+from pykbroker.cli.binary_text import Encoding, encode
 from pykbroker.cli.json_records import record_as_json
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.times import format_ms
@@ -38,30 +39,34 @@ FIELDS_HELP = "%t topic, %p partition, %o offset, %T timestamp, %D date, %k key,
 
 def json_formatter(partition: Partition, record: Record) -> bytes:
     """One JSON object on a line, as ``produce --json`` reads."""
-    return json.dumps(record_as_json(*partition, record), ensure_ascii=False).encode() + b"\n"
+    return (
+        json.dumps(record_as_json(*partition, record), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    )
 
 
-def custom_formatter(template: str) -> Formatter:
+def custom_formatter(template: str, encoding: Encoding = Encoding.TEXT) -> Formatter:
     r"""A formatter for a template such as ``%k: %v\n``. Raises UsageError for a field that does not exist."""
+    known = _fields(encoding)
     parts: list[Formatter] = []
     for field, escape, text, stray in _TOKENS.findall(template):
         if field == "%":
             parts.append(_constant(b"%"))
         elif field:
-            if field not in _FIELDS:
+            if field not in known:
                 raise UsageError(f"%{field} is no field of a format; there are {FIELDS_HELP}.")
-            parts.append(_FIELDS[field])
+            parts.append(known[field])
         else:
             parts.append(_constant((_ESCAPES.get(escape, "\\" + escape) if escape else text or stray).encode()))
     return lambda partition, record: b"".join(part(partition, record) for part in parts)
 
 
-def column_formatter(columns: str, *, terminal: bool) -> Formatter:
+def column_formatter(columns: str, *, terminal: bool, encoding: Encoding = Encoding.TEXT) -> Formatter:
     """Fields (letters as in formats) with tabs between them, the value last and a line end.
 
     On a terminal, what is not key or value is dim, and control characters are shown instead of obeyed.
     """
-    fields = [(letter, _FIELDS[letter]) for letter in columns]
+    known = _fields(encoding)
+    fields = [(letter, known[letter]) for letter in columns]
 
     def plain(partition: Partition, record: Record) -> bytes:
         return b"\t".join(field(partition, record) for _, field in fields) + b"\n"
@@ -77,6 +82,16 @@ def column_formatter(columns: str, *, terminal: bool) -> Formatter:
         return b"\t".join(pieces) + b"\n"
 
     return coloured if terminal else plain
+
+
+def _fields(encoding: Encoding) -> dict[str, Formatter]:
+    """The fields of formats, with keys and values in this encoding."""
+    if encoding is Encoding.TEXT:
+        return _FIELDS
+    return _FIELDS | {
+        "k": lambda _, record: encode(record.key, encoding),
+        "v": lambda _, record: encode(record.value, encoding),
+    }
 
 
 def _harmless(data: bytes) -> bytes:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client
+from pykbroker.cli.completion import group_names, topic_names
 from pykbroker.cli.group_state import read_group
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, commit_offsets, committed_offsets, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
@@ -25,14 +26,20 @@ _TARGET = "Where to (exactly one)"
 
 
 def reset(
-    group: Annotated[str, typer.Argument(metavar="GROUP")],
+    group: Annotated[str, typer.Argument(metavar="GROUP", autocompletion=group_names)],
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", "-t", metavar="TOPIC[:0,1,2]", help="A topic, or some of its partitions."),
+        typer.Option(
+            "--topic",
+            "-t",
+            metavar="TOPIC[:0,1,2]",
+            autocompletion=topic_names,
+            help="A topic, or some of its partitions.",
+        ),
     ] = None,
     all_topics: Annotated[bool, typer.Option("--all-topics", help="All topics the group has offsets of.")] = False,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="The beginning.", rich_help_panel=_TARGET)] = False,
@@ -41,7 +48,7 @@ def reset(
         bool, typer.Option("--to-current", help="Where it is; the end where it is nowhere.", rich_help_panel=_TARGET)
     ] = False,
     to_offset: Annotated[
-        int | None, typer.Option("--to-offset", min=0, help="This offset.", rich_help_panel=_TARGET)
+        int | None, typer.Option("--to-offset", metavar="N", min=0, help="This offset.", rich_help_panel=_TARGET)
     ] = None,
     to_datetime: Annotated[
         str | None,

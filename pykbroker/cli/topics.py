@@ -7,9 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import topic_names
+from pykbroker.cli.config_source import TOPIC, config_source, origin
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
-from pykbroker.cli.output import Output
+from pykbroker.cli.output import Output, counted
+from pykbroker.cli.replica_filter import COLUMNS as REPLICA_COLUMNS
+from pykbroker.cli.replica_filter import as_row, replicas
+from pykbroker.cli.replica_state import Replicas, read_replicas
+from pykbroker.cli.topic_patterns import compile_pattern
 from pykbroker.cli.trouble import CliError, UsageError, refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.create_partitions import (
@@ -35,22 +41,25 @@ from pykbroker.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from pykbroker.wire.messages.metadata import MetadataResponseTopic
 from pykbroker.wire.primitives import uuid_to_str
 
 app = typer.Typer(help="List, create, describe, alter and delete topics.", no_args_is_help=True)
+app.command("replicas")(replicas)
 
 _TOPIC = 2  # resource type of settings
 _SET, _DELETE = 0, 1
-_SET_ON_TOPIC = 1  # where a setting comes from: the topic itself
 _TOPICS_IN_DELETE_SINCE = 6
 _BROKERS_DEFAULT = -1
+_ALWAYS_SHOWN = {"leader", "replicas", "isr"}
 
-Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="One topic or several.")]
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC", autocompletion=topic_names, help="One topic or several.")]
 
 
 @app.command("list")
 def list_topics(
+    patterns: Annotated[
+        list[str] | None, typer.Argument(metavar="REGEX", help="Only topics whose whole name matches.")
+    ] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
@@ -59,6 +68,7 @@ def list_topics(
 ) -> None:
     """List topics with their partitions and replicas."""
     out = Output(as_json=as_json)
+    compiled = [compile_pattern(text) for text in patterns or []]
     with connect(bootstrap, timeout) as client:
         found = client.metadata(None).topics
     rows = [
@@ -70,12 +80,15 @@ def list_topics(
             "id": uuid_to_str(topic.topic_id),
         }
         for topic in sorted(found, key=lambda topic: topic.name or "")
-        if internal or not topic.is_internal
+        if (internal or not topic.is_internal)
+        and (not compiled or any(pattern.fullmatch(topic.name or "") for pattern in compiled))
     ]
     if as_json:
         out.json(rows)
     elif rows:
         out.table({"name": "TOPIC", "partitions": "PARTITIONS", "replicas": "REPLICAS"}, rows)
+    elif compiled:
+        out.remark("No topic's whole name matches.")
     else:
         out.remark("There are no topics. `pykbroker topics create NAME` makes one.")
 
@@ -88,10 +101,12 @@ def create(
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", "-p", min=1, help="How many; the broker's default where not given.")
+        int | None,
+        typer.Option("--partitions", "-p", metavar="N", min=1, help="How many; the broker's default where not given."),
     ] = None,
     replicas: Annotated[
-        int | None, typer.Option("--replicas", "-r", min=1, help="Copies; the broker's default where not given.")
+        int | None,
+        typer.Option("--replicas", "-r", metavar="N", min=1, help="Copies; the broker's default where not given."),
     ] = None,
     config: Annotated[
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A setting, as retention.ms=60000.")
@@ -154,6 +169,7 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
         everywhere = [Partition(name, p.partition_index) for p in topic.partitions]
         start = list_offsets(client, dict.fromkeys(everywhere, EARLIEST))
         end = list_offsets(client, dict.fromkeys(everywhere, LATEST))
+        state = read_replicas(client, [name])[name]
         settings = _settings(client, name)
     except KafkaError as error:
         raise CliError(refusal(f"Topic {name}", error)) from error
@@ -161,29 +177,20 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
         "name": name,
         "id": uuid_to_str(topic.topic_id),
         "internal": topic.is_internal,
-        "partitions": _partitions(topic, start, end),
+        "partitions": _partitions(name, state, start, end),
         "config": settings,
     }
 
 
 def _partitions(
-    topic: MetadataResponseTopic, start: dict[Partition, int], end: dict[Partition, int]
+    name: str, state: dict[int, Replicas], start: dict[Partition, int], end: dict[Partition, int]
 ) -> list[dict[str, Any]]:
-    rows = []
-    for part in sorted(topic.partitions, key=lambda part: part.partition_index):
-        key = Partition(topic.name or "", part.partition_index)
-        rows.append(
-            {
-                "partition": part.partition_index,
-                "leader": part.leader_id,
-                "leader_epoch": part.leader_epoch,
-                "replicas": part.replica_nodes,
-                "isr": part.isr_nodes,
-                "start": start.get(key),
-                "end": end.get(key),
-            }
-        )
-    return rows
+    return [
+        {"partition": number}
+        | as_row(replicas)
+        | {"start": start.get(Partition(name, number)), "end": end.get(Partition(name, number))}
+        for number, replicas in sorted(state.items())
+    ]
 
 
 def _settings(client: Client, name: str) -> list[dict[str, Any]]:
@@ -191,27 +198,34 @@ def _settings(client: Client, name: str) -> list[dict[str, Any]]:
     (answer,) = client.any().call(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse).results
     raise_for(answer.error_code, answer.error_message)
     return [
-        {"name": item.name, "value": item.value, "set_on_topic": item.config_source == _SET_ON_TOPIC}
+        {
+            "name": item.name,
+            "value": item.value,
+            "set_on_topic": item.config_source == TOPIC,
+            "source": config_source(item.config_source).name,
+        }
         for item in sorted(answer.configs, key=lambda item: item.name)
     ]
 
 
 def _print_description(out: Output, topic: dict[str, Any], *, all_config: bool) -> None:
-    columns = {
-        "partition": "PARTITION",
-        "leader": "LEADER",
-        "replicas": "REPLICAS",
-        "isr": "ISR",
-        "start": "START",
-        "end": "END",
+    columns = {"partition": "PARTITION"}
+    columns |= {  # of eligible and offline replicas there are none in a cluster that is well
+        key: heading
+        for key, heading in REPLICA_COLUMNS.items()
+        if key in _ALWAYS_SHOWN or any(part[key] for part in topic["partitions"])
     }
+    columns |= {"start": "START", "end": "END"}
     records = sum(part["end"] - part["start"] for part in topic["partitions"])
-    title = f"{topic['name']}  {len(topic['partitions'])} partitions, {records} offsets in use, id {topic['id']}"
+    title = (
+        f"{topic['name']}  {counted(len(topic['partitions']), 'partition')}, {counted(records, 'offset')} in use, "
+        f"id {topic['id']}"
+    )
     out.table(columns, topic["partitions"], title=title)
     shown = [item for item in topic["config"] if all_config or item["set_on_topic"]]
     if shown:
-        columns = {"name": "SETTING", "value": "VALUE"} | ({"set_on_topic": "SET ON TOPIC"} if all_config else {})
-        out.table(columns, shown)
+        columns = {"name": "SETTING", "value": "VALUE"} | ({"from": "FROM"} if all_config else {})
+        out.table(columns, [item | {"from": origin(item["source"])} for item in shown])
     out.line("")
 
 
@@ -223,7 +237,8 @@ def alter(
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", "-p", min=1, help="The new number of partitions; it can only grow.")
+        int | None,
+        typer.Option("--partitions", "-p", metavar="N", min=1, help="The new number of partitions; it can only grow."),
     ] = None,
     config: Annotated[
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="Set a setting.")
@@ -264,7 +279,8 @@ def alter(
             if not dry_run:
                 client.wait_until(lambda: all(count >= partitions for count in _partition_counts(client, larger)))
             results += [
-                (a.name, a.error_code, a.error_message, f"{prefix} {partitions} partitions") for a in grown.results
+                (a.name, a.error_code, a.error_message, f"{prefix} {counted(partitions, 'partition')}")
+                for a in grown.results
             ]
     report(Output(as_json=as_json), results, {ErrorCode.NONE})
 
@@ -311,7 +327,7 @@ def confirm(out: Output, question: str, *, yes: bool) -> None:
     if yes:
         return
     if not out.is_terminal:
-        raise UsageError("This deletes data; add --yes to do it without being asked.")
+        raise UsageError("This cannot be undone; add --yes to do it without being asked.")
     typer.confirm(question, abort=True, err=True)
 
 
@@ -328,7 +344,7 @@ def report(
             {"name": name, "error": None if good else error.code.name, "message": None if good else error.message}
         )
         if not good:
-            refused.append(refusal(f"{what} {name}", error))
+            refused.append(refusal(f"{what} {name}".strip(), error))
         elif not out.as_json:
             out.line(f"{name} {outcome}")
     if out.as_json:

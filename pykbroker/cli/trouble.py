@@ -31,6 +31,10 @@ class UsageError(CliError):
         super().__init__(message, EXIT_USAGE)
 
 
+class BadLine(CliError):
+    """A line of the input is no record; ``message`` says why, without a full stop."""
+
+
 class OutputClosed(CliError):
     """Whoever read our output has gone; there is nobody to tell."""
 

@@ -13,11 +13,30 @@ from pykbroker.tests.cli.conftest import Result
 
 Run = Callable[..., Result]
 
+_COMMANDS = [
+    "serve",
+    "topics",
+    "groups",
+    "produce",
+    "consume",
+    "dump",
+    "offsets",
+    "logdirs",
+    "cluster",
+    "configs",
+    "transactions",
+    "reassignments",
+    "quotas",
+    "records",
+    "brokers",
+    "perf",
+]
+
 
 def test_help_names_every_command(run: Run) -> None:
     result = run("--help")
     assert result.status == 0
-    for command in ("serve", "topics", "groups", "produce", "consume", "dump"):
+    for command in _COMMANDS:
         assert command in result.out
 
 
@@ -37,6 +56,17 @@ def test_every_command_has_help(run: Run, command: tuple[str, ...]) -> None:
     result = run(*command, "--help")
     assert result.status == 0
     assert "Usage:" in result.out
+
+
+@pytest.mark.parametrize("command", [(), ("topics",), ("topics", "create"), ("produce",), ("consume",), ("dump",)])
+def test_help_is_without_noise(run: Run, command: tuple[str, ...]) -> None:
+    text = run(*command, "--help").out
+    assert "<" not in text  # types
+    assert "{" not in text
+    assert "│" not in text
+    for usage in ("HOST:PORT,...", "TOPIC...", "[TOPIC]...", "PATH...", "COMMAND [ARGS]..."):
+        text = text.replace(usage, "")
+    assert "..." not in text
 
 
 def test_version(run: Run) -> None:
@@ -65,6 +95,39 @@ def test_version(run: Run) -> None:
         (("consume", "t", "-f", "%z"), "no field"),
         (("consume", "t", "-g", "g", "-p", "0"), "the group decides"),
         (("dump", "/no/such/file"), "does not exist"),
+        (("consume",), "Name topics"),
+        (("consume", "t", "--topic-regex", "t"), "Name topics"),
+        (("consume", "--topic-regex", "("), "is not a regular expression"),
+        (("consume", "t", "-o", "frog"), "is not a place in a partition"),
+        (("consume", "t", "--until", "frog"), "is not a time"),
+        (("consume", "t", "--until", "5", "--exit"), "not both"),
+        (("consume", "t", "--filter", "frog=1"), "is not a filter"),
+        (("consume", "t", "--hex", "--base64"), "Give one of --hex"),
+        (("consume", "t", "--hex", "--json"), "Give one of --hex"),
+        (("consume", "t", "--json", "--value-files", "d"), "not both"),
+        (("topics", "list", "("), "is not a regular expression"),
+        (("produce", "t", "--json", "--input", "hex"), "stand on lines"),
+        (("produce", "t", "--file", "f", "-K", ":"), "values as they are"),
+        (("produce", "t", "--input", "octal"), "octal"),
+        (("configs", "describe", "frog"), "frog"),
+        (("configs", "describe", "topic"), "Say which one"),
+        (("configs", "alter", "broker", "1"), "Nothing to change"),
+        (("configs", "alter", "broker", "1", "--set", "name"), "is not NAME=VALUE"),
+        (("offsets",), "TOPIC"),
+        (("records", "delete", "t"), "--before"),
+        (("records", "delete", "t", "--before", "5", "--before-time", "1h"), "one of them"),
+        (("transactions", "abort"), "Give a transactional id"),
+        (("transactions", "abort", "id", "-t", "t"), "Give a transactional id"),
+        (("transactions", "abort", "-t", "t", "-p", "0"), "Give a transactional id"),
+        (("transactions", "abort", "id"), "add --yes"),
+        (("transactions", "list", "--longer-than", "frog"), "is not a duration"),
+        (("quotas", "set", "--user", "a", "producer_byte_rate=fast"), "is not a number"),
+        (("quotas", "set", "--user", "a", "--default-user", "producer_byte_rate=1"), "not both"),
+        (("reassignments", "start", "t:0"), "is not TOPIC=BROKER"),
+        (("reassignments", "start", "t:x=1"), "is not TOPIC or"),
+        (("reassignments", "cancel"), "Say which moves"),
+        (("reassignments", "cancel", "t", "--all"), "Say which moves"),
+        (("perf", "produce", "t", "--records", "0"), "--records"),
     ],
 )
 def test_a_wrong_command_line_is_status_2(run: Run, arguments: tuple[str, ...], said: str) -> None:

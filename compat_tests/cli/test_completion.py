@@ -1,0 +1,64 @@
+"""Completion in a shell: what bash is told for a line that is begun. Nothing is skipped."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.cli.conftest import Result
+
+Run = Callable[..., Result]
+
+
+def _completed(bootstrap: str, *words: str) -> list[str]:
+    """What the last of ``words`` may become; nothing may be said beside it."""
+    environment = {
+        **os.environ,
+        "PYKBROKER_BOOTSTRAP": bootstrap,
+        "_PYKBROKER_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(["pykbroker", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    command = [sys.executable, "-m", "pykbroker"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.fixture
+def group(run: Run, topic: str, name: Callable[..., str]) -> str:
+    made = name("group")
+    run("consume", topic, "-g", made, "--exit")
+    return made
+
+
+def test_commands_and_options(bootstrap: str) -> None:
+    assert _completed(bootstrap, "top") == ["topics"]
+    assert "--beginning" in _completed(bootstrap, "consume", "--be")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("produce",), ("consume",), ("topics", "describe"), ("topics", "delete"), ("groups", "reset", "g", "--topic")],
+)
+def test_topics(bootstrap: str, topic: str, words: tuple[str, ...]) -> None:
+    assert _completed(bootstrap, *words, topic[:-2]) == [topic]
+
+
+@pytest.mark.parametrize("words", [("consume", "t", "--group"), ("groups", "describe"), ("groups", "reset")])
+def test_groups(bootstrap: str, group: str, words: tuple[str, ...]) -> None:
+    assert _completed(bootstrap, *words, group[:-2]) == [group]
+
+
+def test_the_broker_named_on_the_line_is_asked(bootstrap: str, topic: str) -> None:
+    assert _completed("127.0.0.1:1", "consume", "-b", bootstrap, topic[:-2]) == [topic]
+
+
+@pytest.mark.parametrize("bootstrap_option", ["127.0.0.1:1", "nonsense:port"])
+def test_nobody_there_is_no_noise(bootstrap_option: str) -> None:
+    assert _completed(bootstrap_option, "consume", "t") == []
+    assert _completed(bootstrap_option, "groups", "describe", "g") == []

@@ -1,0 +1,177 @@
+"""``pykbroker configs``: settings of brokers and of everything else that has some; topics have them in ``topics`` too."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.config_source import config_source, origin
+from pykbroker.cli.connection import Connection
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
+from pykbroker.cli.output import Output
+from pykbroker.cli.topics import report
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
+from pykbroker.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+app = typer.Typer(help="Show and change settings of brokers, loggers, groups and topics.", no_args_is_help=True)
+
+
+class Kind(StrEnum):
+    """What has settings."""
+
+    BROKER = "broker"
+    LOGGER = "broker-logger"
+    TOPIC = "topic"
+    GROUP = "group"
+    METRICS = "client-metrics"
+
+
+_TYPES = {Kind.TOPIC: 2, Kind.BROKER: 4, Kind.LOGGER: 8, Kind.METRICS: 16, Kind.GROUP: 32}
+_SET, _DELETE, _APPEND, _SUBTRACT = range(4)
+_DEFAULT = "DEFAULT_CONFIG"
+
+What = Annotated[Kind, typer.Argument(metavar="KIND", help="What has the settings.")]
+Name = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="NAME", help="Which one: a broker's id, a topic, ... For broker, none means what all brokers share."
+    ),
+]
+
+
+@app.command()
+def describe(
+    kind: What,
+    name: Name = None,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    setting: Annotated[
+        list[str] | None, typer.Option("--setting", "-s", metavar="NAME", help="Only this setting; may be repeated.")
+    ] = None,
+    show_all: Annotated[bool, typer.Option("--all", "-a", help="Defaults too.")] = False,
+) -> None:
+    """Show settings and where each value comes from; without --all, those that somebody set."""
+    out = Output(as_json=as_json)
+    resource = DescribeConfigsResource(
+        resource_type=_TYPES[kind], resource_name=_required(kind, name), configuration_keys=setting or None
+    )
+    with connect(bootstrap, timeout) as client:
+        connection = _where(client, kind, name)
+        (answer,) = connection.call(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse).results
+    if answer.error_code:
+        _refuse(kind, name, answer.error_code, answer.error_message)
+    if missing := sorted(set(setting or []) - {item.name for item in answer.configs}):
+        raise CliError(f"{_title(kind, name)} has no setting {', '.join(missing)}.")
+    rows = [_row(item) for item in sorted(answer.configs, key=lambda item: item.name)]
+    everything = show_all or bool(setting) or kind is Kind.LOGGER
+    if as_json:
+        out.json(rows)
+        return
+    shown = [
+        row
+        | {"from": origin(row["source"])}
+        | ({"value": "(hidden)"} if row["sensitive"] and row["source"] != _DEFAULT else {})
+        for row in rows
+        if everything or row["source"] != _DEFAULT
+    ]
+    if shown:
+        columns = {"name": "SETTING", "value": "VALUE", "from": "FROM"}
+        out.table(columns, shown, title=_title(kind, name))
+    else:
+        out.remark(f"{_title(kind, name)}: nothing is set. --all shows the defaults.")
+
+
+def _row(item: DescribeConfigsResourceResult) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "value": item.value,
+        "source": config_source(item.config_source).name,
+        "read_only": item.read_only,
+        "sensitive": item.is_sensitive,
+    }
+
+
+@app.command()
+def alter(
+    kind: What,
+    name: Name = None,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    set_to: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a setting.")] = None,
+    delete: Annotated[
+        list[str] | None, typer.Option("--delete", metavar="NAME", help="Take a setting back to what it was.")
+    ] = None,
+    append: Annotated[
+        list[str] | None, typer.Option("--append", metavar="NAME=VALUE", help="Add to a setting that is a list.")
+    ] = None,
+    subtract: Annotated[
+        list[str] | None, typer.Option("--subtract", metavar="NAME=VALUE", help="Take from a setting that is a list.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")] = False,
+) -> None:
+    """Change settings while the cluster runs."""
+    changes = [AlterableConfig(name=removed, config_operation=_DELETE, value=None) for removed in delete or []]
+    for operation, given in ((_SET, set_to), (_APPEND, append), (_SUBTRACT, subtract)):
+        changes += [
+            AlterableConfig(name=setting, config_operation=operation, value=value)
+            for setting, value in map(name_and_value, given or [])
+        ]
+    if not changes:
+        raise UsageError("Nothing to change: give --set, --delete, --append or --subtract.")
+    resource = AlterConfigsResource(resource_type=_TYPES[kind], resource_name=_required(kind, name), configs=changes)
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=dry_run)
+    with connect(bootstrap, timeout) as client:
+        connection = _where(client, kind, name, change=True)
+        answers = connection.call(request, IncrementalAlterConfigsResponse).responses
+    done = f"{'would have' if dry_run else 'has'} new settings"
+    report(
+        Output(as_json=as_json),
+        [(_title(kind, name), a.error_code, a.error_message, done) for a in answers],
+        {ErrorCode.NONE},
+        what="",
+    )
+
+
+def _where(client: Client, kind: Kind, name: str | None, *, change: bool = False) -> Connection:
+    """A broker's settings are its own knowledge; the others can be asked of any, and are changed by the controller."""
+    if kind in (Kind.BROKER, Kind.LOGGER) and name:
+        if not name.isdecimal():
+            raise UsageError(f"{name!r} is not a broker's id; `pykbroker cluster describe` shows them.")
+        return client.named_node(int(name))
+    return client.controller() if change else client.any()
+
+
+def _required(kind: Kind, name: str | None) -> str:
+    if not name and kind is not Kind.BROKER:
+        raise UsageError(f"Say which one: pykbroker configs ... {kind} NAME.")
+    return name or ""
+
+
+def _title(kind: Kind, name: str | None) -> str:
+    return f"{kind} {name}" if name else "the default of all brokers"
+
+
+def _refuse(kind: Kind, name: str | None, code: int, message: str | None) -> None:
+    try:
+        raise_for(code, message)
+    except KafkaError as error:
+        raise CliError(refusal(_title(kind, name), error)) from error

@@ -1,0 +1,183 @@
+"""``pykbroker perf``: how fast a cluster takes and gives records, as one client in Python sees it."""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import closing, suppress
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.client import Client
+from pykbroker.cli.fetcher import Fetcher
+from pykbroker.cli.latencies import PERCENTILES, summary
+from pykbroker.cli.offsets import EARLIEST, Partition, list_offsets
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.output import Output
+from pykbroker.cli.produce import ACKS, Acks, Codec
+from pykbroker.cli.producer import Producer
+from pykbroker.cli.progress import Progress
+from pykbroker.cli.sizes import format_size
+from pykbroker.cli.start import end_offsets
+from pykbroker.cli.trouble import CliError, refusal
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.records import Compression, Record
+
+app = typer.Typer(
+    help="Measure how fast records go in and out. It measures this client too, which is Python and has one thread.",
+    no_args_is_help=True,
+)
+
+_POLL_S = 0.5
+_LONGEST_PAUSE_S = 0.1  # a slower rate means smaller requests, unless they would hold less than one record
+_LARGEST_REQUEST = 900_000  # what a broker takes without being told to: max.message.bytes is about a million
+_OVERHEAD = 20  # bytes of a record beside its value, at most
+_MOST_VALUES = 1000
+
+Topic = Annotated[str, typer.Argument(metavar="TOPIC")]
+Count = Annotated[int, typer.Option("--records", "-n", min=1, metavar="N", help="How many records.")]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", min=0.1, metavar="S", help="End after so long, even with fewer.")
+]
+
+
+@app.command()
+def produce(
+    topic: Topic,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    records: Count = 100_000,
+    seconds: Seconds = None,
+    size: Annotated[int, typer.Option("--size", min=0, max=10_000_000, help="Bytes of each value.")] = 100,
+    batch: Annotated[
+        int,
+        typer.Option("--batch", min=1, max=100_000, help="Records of each request, if a broker takes as many bytes."),
+    ] = 500,
+    rate: Annotated[
+        float | None, typer.Option("--rate", min=0.001, help="At most so many records a second; else all it can.")
+    ] = None,
+    compression: Annotated[Codec, typer.Option("--compression", "-z", help="How batches are packed.")] = Codec.NONE,
+    acks: Annotated[Acks, typer.Option("--acks", help="Whose word is waited for.")] = Acks.ALL,
+    seed: Annotated[int, typer.Option("--seed", help="The values' random bytes follow from it.")] = 0,
+) -> None:
+    """Write random records, one request after the other; latencies are those of requests."""
+    out = Output(as_json=as_json)
+    batch = request_records(batch, size, rate)
+    values = _values(size, min(batch, _MOST_VALUES), seed)
+    with connect(bootstrap, timeout) as client:
+        try:
+            partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
+            producer = Producer(client, acks=ACKS[acks], compression=Compression[compression.name])
+            found = _produce(client, producer, partitions, values, records, batch, rate, seconds)
+        except KafkaError as error:
+            raise CliError(refusal(f"Topic {topic}", error)) from error
+    _show(out, found, "written")
+
+
+def request_records(wanted: int, size: int, rate: float | None) -> int:
+    """How many records go into a request: as many as wanted, unless they are too large or too many for the rate."""
+    most = _LARGEST_REQUEST // (size + _OVERHEAD)
+    if rate is not None:
+        most = min(most, int(rate * _LONGEST_PAUSE_S))
+    return max(min(wanted, most), 1)
+
+
+def _values(size: int, count: int, seed: int) -> list[bytes]:
+    """Different values, so that compression finds in them what is in random bytes."""
+    source = random.Random(seed)
+    return [source.randbytes(size) for _ in range(count)]
+
+
+def _produce(
+    client: Client,
+    producer: Producer,
+    partitions: list[Partition],
+    values: list[bytes],
+    wanted: int,
+    batch: int,
+    rate: float | None,
+    limit_s: float | None,
+) -> dict[str, Any]:
+    clock, progress = client.clock, Progress(client.clock)
+    written, size = 0, 0
+    latencies: list[float] = []
+    begin = clock.monotonic()
+    with suppress(KeyboardInterrupt):  # what was measured until then is worth telling
+        while written < wanted and (limit_s is None or clock.monotonic() - begin < limit_s):
+            count = min(batch, wanted - written)
+            now_ms = clock.now_ms()
+            records = [Record(timestamp=now_ms, value=values[(written + i) % len(values)]) for i in range(count)]
+            sent = clock.monotonic()
+            producer.send(partitions[len(latencies) % len(partitions)], records)
+            latencies.append(clock.monotonic() - sent)
+            written += count
+            size += sum(len(record.value or b"") for record in records)
+            if rate is not None:
+                time.sleep(max(begin + written / rate - clock.monotonic(), 0))
+            progress.tell(f"{written} of {wanted} records, {written / (clock.monotonic() - begin):.0f} records/s")
+    progress.done()
+    return summary(written, size, clock.monotonic() - begin, latencies)
+
+
+@app.command()
+def consume(
+    topic: Topic,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    records: Annotated[
+        int | None, typer.Option("--records", "-n", min=1, metavar="N", help="End after so many; else at the end.")
+    ] = None,
+    seconds: Seconds = None,
+) -> None:
+    """Read a topic from its beginning to where it ends now; latencies are those between two answers."""
+    out = Output(as_json=as_json)
+    with connect(bootstrap, timeout) as client, closing(Fetcher(client)) as fetcher:
+        try:
+            partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
+            ends = end_offsets(client, partitions)
+            fetcher.assign(list_offsets(client, dict.fromkeys(partitions, EARLIEST)))
+            found = _consume(client, fetcher, ends, records, seconds)
+        except KafkaError as error:
+            raise CliError(refusal(f"Topic {topic}", error)) from error
+    _show(out, found, "read")
+
+
+def _consume(
+    client: Client, fetcher: Fetcher, ends: dict[Partition, int], wanted: int | None, limit_s: float | None
+) -> dict[str, Any]:
+    clock, progress = client.clock, Progress(client.clock)
+    read, size = 0, 0
+    latencies: list[float] = []
+    begin = clock.monotonic()
+    with suppress(KeyboardInterrupt):
+        while (
+            any(fetcher.positions[p] < end for p, end in ends.items())
+            and (wanted is None or read < wanted)
+            and (limit_s is None or clock.monotonic() - begin < limit_s)
+        ):
+            asked = clock.monotonic()
+            for fetched in fetcher.poll(_POLL_S):
+                read += len(fetched.records)
+                size += sum(len(record.value or b"") for record in fetched.records)
+            latencies.append(clock.monotonic() - asked)
+            progress.tell(f"{read} records, {read / (clock.monotonic() - begin):.0f} records/s")
+    progress.done()
+    return summary(read, size, clock.monotonic() - begin, latencies)
+
+
+def _show(out: Output, found: dict[str, Any], verb: str) -> None:
+    if out.as_json:
+        out.json(found)
+        return
+    rate, speed = found["records_per_s"], format_size(found["bytes_per_s"])
+    out.line(
+        f"{found['records']} records {verb} in {found['seconds']:g} s: {rate or 0:.0f} records/s, {speed or '0 B'}/s"
+    )
+    if found["max_ms"] is not None:
+        shown = [f"p{percent} {found[f'p{percent}_ms']:.1f} ms" for percent in PERCENTILES]
+        out.line(f"latency {', '.join(shown)}, longest {found['max_ms']:.1f} ms")

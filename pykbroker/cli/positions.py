@@ -1,0 +1,75 @@
+"""Places in partitions as people write them: 100, -10, end-10, beginning+5, and one for each partition: 0:100,1:end-5."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pykbroker.cli.trouble import UsageError
+
+_PLACE = re.compile(r"(?P<anchor>beginning|start|end)?(?P<distance>[+-]?\d+)?")
+HELP = "100, -10 (or end-10), beginning+5; 0:100,1:end-5 for each partition"
+
+
+@dataclass(frozen=True)
+class Place:
+    """``distance`` records after an anchor: offset 0, or a partition's "beginning" or "end"."""
+
+    anchor: str | None
+    distance: int
+
+    def offset(self, beginning: int, end: int) -> int:
+        """The offset in a partition that begins and ends here; it may lie outside of it, but is not negative."""
+        base = {None: 0, "beginning": beginning, "end": end}[self.anchor]
+        return max(base + self.distance, 0)
+
+
+BEGINNING = Place("beginning", 0)
+
+
+@dataclass(frozen=True)
+class Places:
+    """A place for each partition number, and one for those that have none of their own."""
+
+    own: Mapping[int, Place]
+    others: Place | None
+
+    def place(self, partition: int) -> Place | None:
+        return self.own.get(partition, self.others)
+
+    def check(self, partitions: Iterable[int]) -> None:
+        """Raises UsageError for a place in a partition that is not among these."""
+        if unknown := self.own.keys() - set(partitions):
+            raise UsageError(f"There is no partition {', '.join(map(str, sorted(unknown)))} to begin or end in.")
+
+
+def parse_places(text: str) -> Places:
+    """``PLACE``, or ``PARTITION:PLACE`` several times with commas between. Raises UsageError."""
+    own: dict[int, Place] = {}
+    others = None
+    for part in text.split(","):
+        number, separator, place = part.strip().rpartition(":")
+        if not separator:
+            if others is not None:
+                raise UsageError(f"{text!r} gives two places for the same partitions.")
+            others = _parse_place(place)
+        elif not number.isdecimal():
+            raise UsageError(f"{number!r} is not the number of a partition; write it as 0:100 or 1:end-5.")
+        elif int(number) in own:
+            raise UsageError(f"{text!r} gives two places for partition {number}.")
+        else:
+            own[int(number)] = _parse_place(place)
+    return Places(own, others)
+
+
+def _parse_place(text: str) -> Place:
+    found = _PLACE.fullmatch(text)
+    if not text or found is None:
+        raise UsageError(f"{text!r} is not a place in a partition; there are {HELP}.")
+    anchor, distance = found["anchor"], found["distance"]
+    if anchor is None:
+        return Place("end" if distance.startswith("-") else None, int(distance))
+    if distance is not None and distance[0] not in "+-":
+        raise UsageError(f"{text!r} is not a place in a partition; write {anchor}+{distance} or {anchor}-{distance}.")
+    return Place("end" if anchor == "end" else "beginning", int(distance or 0))

@@ -1,0 +1,37 @@
+"""A line that tells how far a long command is, where a person looks on: never in a pipe or a file."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+from pykbroker.runtime.clock import Clock
+
+_INTERVAL_S = 0.5
+_CLEAR = "\r\x1b[2K"
+
+
+class Progress:
+    """Rewrites one line on standard error, twice a second at most, if that is a terminal."""
+
+    def __init__(self, clock: Clock, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._shows = self._stream.isatty()
+        self._due = clock.monotonic() + _INTERVAL_S
+        self._dirty = False
+
+    def tell(self, text: str) -> None:
+        """Show ``text`` in place of what was shown before, if it is time to."""
+        if self._shows and self._clock.monotonic() >= self._due:
+            self._stream.write(_CLEAR + text)
+            self._stream.flush()
+            self._dirty = True
+            self._due = self._clock.monotonic() + _INTERVAL_S
+
+    def done(self) -> None:
+        """Leave no line behind."""
+        if self._dirty:
+            self._stream.write(_CLEAR)
+            self._stream.flush()
+            self._dirty = False

@@ -1,0 +1,168 @@
+"""``pykbroker quotas``: how much users, clients and addresses may send and read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
+from pykbroker.cli.output import Output
+from pykbroker.cli.topics import report
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntryData,
+    AlterClientQuotasResponse,
+    EntityData,
+    OpData,
+)
+from pykbroker.wire.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+
+app = typer.Typer(help="List, set and remove quotas of users, clients and addresses.", no_args_is_help=True)
+
+_EXACT, _DEFAULT = 0, 1  # how a filter matches a name
+_DEFAULT_NAME = "<default>"
+
+User = Annotated[str | None, typer.Option("--user", help="This user.")]
+ClientId = Annotated[str | None, typer.Option("--client-id", help="This client id.")]
+Ip = Annotated[str | None, typer.Option("--ip", help="This address.")]
+DefaultUser = Annotated[bool, typer.Option("--default-user", help="Users without a quota of their own.")]
+DefaultClientId = Annotated[bool, typer.Option("--default-client-id", help="Client ids without one of their own.")]
+DefaultIp = Annotated[bool, typer.Option("--default-ip", help="Addresses without one of their own.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")]
+Entity = dict[str, str | None]
+"""Names by type (user, client-id, ip); None is the default of that type."""
+
+
+@app.command("list")
+def list_quotas(
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    user: User = None,
+    client_id: ClientId = None,
+    ip: Ip = None,
+    default_user: DefaultUser = False,
+    default_client_id: DefaultClientId = False,
+    default_ip: DefaultIp = False,
+) -> None:
+    """List quotas: all, or those that concern the users, clients or addresses named."""
+    out = Output(as_json=as_json)
+    entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
+    components = [
+        ComponentData(entity_type=kind, match_type=_DEFAULT if name is None else _EXACT, match=name)
+        for kind, name in entity.items()
+    ]
+    with connect(bootstrap, timeout) as client:
+        answer = client.any().call(DescribeClientQuotasRequest(components=components), DescribeClientQuotasResponse)
+    try:
+        raise_for(answer.error_code, answer.error_message)
+    except KafkaError as error:
+        raise CliError(refusal("Quotas", error)) from error
+    rows: list[dict[str, Any]] = []
+    for entry in answer.entries or []:
+        names: Entity = {part.entity_type: part.entity_name for part in entry.entity}
+        rows += [
+            {"entity": names, "quota": value.key, "value": value.value}
+            for value in sorted(entry.values, key=lambda value: value.key)
+        ]
+    rows.sort(key=lambda row: (_title(row["entity"]), row["quota"]))
+    if as_json:
+        out.json(rows)
+    elif rows:
+        shown = [row | {"entity": _title(row["entity"]), "value": f"{row['value']:.15g}"} for row in rows]
+        out.table({"entity": "ENTITY", "quota": "QUOTA", "value": "VALUE"}, shown)
+    else:
+        out.remark("There are no such quotas." if entity else "There are no quotas.")
+
+
+@app.command("set")
+def set_quotas(
+    quotas: Annotated[list[str], typer.Argument(metavar="QUOTA=VALUE", help="As producer_byte_rate=1048576.")],
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    user: User = None,
+    client_id: ClientId = None,
+    ip: Ip = None,
+    default_user: DefaultUser = False,
+    default_client_id: DefaultClientId = False,
+    default_ip: DefaultIp = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Set quotas: producer_byte_rate, consumer_byte_rate, request_percentage, connection_creation_rate, ..."""
+    entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
+    changes = []
+    for name, text in map(name_and_value, quotas):
+        try:
+            changes.append(OpData(key=name, value=float(text), remove=False))
+        except ValueError:
+            raise UsageError(f"{text!r} is not a number, as {name} needs one.") from None
+    with connect(bootstrap, timeout) as client:
+        _alter(client, Output(as_json=as_json), entity, changes, "has new quotas", dry_run=dry_run)
+
+
+@app.command("remove")
+def remove_quotas(
+    quotas: Annotated[list[str], typer.Argument(metavar="QUOTA", help="As producer_byte_rate.")],
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    user: User = None,
+    client_id: ClientId = None,
+    ip: Ip = None,
+    default_user: DefaultUser = False,
+    default_client_id: DefaultClientId = False,
+    default_ip: DefaultIp = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Take quotas away."""
+    entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
+    changes = [OpData(key=name, value=0.0, remove=True) for name in quotas]
+    with connect(bootstrap, timeout) as client:
+        done = f"has no {', '.join(quotas)}"
+        _alter(client, Output(as_json=as_json), entity, changes, done, dry_run=dry_run)
+
+
+def _alter(client: Client, out: Output, entity: Entity, changes: list[OpData], done: str, *, dry_run: bool) -> None:
+    if not entity:
+        raise UsageError("Say whose quotas: --user, --client-id, --ip, or the --default-... of them.")
+    parts = [EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()]
+    request = AlterClientQuotasRequest(
+        entries=[AlterClientQuotasRequestEntryData(entity=parts, ops=changes)], validate_only=dry_run
+    )
+    answers = client.controller().call(request, AlterClientQuotasResponse).entries
+    results = [
+        (
+            _title({part.entity_type: part.entity_name for part in answer.entity}),
+            answer.error_code,
+            answer.error_message,
+            f"would be changed: {done}" if dry_run else done,
+        )
+        for answer in answers
+    ]
+    report(out, results, {ErrorCode.NONE}, what="Quotas of")
+
+
+def _entity(user: tuple[str | None, bool], client_id: tuple[str | None, bool], ip: tuple[str | None, bool]) -> Entity:
+    entity: Entity = {}
+    for kind, (name, default) in (("user", user), ("client-id", client_id), ("ip", ip)):
+        if name is not None and default:
+            raise UsageError(f"Give --{kind} or --default-{kind}, not both.")
+        if default or name is not None:
+            entity[kind] = name
+    return entity
+
+
+def _title(entity: Entity) -> str:
+    return ", ".join(f"{kind} {_DEFAULT_NAME if name is None else name}" for kind, name in sorted(entity.items()))

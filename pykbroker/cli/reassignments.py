@@ -1,0 +1,180 @@
+"""``pykbroker reassignments``: move partitions to other brokers, watch it, stop it (KIP-455)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.output import Output
+from pykbroker.cli.topics import report
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from pykbroker.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+app = typer.Typer(help="List, start and cancel moves of partitions between brokers.", no_args_is_help=True)
+
+Topics = Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="Only these topics.")]
+
+
+@app.command("list")
+def list_reassignments(
+    topics: Topics = None, *, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False
+) -> None:
+    """List the moves under way."""
+    out = Output(as_json=as_json)
+    with connect(bootstrap, timeout) as client:
+        rows = [row for row in _ongoing(client) if not topics or row["topic"] in topics]
+    if as_json:
+        out.json(rows)
+    elif rows:
+        columns = {
+            "topic": "TOPIC",
+            "partition": "PARTITION",
+            "replicas": "REPLICAS",
+            "adding": "ADDING",
+            "removing": "REMOVING",
+        }
+        out.table(columns, rows)
+    else:
+        out.remark("No partition is being moved.")
+
+
+@app.command()
+def start(
+    moves: Annotated[
+        list[str], typer.Argument(metavar="TOPIC[:PARTITION]=BROKER,...", help="As orders:0=1,2; the first leads.")
+    ],
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+) -> None:
+    """Move partitions to the brokers named; a topic without partition means each of its partitions."""
+    wanted: dict[Partition, list[int] | None] = {}
+    parsed = [_parse_move(text) for text in moves]
+    with connect(bootstrap, timeout) as client:
+        for topic, number, brokers in parsed:
+            for partition in _named(client, topic, number):
+                if partition in wanted:
+                    raise UsageError(f"{partition} is named twice.")
+                wanted[partition] = brokers
+        _alter(client, Output(as_json=as_json), wanted, "is being moved")
+
+
+@app.command()
+def cancel(
+    partitions: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC[:PARTITION]", help="Which moves; or --all.")
+    ] = None,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    everything: Annotated[bool, typer.Option("--all", help="All moves under way.")] = False,
+) -> None:
+    """Stop moves under way: the partitions go back to the brokers that they were on."""
+    if bool(partitions) == everything:
+        raise UsageError("Say which moves: TOPIC or TOPIC:PARTITION, or --all.")
+    out = Output(as_json=as_json)
+    with connect(bootstrap, timeout) as client:
+        under_way = [Partition(row["topic"], row["partition"]) for row in _ongoing(client)]
+        if everything:
+            chosen = under_way
+        else:
+            chosen = []
+            for text in partitions or []:
+                topic, number = _parse_partition(text)
+                of_topic = [p for p in under_way if p.topic == topic and number in (None, p.number)]
+                if not of_topic:
+                    raise CliError(f"{text} is not being moved; `pykbroker reassignments list` shows what is.")
+                chosen += of_topic
+        if chosen:
+            _alter(client, out, dict.fromkeys(chosen), "stays where it was")
+        elif as_json:
+            out.json([])
+        else:
+            out.remark("No partition is being moved.")
+
+
+def _ongoing(client: Client) -> list[dict[str, Any]]:
+    request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=int(client.timeout_s * 1000))
+    answer = client.controller().call(request, ListPartitionReassignmentsResponse)
+    try:
+        raise_for(answer.error_code, answer.error_message)
+    except KafkaError as error:
+        raise CliError(refusal("Reassignments", error)) from error
+    rows = [
+        {
+            "topic": topic.name,
+            "partition": found.partition_index,
+            "replicas": found.replicas,
+            "adding": found.adding_replicas,
+            "removing": found.removing_replicas,
+        }
+        for topic in answer.topics
+        for found in topic.partitions
+    ]
+    return sorted(rows, key=lambda row: (row["topic"], row["partition"]))
+
+
+def _alter(client: Client, out: Output, wanted: Mapping[Partition, list[int] | None], done: str) -> None:
+    """Ask for these replicas (None: cancel) and report of each partition. Raises CliError."""
+    topics: dict[str, list[ReassignablePartition]] = defaultdict(list)
+    for partition, brokers in wanted.items():
+        topics[partition.topic].append(ReassignablePartition(partition_index=partition.number, replicas=brokers))
+    request = AlterPartitionReassignmentsRequest(
+        topics=[ReassignableTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
+        timeout_ms=int(client.timeout_s * 1000),
+    )
+    answer = client.controller().call(request, AlterPartitionReassignmentsResponse)
+    try:
+        raise_for(answer.error_code, answer.error_message)
+    except KafkaError as error:
+        raise CliError(refusal("Reassignments", error)) from error
+    results = [
+        (f"{topic.name}-{found.partition_index}", found.error_code, found.error_message, done)
+        for topic in answer.responses
+        for found in topic.partitions
+    ]
+    report(out, results, {ErrorCode.NONE}, what="Partition")
+
+
+def _named(client: Client, topic: str, number: int | None) -> list[Partition]:
+    try:
+        known = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
+    except KafkaError as error:
+        raise CliError(refusal(f"Topic {topic}", error)) from error
+    chosen = [p for p in known if number in (None, p.number)]
+    if not chosen:
+        raise UsageError(f"Topic {topic} has no partition {number}.")
+    return chosen
+
+
+def _parse_move(text: str) -> tuple[str, int | None, list[int]]:
+    where, separator, brokers = text.partition("=")
+    ids = [part.strip() for part in brokers.split(",")]
+    if not separator or not all(part.isdecimal() for part in ids):
+        raise UsageError(f"{text!r} is not TOPIC=BROKER,... or TOPIC:PARTITION=BROKER,...; as orders:0=1,2.")
+    return *_parse_partition(where), [int(part) for part in ids]
+
+
+def _parse_partition(text: str) -> tuple[str, int | None]:
+    topic, separator, number = text.partition(":")
+    if not topic or (separator and not number.isdecimal()):
+        raise UsageError(f"{text!r} is not TOPIC or TOPIC:PARTITION.")
+    return topic, int(number) if separator else None

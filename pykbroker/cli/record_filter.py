@@ -1,0 +1,50 @@
+"""Which records to show: conditions on keys, values and headers, as people write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from pykbroker.cli.trouble import UsageError
+from pykbroker.wire.records import Record
+
+Filter = Callable[[Record], bool]
+
+_CONDITION = re.compile(
+    r"(?P<field>key|value|header\.(?P<header>.+?))(?P<operator>=~|!~|!=|=)(?P<wanted>.*)", re.DOTALL
+)
+HELP = "key=TEXT, value=~REGEX, header.NAME!=TEXT, key!~REGEX"
+
+
+def parse_filters(texts: Iterable[str]) -> Filter | None:
+    """What all of the conditions together let through; None where there is no condition. Raises UsageError."""
+    conditions = [_parse(text) for text in texts]
+    if not conditions:
+        return None
+    return lambda record: all(condition(record) for condition in conditions)
+
+
+def _parse(text: str) -> Filter:
+    """A null, or a header that a record does not have, equals nothing and matches nothing."""
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r} is not a filter; write it as {HELP}.")
+    values = _field(found["field"], found["header"])
+    wanted = found["wanted"].encode("utf-8", "surrogateescape")
+    negated = found["operator"].startswith("!")
+    if found["operator"].endswith("~"):
+        try:
+            pattern = re.compile(wanted)
+        except re.error as error:
+            raise UsageError(f"{found['wanted']!r} is not a regular expression: {error}.") from None
+        return lambda record: negated != any(pattern.search(value) is not None for value in values(record))
+    return lambda record: negated != any(value == wanted for value in values(record))
+
+
+def _field(field: str, header: str | None) -> Callable[[Record], Iterable[bytes]]:
+    """The values that a condition on this field looks at; a header may stand in a record several times."""
+    if field == "key":
+        return lambda record: () if record.key is None else (record.key,)
+    if field == "value":
+        return lambda record: () if record.value is None else (record.value,)
+    return lambda record: [value for name, value in record.headers if name == header and value is not None]

@@ -1,0 +1,124 @@
+"""``pykbroker records delete``: move the beginning of partitions forward; what lies before is gone."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.output import Output
+from pykbroker.cli.positions import HELP, parse_places
+from pykbroker.cli.times import parse_when
+from pykbroker.cli.topics import confirm
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+
+app = typer.Typer(help="Delete records from the beginning of partitions.", no_args_is_help=True)
+
+
+@app.callback()
+def records() -> None:
+    """Delete records from the beginning of partitions."""
+
+
+@app.command()
+def delete(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="PLACE", help=f"What lies before this offset: {HELP}.")
+    ] = None,
+    before_time: Annotated[
+        str | None,
+        typer.Option("--before-time", metavar="TIME", help="What lies before the first record since this time."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete the records before an offset or a time. Partitions that --before does not name keep all."""
+    if (before is None) == (before_time is None):
+        raise UsageError("Give --before PLACE or --before-time TIME (one of them).")
+    out = Output(as_json=as_json)
+    with connect(bootstrap, timeout) as client:
+        try:
+            partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
+            beginnings = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
+            ends = list_offsets(client, dict.fromkeys(partitions, LATEST))
+            if before is not None:
+                targets = _places(before, beginnings, ends)
+            else:
+                targets = _times(client, partitions, str(before_time), ends)
+            _check(targets, ends)
+            targets = {p: offset for p, offset in targets.items() if offset > beginnings[p]}
+            count = sum(offset - beginnings[p] for p, offset in targets.items())
+            if targets and not dry_run:
+                confirm(out, f"Delete {count} offsets at the beginning of {topic}?", yes=yes)
+                results = {p: client.retrying(partial(_delete, client, p, targets[p])) for p in sorted(targets)}
+            else:
+                results = targets
+        except KafkaError as error:
+            raise CliError(refusal(f"Topic {topic}", error)) from error
+    _show(out, beginnings, results, dry_run=dry_run)
+
+
+def _places(text: str, beginnings: dict[Partition, int], ends: dict[Partition, int]) -> dict[Partition, int]:
+    places = parse_places(text)
+    places.check(p.number for p in ends)
+    wanted = {p: place for p in ends if (place := places.place(p.number)) is not None}
+    return {p: place.offset(beginnings[p], ends[p]) for p, place in wanted.items()}
+
+
+def _times(client: Client, partitions: list[Partition], text: str, ends: dict[Partition, int]) -> dict[Partition, int]:
+    timestamp = parse_when(text, client.clock.now_ms())
+    found = list_offsets(client, dict.fromkeys(partitions, timestamp))
+    return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}
+
+
+def _check(targets: dict[Partition, int], ends: dict[Partition, int]) -> None:
+    """An offset after the end is a mistake, and none that may be mended by deleting what there is."""
+    for partition, offset in sorted(targets.items()):
+        if offset > ends[partition]:
+            raise CliError(
+                f"{partition} ends at offset {ends[partition]}: nothing was deleted, {offset} lies after it."
+            )
+
+
+def _delete(client: Client, partition: Partition, offset: int) -> int:
+    """Returns where the partition begins then. Raises KafkaError."""
+    wanted = DeleteRecordsTopic(
+        name=partition.topic, partitions=[DeleteRecordsPartition(partition_index=partition.number, offset=offset)]
+    )
+    request = DeleteRecordsRequest(topics=[wanted], timeout_ms=int(client.timeout_s * 1000))
+    answer = client.leader(*partition).call(request, DeleteRecordsResponse)
+    ((result,),) = (topic.partitions for topic in answer.topics)
+    raise_for(result.error_code)
+    return result.low_watermark
+
+
+def _show(out: Output, beginnings: dict[Partition, int], results: dict[Partition, int], *, dry_run: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {"topic": p.topic, "partition": p.number, "before": beginnings[p], "after": after}
+        for p, after in sorted(results.items())
+    ]
+    if out.as_json:
+        out.json({"executed": not dry_run, "partitions": rows})
+    elif rows:
+        columns = {"topic": "TOPIC", "partition": "PARTITION", "before": "BEGAN AT", "after": "BEGINS AT"}
+        out.table(columns, rows)
+    else:
+        out.remark("There is nothing to delete: every partition begins there or after.")
+    if rows and dry_run:
+        out.remark("A dry run: nothing was deleted.")

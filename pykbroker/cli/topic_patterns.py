@@ -1,0 +1,27 @@
+"""Topics chosen by regular expressions, which must match a whole name, as in Kafka's clients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pykbroker.cli.client import Client
+from pykbroker.cli.trouble import CliError, UsageError
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """Raises UsageError for what is not a regular expression."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(f"{text!r} is not a regular expression: {error}.") from None
+
+
+def matching_topics(client: Client, patterns: Iterable[str]) -> list[str]:
+    """The names that one of the patterns matches, Kafka's own topics left out. Raises CliError when there are none."""
+    compiled = [compile_pattern(text) for text in patterns]
+    names = sorted(topic.name or "" for topic in client.metadata(None).topics if not topic.is_internal)
+    found = [name for name in names if any(pattern.fullmatch(name) for pattern in compiled)]
+    if not found:
+        raise CliError(f"No topic matches {', '.join(p.pattern for p in compiled)}; `pykbroker topics list` shows all.")
+    return found

@@ -1,0 +1,72 @@
+"""Ending transactions for others: through their coordinator, or where it has forgotten them, in the partition itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pykbroker.cli.client import TRANSACTION, Client, raise_for
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.transaction_producers import active_producers
+from pykbroker.cli.trouble import CliError
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from pykbroker.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+
+def fence(client: Client, transactional_id: str) -> dict[str, Any]:
+    """Abort the open transaction and give the id a new producer epoch, which the old producer has not. Raises KafkaError.
+
+    What Java's Admin.fenceProducers does: a new incarnation of the producer says hello.
+    """
+
+    def initialize() -> InitProducerIdResponse:
+        request = InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=int(client.timeout_s * 1000)
+        )
+        answer = client.coordinator(transactional_id, TRANSACTION).call(request, InitProducerIdResponse)
+        raise_for(answer.error_code)
+        return answer
+
+    answer = client.retrying(initialize)
+    return {"producer": answer.producer_id, "epoch": answer.producer_epoch}
+
+
+def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict[str, Any]:
+    """Write an abort marker for the transaction that began at ``start_offset``. Raises KafkaError, CliError."""
+    found = [
+        producer
+        for producer in client.retrying(lambda: active_producers(client, partition))
+        if producer.current_txn_start_offset == start_offset
+    ]
+    if not found:
+        raise CliError(
+            f"No transaction that is open in {partition} began at offset {start_offset}; "
+            f"`pykbroker transactions producers {partition.topic} --open` shows those that are."
+        )
+    (producer,) = found
+    marker = WritableTxnMarker(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        transaction_result=False,
+        topics=[WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.number])],
+        coordinator_epoch=max(producer.coordinator_epoch, 0),  # -1: no marker was written yet
+    )
+
+    def write() -> None:
+        answer = client.leader(*partition).call(WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse)
+        for result in answer.markers:
+            for topic in result.topics:
+                for written in topic.partitions:
+                    raise_for(written.error_code)
+
+    client.retrying(write)
+    return {
+        "topic": partition.topic,
+        "partition": partition.number,
+        "producer": producer.producer_id,
+        "epoch": producer.producer_epoch,
+    }

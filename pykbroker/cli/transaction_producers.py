@@ -1,0 +1,90 @@
+"""``pykbroker transactions producers``: who wrote to partitions lately, and where transactions are open in them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.output import Output
+from pykbroker.cli.times import format_ms
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    ProducerState,
+    TopicRequest,
+)
+
+_NO_TRANSACTION = -1
+
+
+def producers(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    partition: Annotated[
+        list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this partition; may be repeated.")
+    ] = None,
+    only_open: Annotated[bool, typer.Option("--open", help="Only those with an open transaction.")] = False,
+) -> None:
+    """Show the producers that a topic's partitions remember; --open finds what holds back readers of committed data."""
+    out = Output(as_json=as_json)
+    rows: list[dict[str, Any]] = []
+    with connect(bootstrap, timeout) as client:
+        try:
+            known = sorted(p.partition_index for p in client.topic(topic).partitions)
+            if missing := set(partition or []) - set(known):
+                raise UsageError(f"Topic {topic} has no partition {', '.join(map(str, sorted(missing)))}.")
+            for index in sorted(set(partition or known)):
+                found = client.retrying(partial(active_producers, client, Partition(topic, index)))
+                rows += [_row(index, producer) for producer in found]
+        except KafkaError as error:
+            raise CliError(refusal(f"Topic {topic}", error)) from error
+    if only_open:
+        rows = [row for row in rows if row["open_since"] is not None]
+    if as_json:
+        out.json(rows)
+    elif rows:
+        columns = {
+            "partition": "PARTITION",
+            "producer": "PRODUCER ID",
+            "epoch": "EPOCH",
+            "sequence": "SEQUENCE",
+            "time": "LAST WROTE",
+            "open_since": "OPEN SINCE OFFSET",
+        }
+        out.table(columns, rows)
+    else:
+        out.remark("No transaction is open there." if only_open else "The partitions remember no producer.")
+
+
+def active_producers(client: Client, partition: Partition) -> list[ProducerState]:
+    """The producers that the leader of a partition remembers, by producer id. Raises KafkaError."""
+    wanted = TopicRequest(name=partition.topic, partition_indexes=[partition.number])
+    connection = client.leader(*partition)
+    answer = connection.call(DescribeProducersRequest(topics=[wanted]), DescribeProducersResponse)
+    ((found,),) = (topic.partitions for topic in answer.topics)
+    raise_for(found.error_code, found.error_message)
+    return sorted(found.active_producers, key=lambda producer: producer.producer_id)
+
+
+def _row(index: int, producer: ProducerState) -> dict[str, Any]:
+    since = producer.current_txn_start_offset
+    return {
+        "partition": index,
+        "producer": producer.producer_id,
+        "epoch": producer.producer_epoch,
+        "sequence": producer.last_sequence,
+        "timestamp": producer.last_timestamp,
+        "time": format_ms(producer.last_timestamp),
+        "coordinator_epoch": producer.coordinator_epoch,
+        "open_since": None if since == _NO_TRANSACTION else since,
+    }

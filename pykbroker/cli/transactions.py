@@ -1,0 +1,196 @@
+"""``pykbroker transactions``: list, describe and abort transactions; find and end those that hang (KIP-664)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.client import TRANSACTION, Client, raise_for
+from pykbroker.cli.connection import Connection
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.output import Output
+from pykbroker.cli.times import format_ms, parse_duration
+from pykbroker.cli.topics import confirm
+from pykbroker.cli.transaction_end import end_hanging, fence
+from pykbroker.cli.transaction_producers import producers
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+from pykbroker.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+
+app = typer.Typer(help="List, describe and abort transactions.", no_args_is_help=True)
+app.command("producers")(producers)
+
+_DURATION_SINCE, _PATTERN_SINCE = 1, 2  # of ListTransactions
+_ANY_DURATION = -1
+
+
+@app.command("list")
+def list_transactions(
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    state: Annotated[
+        list[str] | None, typer.Option("--state", help="Only in this state, as Ongoing; may be repeated.")
+    ] = None,
+    longer_than: Annotated[
+        str | None, typer.Option("--longer-than", metavar="DURATION", help="Only those open for longer, as 15m.")
+    ] = None,
+    pattern: Annotated[
+        str | None, typer.Option("--pattern", metavar="REGEX", help="Only transactional ids that match.")
+    ] = None,
+) -> None:
+    """List transactional ids with the state of their transactions."""
+    out = Output(as_json=as_json)
+    request = ListTransactionsRequest(
+        state_filters=state or [],
+        duration_filter=_ANY_DURATION if longer_than is None else parse_duration(longer_than),
+        transactional_id_pattern=pattern,
+    )
+    rows: list[dict[str, Any]] = []
+    with connect(bootstrap, timeout) as client:
+        for node_id in client.node_ids():
+            connection = client.node(node_id)
+            for found in client.retrying(partial(_list, connection, request)):
+                row = {"id": found.transactional_id, "state": found.transaction_state, "producer": found.producer_id}
+                rows.append(row | {"coordinator": node_id})
+    rows.sort(key=lambda row: row["id"])
+    if as_json:
+        out.json(rows)
+    elif rows:
+        columns = {
+            "id": "TRANSACTIONAL ID",
+            "state": "STATE",
+            "producer": "PRODUCER ID",
+            "coordinator": "COORDINATOR",
+        }
+        out.table(columns, rows)
+    else:
+        filtered = state or longer_than or pattern
+        out.remark("There are no such transactions." if filtered else "There are no transactional ids.")
+
+
+def _list(connection: Connection, request: ListTransactionsRequest) -> list[Any]:
+    version = connection.version(request.API_KEY)
+    if request.duration_filter != _ANY_DURATION and version < _DURATION_SINCE:
+        raise CliError(f"The broker at {connection.address} is too old for --longer-than.")
+    if request.transactional_id_pattern is not None and version < _PATTERN_SINCE:
+        raise CliError(f"The broker at {connection.address} is too old for --pattern.")
+    answer = connection.call(request, ListTransactionsResponse)
+    try:
+        raise_for(answer.error_code)
+    except KafkaError as error:
+        if error.code.retriable:
+            raise
+        raise CliError(refusal("Transactions", error)) from error
+    if answer.unknown_state_filters:
+        raise UsageError(f"The broker knows no state {', '.join(answer.unknown_state_filters)} of a transaction.")
+    return answer.transaction_states
+
+
+@app.command()
+def describe(
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="One transactional id or several.")],
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+) -> None:
+    """Show a transaction's producer, state, age, and the partitions in it."""
+    out = Output(as_json=as_json)
+    with connect(bootstrap, timeout) as client:
+        rows = [_row(_describe(client, name), client.clock.now_ms()) for name in ids]
+    if as_json:
+        out.json(rows)
+        return
+    columns = {
+        "id": "TRANSACTIONAL ID",
+        "state": "STATE",
+        "producer": "PRODUCER ID",
+        "epoch": "EPOCH",
+        "started": "STARTED",
+        "timeout_ms": "TIMEOUT MS",
+        "partitions": "PARTITIONS",
+    }
+    out.table(columns, rows)
+
+
+def _describe(client: Client, name: str) -> TransactionState:
+    def ask() -> TransactionState:
+        connection = client.coordinator(name, TRANSACTION)
+        request = DescribeTransactionsRequest(transactional_ids=[name])
+        (found,) = connection.call(request, DescribeTransactionsResponse).transaction_states
+        raise_for(found.error_code)
+        return found
+
+    try:
+        return client.retrying(ask)
+    except KafkaError as error:
+        raise CliError(refusal(f"Transactional id {name}", error)) from error
+
+
+def _row(found: TransactionState, now_ms: int) -> dict[str, Any]:
+    started = found.transaction_start_time_ms
+    return {
+        "id": found.transactional_id,
+        "state": found.transaction_state,
+        "producer": found.producer_id,
+        "epoch": found.producer_epoch,
+        "timeout_ms": found.transaction_timeout_ms,
+        "started": None if started < 0 else format_ms(started),
+        "age_ms": None if started < 0 else max(now_ms - started, 0),
+        "partitions": sorted(f"{topic.topic}-{index}" for topic in found.topics for index in topic.partitions),
+    }
+
+
+@app.command()
+def abort(
+    name: Annotated[str | None, typer.Argument(metavar="ID", help="The transactional id.")] = None,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    topic: Annotated[str | None, typer.Option("--topic", "-t", help="Where a transaction hangs.")] = None,
+    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Its partition.")] = None,
+    start_offset: Annotated[
+        int | None, typer.Option("--start-offset", min=0, metavar="N", help="Its first offset there.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Abort the transaction of an id and fence its producer.
+
+    One whose coordinator has forgotten it hangs in a partition: --topic, --partition and --start-offset name it, as
+    `transactions producers` shows them.
+    """
+    out = Output(as_json=as_json)
+    place = (topic, partition, start_offset)
+    if (name is None) == (None in place) or (name is not None and place != (None, None, None)):
+        raise UsageError("Give a transactional id, or --topic, --partition and --start-offset.")
+    if name is not None:
+        what, question = f"Transactional id {name}", f"Abort the transaction of {name} and fence its producer?"
+    else:
+        what, question = f"{topic}-{partition}", f"Abort what began at offset {start_offset} of {topic}-{partition}?"
+    confirm(out, question, yes=yes)
+    with connect(bootstrap, timeout) as client:
+        try:
+            if name is not None:
+                _describe(client, name)  # so that a mistyped id is not brought into being
+                result: dict[str, Any] = {"id": name, **fence(client, name)}
+            else:
+                result = end_hanging(client, Partition(topic or "", partition or 0), start_offset or 0)
+        except KafkaError as error:
+            raise CliError(refusal(what, error)) from error
+    if as_json:
+        out.json(result)
+    elif name is not None:
+        out.line(f"{name} has no open transaction, its producer is fenced")
+    else:
+        out.line(f"{what} aborted what producer {result['producer']} began at offset {start_offset}")

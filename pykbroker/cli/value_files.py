@@ -1,0 +1,36 @@
+"""``consume --value-files``: each value in a file of its own, whole, named TOPIC-PARTITION-OFFSET."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.trouble import CliError
+from pykbroker.wire.records import Record
+
+
+class ValueFiles:
+    """A formatter that prints where it wrote a value, and ``-`` for a null, which has no file. Overwrites nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        """Makes ``folder`` if it is not there. Raises CliError."""
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CliError(f"{folder} cannot be made: {error.strerror}.") from error
+
+    def __call__(self, partition: Partition, record: Record) -> bytes:
+        """Write the value; returns the line to print. Raises CliError."""
+        if record.value is None:
+            return b"-\n"
+        topic = partition.topic.replace("/", "_")  # a broker's word is no reason to leave the folder
+        path = self._folder / f"{topic}-{partition.number}-{record.offset}"
+        try:
+            with path.open("xb") as file:
+                file.write(record.value)
+        except FileExistsError:
+            raise CliError(f"{path} is there already; nothing is overwritten. Name another folder.") from None
+        except OSError as error:
+            raise CliError(f"{path} cannot be written: {error.strerror}.") from error
+        return str(path).encode("utf-8", "surrogateescape") + b"\n"

@@ -1,0 +1,17 @@
+"""``produce --file``: whole files, each of them one record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pykbroker.cli.trouble import CliError
+
+
+def file_contents(paths: Iterable[Path]) -> Iterator[list[bytes]]:
+    """What stands in each file, one after the other, in the form of ``line_groups``. Raises CliError."""
+    for path in paths:
+        try:
+            yield [path.read_bytes()]
+        except OSError as error:
+            raise CliError(f"{path} cannot be read: {error.strerror}.") from error

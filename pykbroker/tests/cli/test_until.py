@@ -1,0 +1,39 @@
+"""Where reading ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykbroker.cli.trouble import UsageError
+from pykbroker.cli.until import Until, parse_until
+
+NOW = 1_769_868_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "until"),
+    [
+        ("end", Until(at_end=True)),
+        ("100", Until(offset=100)),
+        ("1h", Until(timestamp=NOW - 3_600_000)),
+        ("@5", Until(timestamp=5)),
+        ("now", Until(timestamp=NOW)),
+    ],
+)
+def test_forms(text: str, until: Until) -> None:
+    assert parse_until(text, NOW) == until
+    assert not until.never
+
+
+def test_no_choice_is_never() -> None:
+    assert Until().never
+
+
+def test_a_time_to_come() -> None:
+    with pytest.raises(UsageError, match="has not come yet"):
+        parse_until(f"@{NOW + 1}", NOW)
+
+
+def test_what_is_no_place() -> None:
+    with pytest.raises(UsageError, match="is not a time"):
+        parse_until("frog", NOW)
