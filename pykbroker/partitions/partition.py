@@ -98,6 +98,8 @@ class Partition:
         self.leader, self.leader_epoch = image.leader, image.leader_epoch
         self.replicas, self.isr = image.replicas, image.isr
         if moved:
+            if self._log is not None:
+                self._begin_epoch(self._log)
             self.tell_changed()
 
     def mark_deleted(self) -> None:
@@ -146,7 +148,13 @@ class Partition:
         log = self._log
         if log is None:
             log = self._log = self._host.open_log(self)
+            self._begin_epoch(log)
         return log
+
+    def _begin_epoch(self, log: Log) -> None:
+        """A leader's epoch begins where the log ends when it is elected; a closed log has not grown since."""
+        if self.leader != NO_LEADER:
+            log.begin_epoch(self.leader_epoch)
 
     @property
     def opened_log(self) -> Log | None:

@@ -70,12 +70,12 @@ def cleanable(log: Log, checkpoint: int | None, now_ms: int) -> Cleanable | None
 
 
 def _first_uncleanable(log: Log, first_dirty: int, now_ms: int) -> int:
-    """The beginning of the first segment that is active, unsynced, undecided or too young.
+    """The beginning of the first segment that is active, uncommitted, unsynced, undecided or too young.
 
     Undecided is also a transaction whose end is not on the disk yet: lost with the power, it could end the other way,
     and what its records had superseded would be missing.
     """
-    limit = min(log.stable_point, log.recovery_point, log.active.base_offset)
+    limit = min(log.stable_point, log.recovery_point, log.high_watermark, log.active.base_offset)
     lag = log.config.min_compaction_lag_ms
     if lag > 0:
         for segment in log.segments[log.segment_number(first_dirty) : -1]:

@@ -131,12 +131,21 @@ class Log:
 
     @property
     def last_stable_offset(self) -> int:
-        """The end of what readers of committed records may see: no open transaction, nothing from the high watermark on."""
-        return min(self.first_unstable_offset, self.high_watermark)
+        """The end of what readers of committed records may see: where the first transaction begins that is open, or whose
+        marker is not committed yet; else the high watermark.
+        """
+        stable = min(self.first_unstable_offset, self.high_watermark)
+        if self.producers.uncommitted_ends:
+            first = min(self.producers.uncommitted_ends.values())
+            stable = min(stable, max(first, self.log_start_offset))
+        return stable
 
     def commit_to(self, offset: int) -> None:
         """Everything before ``offset`` is committed: move the high watermark there. It never goes back by this."""
-        self.high_watermark = max(self.high_watermark, offset)
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            if self.producers.uncommitted_ends:
+                self.producers.committed_to(offset)
 
     @property
     def needs_flush_before_ack(self) -> bool:
@@ -352,7 +361,7 @@ class Log:
     def delete_records_before(self, offset: int) -> int:
         """Move the log start offset up to ``offset`` and drop whole segments below it; the new log start offset.
 
-        Raises OFFSET_OUT_OF_RANGE beyond the log end offset.
+        Raises OFFSET_OUT_OF_RANGE beyond the high watermark.
         """
         return trimming.delete_records_before(self, offset)
 

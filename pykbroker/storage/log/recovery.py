@@ -56,7 +56,7 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, c
     log.epochs.truncate_end(log.log_end_offset)
     log.epochs.truncate_start(log.log_start_offset)
     # With no replica elsewhere, what is found is what there is.
-    log.high_watermark = log.log_end_offset
+    log.commit_to(log.log_end_offset)
     _remove_stray_snapshots(log)
     if clean:
         restore_producers(log)

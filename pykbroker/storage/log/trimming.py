@@ -67,10 +67,11 @@ def snapshot_path(log: Log, offset: int) -> str:
 def delete_records_before(log: Log, offset: int) -> int:
     """Move the log start offset, then drop the segments that lie wholly before it."""
     log.home.check()
-    if offset > log.log_end_offset:
+    if offset > log.high_watermark:
         raise KafkaError(
             ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"Cannot increment the log start offset of {log.name} to {offset}: the log ends at {log.log_end_offset}.",
+            f"Cannot increment the log start offset of {log.name} to {offset}, since it is larger than the high watermark "
+            f"{log.high_watermark}.",
         )
     if offset > log.log_start_offset:
         log.log_start_offset = offset
@@ -183,6 +184,7 @@ def restore_producers(log: Log) -> None:
         for header, data in log.batches(log.producers.end_offset):
             log.replay_batch(header, data, None)
     log.producers.end_offset = log.log_end_offset
+    log.producers.committed_to(log.high_watermark)
 
 
 def load_snapshot(log: Log, limit: int) -> None:
