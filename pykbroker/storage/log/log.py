@@ -7,10 +7,10 @@ error.
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.index.aborted import AbortedTxn
@@ -30,10 +30,6 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import decode_records
 
-if TYPE_CHECKING:
-    from pykbroker.storage.compaction.compaction import CompactionPlan
-    from pykbroker.storage.directories.moving import LogMove
-
 
 @dataclass(slots=True)
 class AppendResult:
@@ -51,10 +47,10 @@ class Log:
     """A partition's log. Made by ``LogManager.open``."""
 
     __slots__ = (
-        "cleaning",
         "config",
         "deleted",
         "epochs",
+        "epochs_lock",
         "flushed_at",
         "flushes",
         "high_watermark",
@@ -64,6 +60,7 @@ class Log:
         "name",
         "partition",
         "path",
+        "pinned_by",
         "producers",
         "recovery_point",
         "segments",
@@ -96,6 +93,8 @@ class Log:
         #: When it was last flushed, or opened, in monotonic seconds.
         self.flushed_at = 0.0
         self.epochs = LeaderEpochs()
+        #: Held while leader-epoch-checkpoint is written, which several threads may do.
+        self.epochs_lock = threading.Lock()
         self.producers = Producers()
         #: Offsets of the .snapshot files, rising.
         self.snapshots: list[int] = []
@@ -106,8 +105,8 @@ class Log:
         self.flushes: list[FlushPlan] = []
         #: Its files are put aside: what still reads or syncs them in a thread may find them gone.
         self.deleted = False
-        #: What is at work on closed segments, a compaction or a move; they stay until it has finished.
-        self.cleaning: CompactionPlan | LogMove | None = None
+        #: What is at work on closed segments, a compaction or a move; see ``pin``.
+        self.pinned_by: object = None
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -382,6 +381,47 @@ class Log:
         self.path = path
         for segment in self.segments:
             segment.moved(path)
+
+    # -- what the operations on it do to its state ----------------------------------------------------------------------
+
+    def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> None:
+        """``new`` take the place of ``old``, which lie side by side, or come last where there are none. The list is a new
+        one, so that a read may go on with the old.
+        """
+        at = self.segments.index(old[0]) if old else len(self.segments)
+        self.segments = [*self.segments[:at], *new, *self.segments[at + len(old) :]]
+
+    def start_at(self, offset: int) -> None:
+        """What lies before ``offset`` is gone for readers."""
+        self.log_start_offset = offset
+        self.epochs.truncate_start(offset)
+
+    def end_at(self, offset: int) -> None:
+        """What lay from ``offset`` on is gone, and whatever was said of it."""
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.high_watermark = min(self.high_watermark, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.stable_point = min(self.stable_point, offset)
+        self.epochs.truncate_end(offset)
+
+    def must_sync(self, paths: Iterable[str]) -> None:
+        """The next flush syncs these files too."""
+        self.unsynced += paths
+
+    def mark_flushed(self, end_offset: int, stable_offset: int) -> None:
+        """What lies before ``end_offset`` is on the disk; no transaction that begins before ``stable_offset`` was open."""
+        self.recovery_point = min(max(self.recovery_point, end_offset), self.log_end_offset)
+        self.stable_point = min(max(self.stable_point, stable_offset), self.recovery_point)
+
+    def pin(self, work: object) -> None:
+        """Closed segments stay where they are until ``work``, a compaction or a move, ends or is called off."""
+        self.pinned_by = work
+
+    def unpin(self, work: object = None) -> None:
+        """``work`` has ended; without it, whatever is at work is called off."""
+        if work is None or self.pinned_by is work:
+            self.pinned_by = None
 
     # -- durability ---------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ def apply_retention(log: Log, now_ms: int) -> int:
     at work, nothing is dropped.
     """
     log.home.check()
-    if log.cleaning is not None:
+    if log.pinned_by is not None:
         return 0
     try:
         dropped = len(drop_segments(log, count_before(log, log.log_start_offset)))
