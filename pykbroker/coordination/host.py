@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.partitions.dormant_logs import DormantLogs
-    from pykbroker.partitions.group_commit import GroupCommit
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
 
@@ -32,7 +31,6 @@ class CoordinationHost(Protocol):
     config: BrokerConfig
     metadata: Controller
     dormant: DormantLogs
-    group_commit: GroupCommit
 
     @property
     def groups(self) -> GroupCoordinator: ...

@@ -130,10 +130,7 @@ def _known(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int
         return -1, upper, partition.leader_epoch
     if wanted in (EARLIEST, EARLIEST_LOCAL):
         log = partition.log
-        start = log.log_start_offset
-        # A leader's epoch begins where its log ended, even while nothing is written in it.
-        epoch = partition.leader_epoch if start == log.log_end_offset else log.epochs.epoch_at(start)
-        return -1, start, epoch
+        return -1, log.log_start_offset, log.epoch_at(log.log_start_offset)
     return -1, -1, -1
 
 

@@ -48,10 +48,7 @@ def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> Epoc
         if partition is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition.check_served_by(broker.node_id, asked.current_leader_epoch)
-        if asked.leader_epoch == partition.leader_epoch:
-            answer.leader_epoch, answer.end_offset = partition.leader_epoch, partition.log_end_offset
-        else:
-            answer.leader_epoch, answer.end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+        answer.leader_epoch, answer.end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
     except KafkaError as error:
         answer.error_code = error.code
     return answer

@@ -23,7 +23,6 @@ from pykbroker.wire.messages.write_txn_markers import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
-    unsynced: list[tuple[Partition, WritableTxnMarkerPartitionResult]] = []
+    waiting: list[tuple[Deferred[None], WritableTxnMarkerPartitionResult]] = []
     response = WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(
@@ -41,7 +40,7 @@ def handle(
                     WritableTxnMarkerTopicResult(
                         name=topic.name,
                         partitions=[
-                            _write(broker, marker, topic.name, index, unsynced) for index in topic.partition_indexes
+                            _write(broker, marker, topic.name, index, waiting) for index in topic.partition_indexes
                         ],
                     )
                     for topic in marker.topics
@@ -50,17 +49,14 @@ def handle(
             for marker in request.markers
         ]
     )
-    if not unsynced:
+    if not waiting:
         return response
 
     def lost(answer: WritableTxnMarkerPartitionResult, error: KafkaError) -> None:
         answer.error_code = error.code
 
-    syncs = [
-        broker.cluster.group_commit.synced(partition).recover(KafkaError, partial(lost, answer))
-        for partition, answer in unsynced
-    ]
-    return gather(syncs).map(lambda _: response)
+    answered = [committed.recover(KafkaError, partial(lost, answer)) for committed, answer in waiting]
+    return gather(answered).map(lambda _: response)
 
 
 def _write(
@@ -68,7 +64,7 @@ def _write(
     marker: WritableTxnMarker,
     topic: str,
     index: int,
-    unsynced: list[tuple[Partition, WritableTxnMarkerPartitionResult]],
+    waiting: list[tuple[Deferred[None], WritableTxnMarkerPartitionResult]],
 ) -> WritableTxnMarkerPartitionResult:
     answer = WritableTxnMarkerPartitionResult(partition_index=index)
     try:
@@ -77,7 +73,7 @@ def _write(
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition.leader != broker.node_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        write_marker(
+        committed = write_marker(
             broker.cluster,
             partition,
             EndTxnMarker(marker.transaction_result, marker.coordinator_epoch),
@@ -88,6 +84,6 @@ def _write(
     except KafkaError as error:
         answer.error_code = error.code
         return answer
-    if partition.log.needs_flush_before_ack:
-        unsynced.append((partition, answer))
+    if committed is not None:
+        waiting.append((committed, answer))
     return answer

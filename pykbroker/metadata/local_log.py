@@ -157,6 +157,7 @@ class LocalLog:
         self._bytes_since_snapshot = 0
         self._snapshot_bytes = len(data)
         self._log.roll(now_ms)  # so that what the snapshot replaces is a whole segment, and can go
+        self._log.commit_to(snapshot.offset)  # a snapshot is of what is committed
         self._log.delete_records_before(snapshot.offset)
         remove_older(self._disk, self._directory, snapshot)
 

@@ -50,7 +50,7 @@ class LogMoves:
             there = True
         if there:
             del self._wanted[partition]
-        elif partition.log.cleaning is not None:
+        elif partition.log.pinned_by is not None:
             self._runtime.timers.after(_PAUSE_MS, partial(self._begin, partition))
         else:
             self._copy(partition, LogMove(partition.log, folder))

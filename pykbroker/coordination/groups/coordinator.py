@@ -284,11 +284,12 @@ class GroupCoordinator:
             step = _follow_up(step, failure)
         if group_id is not None:
             self._arm(loaded, group_id)
-        if appended and loaded.partition.log.needs_flush_before_ack:
-            synced = self._cluster.group_commit.synced(loaded.partition).map(lambda _: _send(replies))
-            synced.recover(Exception, partial(_send_failure, replies)).or_log("answering members of a group")
-        else:
+        committed = loaded.partition.committed() if appended else None
+        if committed is None:
             _send(replies)
+        else:
+            sent = committed.map(lambda _: _send(replies))
+            sent.recover(Exception, partial(_send_failure, replies)).or_log("answering members of a group")
 
     def _append(self, loaded: _Loaded, outcome: Outcome) -> ErrorCode | None:
         """Append and replay. Returns the code that clients are to see when it fails."""
@@ -432,5 +433,5 @@ def _send(replies: list[tuple[Deferred[Any], Any]]) -> None:
 
 def _send_failure(replies: list[tuple[Deferred[Any], Any]], error: Exception) -> None:
     """What was answered for may be undone, since the disk did not take it: everyone is to ask who coordinates."""
-    log.warning("Group records could not be synced: %s", error)
+    log.warning("Group records could not be committed: %s", error)
     _send([(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies])

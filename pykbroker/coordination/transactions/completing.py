@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinationHost
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
+    from pykbroker.runtime.waits import Deferred
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +55,8 @@ class Completion:
         self._wanted = wanted
         self._finished = finished
         self._left: deque[TopicPartition] = deque(sorted(prepared.partitions))
-        #: Syncs under way that the completion must wait for.
-        self._syncing = 0
+        #: Markers that are written and not committed yet.
+        self._uncommitted = 0
 
     def run(self) -> None:
         """Write the markers that are left, of very many some at a time; complete the transaction when none is."""
@@ -67,7 +68,7 @@ class Completion:
 
     def _write_all(self) -> Steps:
         waiting, self._left = self._left, deque()
-        written: list[Partition] = []
+        written: list[tuple[TopicPartition, Deferred[None]]] = []
         for number, where in enumerate(waiting):
             if not self._wanted():
                 return
@@ -75,29 +76,27 @@ class Completion:
                 self._left.append(where)
             if number % WRITTEN_AT_ONCE == WRITTEN_AT_ONCE - 1:
                 yield _MARKER_WEIGHT * WRITTEN_AT_ONCE
-        self._sync(written)
+        self._await(written)
 
-    def _sync(self, written: list[Partition]) -> None:
-        syncs = [
-            (partition, self._cluster.group_commit.synced(partition))
-            for partition in written
-            if not partition.deleted and partition.log.needs_flush_before_ack
-        ]
-        self._syncing = len(syncs)
-        if not syncs:
+    def _await(self, written: list[tuple[TopicPartition, Deferred[None]]]) -> None:
+        """Settle when all that was written is committed."""
+        self._uncommitted = len(written)
+        if not written:
             self._settle()
-        for partition, sync in syncs:
-            unsafe = sync.recover(Exception, partial(self._lost, partition))
-            unsafe.map(lambda _: self._synced()).or_log("completing a transaction of %s", self._prepared.producer_id)
+        for where, committed in written:
+            unsafe = committed.recover(Exception, partial(self._lost, where))
+            unsafe.map(lambda _: self._committed()).or_log("completing a transaction of %s", self._prepared.producer_id)
 
-    def _write(self, where: TopicPartition, written: list[Partition]) -> bool:
-        """Write one marker, or find that none is needed; False to try again later."""
+    def _write(self, where: TopicPartition, written: list[tuple[TopicPartition, Deferred[None]]]) -> bool:
+        """Write one marker, or find that none is needed; False to try again later. What is to be waited for goes into
+        ``written``.
+        """
         partition = self._cluster.partition(*where)
         if partition is None:  # the topic was deleted, and its transaction with it
             return True
         prepared = self._prepared
         try:
-            write_marker(
+            committed = write_marker(
                 self._cluster,
                 partition,
                 EndTxnMarker(prepared.state is State.PREPARE_COMMIT, self._coordinator.leader_epoch),
@@ -110,17 +109,18 @@ class Completion:
                 "The end of a transaction of %s could not be told %r: %s", prepared.producer_id, partition, error
             )
             return error.code in _OVER
-        written.append(partition)
+        if committed is not None:
+            written.append((where, committed))
         return True
 
-    def _lost(self, partition: Partition, error: Exception) -> None:
+    def _lost(self, where: TopicPartition, error: Exception) -> None:
         """The marker may be lost with the power: it is written again."""
-        log.warning("The end of a transaction in %r could not be synced: %s", partition, error)
-        self._left.append((partition.topic, partition.index))
+        log.warning("The end of a transaction in %s-%d could not be committed: %s", *where, error)
+        self._left.append(where)
 
-    def _synced(self) -> None:
-        self._syncing -= 1
-        if not self._syncing:
+    def _committed(self) -> None:
+        self._uncommitted -= 1
+        if not self._uncommitted:
             self._settle()
 
     def _settle(self) -> None:

@@ -160,7 +160,9 @@ class TransactionCoordinator:
             client_version=client_version,
             now_ms=self._cluster.runtime.clock.now_ms(),
         )
-        return self._durable(loaded) if changed is transaction else self._change(loaded, changed)
+        if changed is transaction:
+            return loaded.partition.committed() or Deferred.completed(None)
+        return self._change(loaded, changed)
 
     def verify_partitions(
         self,
@@ -223,23 +225,17 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)  # the partition moved while this waited
         try:
             record = encode(changed, self._server_version)
-            loaded.partition.append_internal([record], self._cluster.runtime.clock.now_ms())
+            appended = loaded.partition.append_internal([record], self._cluster.runtime.clock.now_ms())
         except KafkaError as error:
             log.warning("A transaction could not be appended to %r: %s", loaded.partition, error)
             raise KafkaError(shown(error.code)) from error
         loaded.shard.replay(changed.transactional_id, changed)
-        return self._durable(loaded)
-
-    def _durable(self, loaded: _Loaded) -> Deferred[None]:
-        """Completes when what was appended to the partition is as safe as its flush settings ask for."""
-        if loaded.partition.log.needs_flush_before_ack:
-            return self._cluster.group_commit.synced(loaded.partition)
-        return Deferred.completed(None)
+        return appended.committed or Deferred.completed(None)
 
     def _end(self, loaded: _Loaded, prepared: Transaction) -> Deferred[None]:
-        """Append the decision; completes when it is safe, and the markers are on their way or written already."""
-        durable = self._change(loaded, prepared).recover(KafkaError, _look_again)
-        return durable.map(lambda _: self._complete(loaded, prepared))
+        """Append the decision; completes when it is committed, and the markers are on their way or written already."""
+        committed = self._change(loaded, prepared).recover(KafkaError, _look_again)
+        return committed.map(lambda _: self._complete(loaded, prepared))
 
     def _complete(self, loaded: _Loaded, prepared: Transaction) -> None:
         Completion(

@@ -10,6 +10,7 @@ from pykbroker.wire.control_records import EndTxnMarker
 if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinationHost
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.waits import Deferred
 
 
 def write_marker(
@@ -20,12 +21,13 @@ def write_marker(
     producer_id: int,
     producer_epoch: int,
     transaction_version: int,
-) -> None:
+) -> Deferred[None] | None:
     """Append ``marker`` to the partition; offsets that were committed in the transaction become visible, or go.
 
+    Returns the wait until the marker is committed, None where it is already.
     Raises KafkaError (INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR).
     """
-    partition.append_marker(
+    appended = partition.append_marker(
         marker,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
@@ -34,3 +36,4 @@ def write_marker(
     )
     if partition.topic == CONSUMER_OFFSETS:
         cluster.groups.end_transaction(partition.index, producer_id, commit=marker.commit)
+    return appended.committed

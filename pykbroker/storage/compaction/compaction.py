@@ -44,7 +44,7 @@ class Cleanable:
 
 def cleanable(log: Log, checkpoint: int | None, now_ms: int) -> Cleanable | None:
     """What can be cleaned of a compacted log; None where there is nothing, or work on it is going on. Raises OSError."""
-    if not log.config.compact or log.cleaning is not None or len(log.segments) < 2:
+    if not log.config.compact or log.pinned_by is not None or len(log.segments) < 2:
         return None
     first_dirty = log.log_start_offset if checkpoint is None else max(checkpoint, log.log_start_offset)
     if first_dirty > log.log_end_offset:
@@ -70,12 +70,12 @@ def cleanable(log: Log, checkpoint: int | None, now_ms: int) -> Cleanable | None
 
 
 def _first_uncleanable(log: Log, first_dirty: int, now_ms: int) -> int:
-    """The beginning of the first segment that is active, unsynced, undecided or too young.
+    """The beginning of the first segment that is active, uncommitted, unsynced, undecided or too young.
 
     Undecided is also a transaction whose end is not on the disk yet: lost with the power, it could end the other way,
     and what its records had superseded would be missing.
     """
-    limit = min(log.stable_point, log.recovery_point, log.active.base_offset)
+    limit = min(log.stable_point, log.recovery_point, log.high_watermark, log.active.base_offset)
     lag = log.config.min_compaction_lag_ms
     if lag > 0:
         for segment in log.segments[log.segment_number(first_dirty) : -1]:
@@ -122,7 +122,7 @@ class CompactionPlan:
             topic_id=log.topic_id,
             memory_bytes=memory_bytes,
         )
-        log.cleaning = self
+        log.pin(self)
 
     def finish(self, result: CleaningResult) -> int | None:
         """Put the new segments in the place of the old; the offset below which the log is clean now.
@@ -130,17 +130,17 @@ class CompactionPlan:
         None where the log was truncated or deleted meanwhile: then nothing changes. Raises KAFKA_STORAGE_ERROR.
         """
         log = self.log
-        if log.cleaning is not self:
+        if log.pinned_by is not self:
             self._remove_swap_files(result)
             return None
-        log.cleaning = None
+        log.unpin(self)
         log.home.check()
         try:
             for group in result.groups:
                 self._install(group)
         except OSError as error:
             raise log.home.failed(error, f"compacting {log.name}") from error
-        log.unsynced.append(log.active.log.path)
+        log.must_sync([log.active.log.path])
         logger.info(
             "Compacted %s up to offset %d: %d of %d records, %d of %d bytes are left",
             log.name,
@@ -175,8 +175,7 @@ class CompactionPlan:
             has_aborted=group.has_aborted,
             suffix=SWAP,
         )
-        position = log.segments.index(old[0])
-        log.segments = [*log.segments[:position], new, *log.segments[position + len(old) :]]
+        log.replace_segments(old, [new])
         for segment in old:
             discard(log, segment)
         new.rename("")

@@ -243,7 +243,7 @@ class DataFolder:
         key = log.topic, log.partition
         if log.topic != METADATA_LOG:
             self.recovery_points[key] = log.recovery_point
-            self.high_watermarks[key] = log.log_end_offset
+            self.high_watermarks[key] = log.high_watermark
             if log.log_start_offset > 0:
                 # Kafka leaves out starts at a segment's beginning; a power loss can bring a removed segment back.
                 self.log_starts[key] = log.log_start_offset

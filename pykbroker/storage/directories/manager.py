@@ -157,7 +157,7 @@ class LogManager:
             _check_free(disk, log)
             metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
             disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
-            log.unsynced.append(metadata)
+            log.must_sync([metadata])
         recovery.load(
             log,
             clean=folder.clean or key in folder.closed,
@@ -183,7 +183,7 @@ class LogManager:
         """Take a log out of use at once; its files are removed after file.delete.delay.ms. Raises KAFKA_STORAGE_ERROR."""
         key = log.topic, log.partition
         end_flushes(log)
-        log.cleaning = None
+        log.unpin()
         self._retries.forget(log)
         self.logs.pop(key, None)
         for segment in log.segments:
@@ -302,8 +302,8 @@ class LogManager:
         """
         log = plan.log
         if isinstance(result, BaseException):
-            if log.cleaning is plan:
-                log.cleaning = None
+            if log.pinned_by is plan:
+                log.unpin(plan)
                 logger.error(
                     "Compaction of %s failed and is tried again in %d s: %s", log.name, self._pause(log), result
                 )

@@ -41,12 +41,12 @@ class LogMove:
         self._copied: dict[str, int] = {}
         #: Base offsets of the closed segments that are in the copy with all their files.
         self._complete: set[int] = set()
-        log.cleaning = self
+        log.pin(self)
 
     @property
     def wanted(self) -> bool:
         """Whether the log is still there, and nobody has called the move off."""
-        return self.log.cleaning is self
+        return self.log.pinned_by is self
 
     @property
     def nearly_complete(self) -> bool:
@@ -81,8 +81,7 @@ class LogMove:
 
     def give_up(self) -> None:
         """The log stays where it is."""
-        if self.wanted:
-            self.log.cleaning = None
+        self.log.unpin(self)
 
     def remove_copy(self) -> None:
         """Remove what was copied; for any thread."""

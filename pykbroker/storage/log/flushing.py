@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.log import Log
 
 
-#: Plans may be made and ended in several threads at once; and they write the same leader-epoch-checkpoint.
-_planning, _writing_epochs = threading.Lock(), threading.Lock()
+#: Plans may be made and ended in several threads at once. Never held while the disk is waited for.
+_planning = threading.Lock()
 
 
 class FlushPlan:
@@ -33,7 +33,7 @@ class FlushPlan:
     def __init__(self, log: Log) -> None:
         with _planning:
             self._log = log
-            self._stable_offset = log.last_stable_offset
+            self._stable_offset = log.first_unstable_offset
             self.end_offset = log.log_end_offset
             self._file = log.active.log
             taken, log.unsynced = log.unsynced, []
@@ -85,20 +85,18 @@ class FlushPlan:
         """Replace leader-epoch-checkpoint, which syncs the log's directory too."""
         if self.epochs is not None:
             log = self._log
-            with _writing_epochs:
+            with log.epochs_lock:
                 if not log.deleted:
                     replace_file(log.home.disk, f"{log.path}/{LEADER_EPOCHS}", encode_epochs(self.epochs))
 
     def finish(self) -> None:
         """Note that the data is on the disk."""
-        log = self._log
-        log.recovery_point = min(max(log.recovery_point, self.end_offset), log.log_end_offset)
-        log.stable_point = min(max(log.stable_point, self._stable_offset), log.recovery_point)
+        self._log.mark_flushed(self.end_offset, self._stable_offset)
 
 
 def end_flushes(log: Log) -> None:
     """Mark a log as deleted: from now on no flush, begun or not, writes a file in a directory of its name."""
     log.deleted = True
     if log.flushes:
-        with _writing_epochs:  # one may be at it
+        with log.epochs_lock:  # one may be at it
             pass

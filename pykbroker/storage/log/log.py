@@ -7,10 +7,10 @@ error.
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.index.aborted import AbortedTxn
@@ -30,10 +30,6 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import decode_records
 
-if TYPE_CHECKING:
-    from pykbroker.storage.compaction.compaction import CompactionPlan
-    from pykbroker.storage.directories.moving import LogMove
-
 
 @dataclass(slots=True)
 class AppendResult:
@@ -51,18 +47,20 @@ class Log:
     """A partition's log. Made by ``LogManager.open``."""
 
     __slots__ = (
-        "cleaning",
         "config",
         "deleted",
         "epochs",
+        "epochs_lock",
         "flushed_at",
         "flushes",
+        "high_watermark",
         "home",
         "log_end_offset",
         "log_start_offset",
         "name",
         "partition",
         "path",
+        "pinned_by",
         "producers",
         "recovery_point",
         "segments",
@@ -86,6 +84,8 @@ class Log:
         self.segments: list[Segment] = []
         self.log_start_offset = 0
         self.log_end_offset = 0
+        #: Everything before it is committed; see ``commit_to``.
+        self.high_watermark = 0
         #: Everything before it is on the disk.
         self.recovery_point = 0
         #: No transaction that begins before it can be open again after a power loss.
@@ -93,6 +93,8 @@ class Log:
         #: When it was last flushed, or opened, in monotonic seconds.
         self.flushed_at = 0.0
         self.epochs = LeaderEpochs()
+        #: Held while leader-epoch-checkpoint is written, which several threads may do.
+        self.epochs_lock = threading.Lock()
         self.producers = Producers()
         #: Offsets of the .snapshot files, rising.
         self.snapshots: list[int] = []
@@ -103,8 +105,8 @@ class Log:
         self.flushes: list[FlushPlan] = []
         #: Its files are put aside: what still reads or syncs them in a thread may find them gone.
         self.deleted = False
-        #: What is at work on closed segments, a compaction or a move; they stay until it has finished.
-        self.cleaning: CompactionPlan | LogMove | None = None
+        #: What is at work on closed segments, a compaction or a move; see ``pin``.
+        self.pinned_by: object = None
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -119,12 +121,30 @@ class Log:
         return sum(segment.size for segment in self.segments)
 
     @property
-    def last_stable_offset(self) -> int:
+    def first_unstable_offset(self) -> int:
         """The first offset of an open transaction that is still there (DeleteRecords may have taken its beginning), else
         the log end offset.
         """
         first = self.producers.first_unstable_offset
         return self.log_end_offset if first is None else max(first, self.log_start_offset)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end of what readers of committed records may see: where the first transaction begins that is open, or whose
+        marker is not committed yet; else the high watermark.
+        """
+        stable = min(self.first_unstable_offset, self.high_watermark)
+        if self.producers.uncommitted_ends:
+            first = min(self.producers.uncommitted_ends.values())
+            stable = min(stable, max(first, self.log_start_offset))
+        return stable
+
+    def commit_to(self, offset: int) -> None:
+        """Everything before ``offset`` is committed: move the high watermark there. It never goes back by this."""
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            if self.producers.uncommitted_ends:
+                self.producers.committed_to(offset)
 
     @property
     def needs_flush_before_ack(self) -> bool:
@@ -340,7 +360,7 @@ class Log:
     def delete_records_before(self, offset: int) -> int:
         """Move the log start offset up to ``offset`` and drop whole segments below it; the new log start offset.
 
-        Raises OFFSET_OUT_OF_RANGE beyond the log end offset.
+        Raises OFFSET_OUT_OF_RANGE beyond the high watermark.
         """
         return trimming.delete_records_before(self, offset)
 
@@ -361,6 +381,47 @@ class Log:
         self.path = path
         for segment in self.segments:
             segment.moved(path)
+
+    # -- what the operations on it do to its state ----------------------------------------------------------------------
+
+    def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> None:
+        """``new`` take the place of ``old``, which lie side by side, or come last where there are none. The list is a new
+        one, so that a read may go on with the old.
+        """
+        at = self.segments.index(old[0]) if old else len(self.segments)
+        self.segments = [*self.segments[:at], *new, *self.segments[at + len(old) :]]
+
+    def start_at(self, offset: int) -> None:
+        """What lies before ``offset`` is gone for readers."""
+        self.log_start_offset = offset
+        self.epochs.truncate_start(offset)
+
+    def end_at(self, offset: int) -> None:
+        """What lay from ``offset`` on is gone, and whatever was said of it."""
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.high_watermark = min(self.high_watermark, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.stable_point = min(self.stable_point, offset)
+        self.epochs.truncate_end(offset)
+
+    def must_sync(self, paths: Iterable[str]) -> None:
+        """The next flush syncs these files too."""
+        self.unsynced += paths
+
+    def mark_flushed(self, end_offset: int, stable_offset: int) -> None:
+        """What lies before ``end_offset`` is on the disk; no transaction that begins before ``stable_offset`` was open."""
+        self.recovery_point = min(max(self.recovery_point, end_offset), self.log_end_offset)
+        self.stable_point = min(max(self.stable_point, stable_offset), self.recovery_point)
+
+    def pin(self, work: object) -> None:
+        """Closed segments stay where they are until ``work``, a compaction or a move, ends or is called off."""
+        self.pinned_by = work
+
+    def unpin(self, work: object = None) -> None:
+        """``work`` has ended; without it, whatever is at work is called off."""
+        if work is None or self.pinned_by is work:
+            self.pinned_by = None
 
     # -- durability ---------------------------------------------------------------------------------------------------
 

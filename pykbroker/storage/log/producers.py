@@ -84,7 +84,7 @@ def next_sequence(sequence: int, count: int) -> int:
 class Producers:
     """State of all producers of a log up to ``end_offset``."""
 
-    __slots__ = ("end_offset", "entries", "first_unstable_offset", "open_txns")
+    __slots__ = ("end_offset", "entries", "first_unstable_offset", "open_txns", "uncommitted_ends")
 
     def __init__(self) -> None:
         self.entries: dict[int, ProducerEntry] = {}
@@ -92,6 +92,8 @@ class Producers:
         self.open_txns: dict[int, int] = {}
         #: Where the oldest open transaction begins.
         self.first_unstable_offset: int | None = None
+        #: Offset of a marker that is not committed -> first offset of the transaction that it ends, in the order of markers.
+        self.uncommitted_ends: dict[int, int] = {}
         self.end_offset = 0
 
     def _transactions_changed(self) -> None:
@@ -197,8 +199,15 @@ class Producers:
         entry.last_timestamp = header.max_timestamp
         if entry.txn_first_offset >= 0:
             self.open_txns.pop(entry.txn_first_offset, None)
+            self.uncommitted_ends[header.base_offset] = entry.txn_first_offset
             entry.txn_first_offset = -1
             self._transactions_changed()
+
+    def committed_to(self, offset: int) -> None:
+        """Markers before ``offset`` are committed."""
+        ends = self.uncommitted_ends
+        for marker in [marker for marker in ends if marker < offset]:
+            del ends[marker]
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers without an open transaction that wrote nothing for ``expiration_ms``."""
@@ -214,6 +223,7 @@ class Producers:
         """Forget all; the state is that of an empty log which ends at ``end_offset``."""
         self.entries.clear()
         self.open_txns.clear()
+        self.uncommitted_ends.clear()
         self._transactions_changed()
         self.end_offset = end_offset
 

@@ -55,10 +55,12 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, c
     log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
     log.epochs.truncate_end(log.log_end_offset)
     log.epochs.truncate_start(log.log_start_offset)
+    # With no replica elsewhere, what is found is what there is.
+    log.commit_to(log.log_end_offset)
     _remove_stray_snapshots(log)
     if clean:
         restore_producers(log)
-        log.stable_point = log.last_stable_offset
+        log.stable_point = log.first_unstable_offset
 
 
 def _tidy(log: Log, names: list[str]) -> set[str]:
@@ -100,9 +102,9 @@ def _load_segments(log: Log, names: set[str]) -> None:
         Segment(disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=log.home.clock.now_ms())
         for base in bases
     ]
-    log.segments = segments or [make_segment(log, 0, log.home.clock.now_ms())]
+    log.replace_segments([], segments or [make_segment(log, 0, log.home.clock.now_ms())])
     if not segments:
-        log.unsynced += [log.path, log.active.log.path]
+        log.must_sync([log.path, log.active.log.path])
     log.snapshots = sorted(offset_in(name) for name in names if name.endswith(".snapshot") and offset_in(name) >= 0)
 
 
@@ -158,10 +160,10 @@ def _recover(log: Log, gaps_to: int) -> None:
                 _cut_behind(log, index + 1)
                 break
         expected = log.log_end_offset
-    log.unsynced.append(log.path)
-    log.unsynced += [snapshot_path(log, offset) for offset in log.snapshots]
+    log.must_sync([log.path])
+    log.must_sync([snapshot_path(log, offset) for offset in log.snapshots])
     for segment in log.segments[number:]:
-        log.unsynced += segment.paths()
+        log.must_sync(segment.paths())
     log.producers.end_offset = log.log_end_offset
 
 
@@ -170,7 +172,8 @@ def _cut_behind(log: Log, number: int) -> None:
 
     On the disk at once: after another power loss they must not come back behind what is appended from now on.
     """
-    lost, log.segments = log.segments[number:], log.segments[:number]
+    lost = log.segments[number:]
+    log.replace_segments(lost, [])
     for segment in lost:
         logger.warning("%s: removed, records before it were lost", segment.log.path)
         discard(log, segment)
@@ -214,8 +217,8 @@ def _begin_at_log_start(log: Log) -> None:
     logger.warning("%s ends at %d, before its start %d", log.name, log.log_end_offset, log.log_start_offset)
     for segment in log.segments:
         discard(log, segment)
-    log.segments = [make_segment(log, log.log_start_offset, log.home.clock.now_ms())]
-    log.unsynced.append(log.active.log.path)
+    log.replace_segments(log.segments, [make_segment(log, log.log_start_offset, log.home.clock.now_ms())])
+    log.must_sync([log.active.log.path])
     log.log_end_offset = log.log_start_offset
     log.epochs.clear()
     log.producers.clear(log.log_start_offset)

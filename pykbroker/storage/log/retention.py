@@ -18,11 +18,11 @@ def apply_retention(log: Log, now_ms: int) -> int:
 
     Always from the oldest on and whole segments only: those before the log start offset, those too many for
     retention.bytes, those older than retention.ms. When that is all of them, the active one included, an empty one
-    takes its place first. A log that is only compacted loses nothing but what lies before its start. While compaction is
+    takes its place first. Nothing goes that is not committed. A log that is only compacted loses nothing but what lies before its start. While compaction is
     at work, nothing is dropped.
     """
     log.home.check()
-    if log.cleaning is not None:
+    if log.pinned_by is not None:
         return 0
     try:
         dropped = len(drop_segments(log, count_before(log, log.log_start_offset)))
@@ -74,6 +74,9 @@ def _expired(log: Log, now_ms: int) -> int:
 
 
 def _drop(log: Log, count: int, now_ms: int) -> int:
+    """Drop the ``count`` oldest segments, or those of them that are committed."""
+    if log.high_watermark < log.log_end_offset:
+        count = min(count, count_before(log, log.high_watermark))
     if count and count == len(log.segments):
         log.roll(now_ms)
     return len(drop_segments(log, count))

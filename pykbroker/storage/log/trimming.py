@@ -31,9 +31,9 @@ def roll(log: Log, now_ms: int) -> Segment:
         raise log.home.refused(error, f"rolling {log.name}") from error
     _set_jitter(log, segment)
     active.retire()
-    log.unsynced += active.paths()
-    log.segments = [*log.segments, segment]
-    log.unsynced.append(segment.log.path)
+    log.must_sync(active.paths())
+    log.replace_segments([], [segment])
+    log.must_sync([segment.log.path])
     return segment
 
 
@@ -56,7 +56,7 @@ def write_snapshot(log: Log) -> None:
     path = snapshot_path(log, offset)
     log.home.disk.write(path, log.producers.encode(), sync=False)
     log.snapshots.append(offset)
-    log.unsynced.append(path)
+    log.must_sync([path])
 
 
 def snapshot_path(log: Log, offset: int) -> str:
@@ -67,14 +67,14 @@ def snapshot_path(log: Log, offset: int) -> str:
 def delete_records_before(log: Log, offset: int) -> int:
     """Move the log start offset, then drop the segments that lie wholly before it."""
     log.home.check()
-    if offset > log.log_end_offset:
+    if offset > log.high_watermark:
         raise KafkaError(
             ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"Cannot increment the log start offset of {log.name} to {offset}: the log ends at {log.log_end_offset}.",
+            f"Cannot increment the log start offset of {log.name} to {offset}, since it is larger than the high watermark "
+            f"{log.high_watermark}.",
         )
     if offset > log.log_start_offset:
-        log.log_start_offset = offset
-        log.epochs.truncate_start(offset)
+        log.start_at(offset)
         drop_segments(log, count_before(log, offset))
     return log.log_start_offset
 
@@ -94,14 +94,13 @@ def drop_segments(log: Log, count: int) -> list[Segment]:
 
     None of them while compaction is at work; the next round of retention drops them then.
     """
-    dropped = log.segments[:count] if log.cleaning is None else []
+    dropped = log.segments[:count] if log.pinned_by is None else []
     if not dropped:
         return dropped
-    log.segments = log.segments[count:]
+    log.replace_segments(dropped, [])
     first = log.segments[0].base_offset
     if first > log.log_start_offset:
-        log.log_start_offset = first
-        log.epochs.truncate_start(first)
+        log.start_at(first)
     log.recovery_point = max(log.recovery_point, first)
     for segment in dropped:
         discard(log, segment)
@@ -138,25 +137,20 @@ def truncate_to(log: Log, offset: int) -> None:
     log.home.check()
     if offset >= log.log_end_offset:
         return
-    log.cleaning = None
+    log.unpin()
     try:
         if offset < log.segments[0].base_offset:
             _start_over(log, offset)
         else:
-            kept = [segment for segment in log.segments if segment.base_offset <= offset]
-            dropped = log.segments[len(kept) :]
-            log.segments = kept
+            dropped = [segment for segment in log.segments if segment.base_offset > offset]
+            log.replace_segments(dropped, [])
             for segment in reversed(dropped):
                 discard(log, segment)
             if dropped:
                 log.home.disk.sync_directory(log.path)
-            kept[-1].truncate(offset)
-            kept[-1].log.sync()
-        log.log_end_offset = offset
-        log.log_start_offset = min(log.log_start_offset, offset)
-        log.recovery_point = min(log.recovery_point, offset)
-        log.stable_point = min(log.stable_point, offset)
-        log.epochs.truncate_end(offset)
+            log.active.truncate(offset)
+            log.active.log.sync()
+        log.end_at(offset)
         drop_snapshots(log, [snapshot for snapshot in log.snapshots if snapshot > offset])
         restore_producers(log)
     except OSError as error:
@@ -165,13 +159,13 @@ def truncate_to(log: Log, offset: int) -> None:
 
 def _start_over(log: Log, offset: int) -> None:
     """Drop everything; the log is empty and begins at ``offset``."""
-    dropped, log.segments = log.segments, []
+    dropped = log.segments
+    log.replace_segments(dropped, [])
     for segment in reversed(dropped):
         discard(log, segment)
     log.home.disk.sync_directory(log.path)
-    log.segments = [make_segment(log, offset, log.home.clock.now_ms())]
-    log.unsynced.append(log.active.log.path)
-    log.log_start_offset = offset
+    log.replace_segments([], [make_segment(log, offset, log.home.clock.now_ms())])
+    log.must_sync([log.active.log.path])
 
 
 def restore_producers(log: Log) -> None:
@@ -182,6 +176,7 @@ def restore_producers(log: Log) -> None:
         for header, data in log.batches(log.producers.end_offset):
             log.replay_batch(header, data, None)
     log.producers.end_offset = log.log_end_offset
+    log.producers.committed_to(log.high_watermark)
 
 
 def load_snapshot(log: Log, limit: int) -> None:
@@ -207,7 +202,7 @@ def close(log: Log) -> None:
             write_snapshot(log)
         trimmed = active.trim()
         if active.finish() or trimmed or log.log_end_offset > log.recovery_point:
-            log.unsynced += active.paths()
+            log.must_sync(active.paths())
     except OSError as error:
         raise log.home.refused(error, f"closing {log.name}") from error
     log.flush()

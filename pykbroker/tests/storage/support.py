@@ -72,17 +72,27 @@ def batch(
     )
 
 
-def append(log: Log, data: bytes | bytearray, *, epoch: int = 0, now_ms: int = START_MS) -> AppendResult:
-    """Append as the leader, for a client."""
-    return log.append_as_leader(data, leader_epoch=epoch, now_ms=now_ms)
+def append(
+    log: Log, data: bytes | bytearray, *, epoch: int = 0, now_ms: int = START_MS, committed: bool = True
+) -> AppendResult:
+    """Append as the leader, for a client; it is ``committed`` at once where there is one replica."""
+    result = log.append_as_leader(data, leader_epoch=epoch, now_ms=now_ms)
+    if committed:
+        log.commit_to(log.log_end_offset)
+    return result
 
 
-def append_marker(log: Log, producer_id: int, epoch: int, *, commit: bool, coordinator_epoch: int = 0) -> AppendResult:
+def append_marker(
+    log: Log, producer_id: int, epoch: int, *, commit: bool, coordinator_epoch: int = 0, committed: bool = True
+) -> AppendResult:
     """End a transaction, as its coordinator does."""
     data = encode_end_txn_batch(
         EndTxnMarker(commit, coordinator_epoch), producer_id=producer_id, producer_epoch=epoch, timestamp=START_MS
     )
-    return log.append_as_leader(data, leader_epoch=0, now_ms=START_MS, origin=Origin.COORDINATOR)
+    result = log.append_as_leader(data, leader_epoch=0, now_ms=START_MS, origin=Origin.COORDINATOR)
+    if committed:
+        log.commit_to(log.log_end_offset)
+    return result
 
 
 def contents(log: Log) -> list[tuple[int, bytes | None]]:

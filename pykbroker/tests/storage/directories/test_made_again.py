@@ -16,7 +16,6 @@ from pykbroker.storage.checkpoints import (
     read_offsets,
 )
 from pykbroker.storage.directories.closed_logs import read_looks
-from pykbroker.storage.log import flushing
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.support import Store, append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -131,7 +130,7 @@ def test_epochs_that_are_being_written_when_it_is_deleted(monkeypatch):
     class Told:
         """The lock, which tells when somebody waits for it."""
 
-        lock = flushing._writing_epochs
+        lock = log.epochs_lock
 
         def __enter__(self) -> None:
             if not self.lock.acquire(blocking=False):
@@ -151,7 +150,7 @@ def test_epochs_that_are_being_written_when_it_is_deleted(monkeypatch):
         store.log(topic_id=NEW_ID)
         waiting.set()
 
-    monkeypatch.setattr(flushing, "_writing_epochs", Told())
+    log.epochs_lock = Told()
     store.disk.fail = meet
     flush, deletion = threading.Thread(target=log.flush), threading.Thread(target=delete_and_make)
     flush.start()

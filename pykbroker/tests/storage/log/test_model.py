@@ -52,6 +52,8 @@ class Worker:
             preallocate=self.random.random() < 0.3,
             retention_bytes=self.random.choice((-1, -1, 5000)),
         )
+        #: Whether replicas elsewhere are late, so that the high watermark follows in steps of its own.
+        self.late = self.random.random() < 0.4
         self.truncating: int | None = None
         self.topic_id = TOPIC_ID
         #: What threads have begun, each to be called to its end.
@@ -78,8 +80,9 @@ class Worker:
                 self.begin,
                 self.end_what_has_begun,
                 self.make_again,
+                self.commit,
             ),
-            (8, 6, 3, 2, 2, 1, 1, 2, 1, 2, 2, 0.5),
+            (8, 6, 3, 2, 2, 1, 1, 2, 1, 2, 2, 0.5, 3),
         )[0]
         action()
 
@@ -92,7 +95,7 @@ class Worker:
         return self.random.choice((Compression.NONE, Compression.NONE, Compression.GZIP))
 
     def add(self, data: bytearray, values: list[bytes]) -> None:
-        result = append(self.log, data, epoch=self.epoch, now_ms=self.now())
+        result = append(self.log, data, epoch=self.epoch, now_ms=self.now(), committed=not self.late)
         assert result.base_offset == len(self.values)
         assert not result.duplicate
         self.values += values
@@ -119,7 +122,8 @@ class Worker:
     def transact(self) -> None:
         producer = self.random.choice(PRODUCERS)
         if self.log.has_open_transaction(producer):
-            append_marker(self.log, producer, self.epochs[producer], commit=self.random.random() < 0.5)
+            commit = self.random.random() < 0.5
+            append_marker(self.log, producer, self.epochs[producer], commit=commit, committed=not self.late)
             self.values.append(None)
             return
         values = self.new_values()
@@ -138,7 +142,8 @@ class Worker:
             return
         last = entry.batches[-1]
         values: list[bytes | None] = [b"again"] * (last.last_offset - last.first_offset + 1)
-        result = append(self.log, batch(values, producer=(producer, entry.epoch, last.first_sequence)))
+        again = batch(values, producer=(producer, entry.epoch, last.first_sequence))
+        result = append(self.log, again, committed=not self.late)
         assert result.duplicate
         assert result.base_offset == last.first_offset
 
@@ -148,7 +153,12 @@ class Worker:
 
     def trim(self) -> None:
         if self.values:
-            self.log.delete_records_before(self.random.randint(self.log.log_start_offset, len(self.values)))
+            self.log.delete_records_before(self.random.randint(self.log.log_start_offset, self.log.high_watermark))
+
+    def commit(self) -> None:
+        """Replicas have more of it."""
+        self.log.commit_to(self.random.randint(self.log.high_watermark, self.log.log_end_offset))
+        self.check_visible()
 
     def truncate(self) -> None:
         """Drop the last batches, as a replica does whose leader never had them. Nothing else is at work on its log then."""
@@ -162,6 +172,7 @@ class Worker:
         self.log.truncate_to(offset)
         self.store.manager.checkpoint_round()
         self.truncating = None
+        self.check_visible()
         del self.values[offset:]
         self.synced = min(self.synced, offset)
         self.go_on_as_the_log_knows()
@@ -170,6 +181,7 @@ class Worker:
         self.store.manager.flush_round()
         self.store.manager.retention_round(self.now() + 100_000)
         self.store.manager.checkpoint_round()
+        self.check_visible()
         self.start_synced = self.log.log_start_offset
         self.synced = max(self.synced, self.log.recovery_point)
 
@@ -330,8 +342,33 @@ class Worker:
             if value is not None and offset >= log.log_start_offset
         ]
         assert contents(log) == expected
+        self.check_visible()
         self.check_producers()
         self.check_indexes()
+
+    def check_visible(self) -> None:
+        """What readers may see is what going through the log gives, and nothing is gone that is not committed."""
+        log = self.log
+        assert log.log_start_offset <= log.high_watermark <= log.log_end_offset
+        assert self.late or log.high_watermark == log.log_end_offset
+        unsettled: dict[int, int] = {}
+        stable = log.high_watermark
+        for header, _ in log.batches():
+            if header.is_transactional and not header.is_control:
+                unsettled.setdefault(header.producer_id, header.base_offset)
+            elif header.is_control:
+                first = unsettled.pop(header.producer_id, stable)
+                if header.base_offset >= log.high_watermark:
+                    stable = min(stable, first)
+        stable = max(min(stable, *unsettled.values(), log.high_watermark), log.log_start_offset)
+        producers = log.producers
+        begun_before = any(
+            first < log.log_start_offset for first in (*producers.open_txns, *producers.uncommitted_ends.values())
+        )
+        if begun_before:  # their beginnings are deleted
+            assert log.log_start_offset <= log.last_stable_offset <= stable
+        else:
+            assert log.last_stable_offset == stable
 
     def check_producers(self) -> None:
         """State is what going through the whole log gives."""
