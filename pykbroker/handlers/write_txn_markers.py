@@ -7,10 +7,9 @@ version, by which the epoch is judged.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.transactions.markers import write_marker
+from pykbroker.coordination.markers import write_marker
 from pykbroker.runtime.waits import gather
 from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -23,7 +22,6 @@ from pykbroker.wire.messages.write_txn_markers import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
-    unsynced: list[tuple[Partition, WritableTxnMarkerPartitionResult]] = []
+    uncommitted: list[Deferred[None]] = []
     response = WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(
@@ -41,7 +39,7 @@ def handle(
                     WritableTxnMarkerTopicResult(
                         name=topic.name,
                         partitions=[
-                            _write(broker, marker, topic.name, index, unsynced) for index in topic.partition_indexes
+                            _write(broker, marker, topic.name, index, uncommitted) for index in topic.partition_indexes
                         ],
                     )
                     for topic in marker.topics
@@ -50,17 +48,7 @@ def handle(
             for marker in request.markers
         ]
     )
-    if not unsynced:
-        return response
-
-    def lost(answer: WritableTxnMarkerPartitionResult, error: KafkaError) -> None:
-        answer.error_code = error.code
-
-    syncs = [
-        broker.cluster.group_commit.synced(partition).recover(KafkaError, partial(lost, answer))
-        for partition, answer in unsynced
-    ]
-    return gather(syncs).map(lambda _: response)
+    return gather(uncommitted).map(lambda _: response) if uncommitted else response
 
 
 def _write(
@@ -68,16 +56,20 @@ def _write(
     marker: WritableTxnMarker,
     topic: str,
     index: int,
-    unsynced: list[tuple[Partition, WritableTxnMarkerPartitionResult]],
+    uncommitted: list[Deferred[None]],
 ) -> WritableTxnMarkerPartitionResult:
     answer = WritableTxnMarkerPartitionResult(partition_index=index)
+
+    def refused(error: KafkaError) -> None:
+        answer.error_code = error.code
+
     try:
         partition = broker.cluster.partition(topic, index)
         if partition is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition.leader != broker.node_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        write_marker(
+        committed = write_marker(
             broker.cluster,
             partition,
             EndTxnMarker(marker.transaction_result, marker.coordinator_epoch),
@@ -86,8 +78,8 @@ def _write(
             transaction_version=marker.transaction_version,
         )
     except KafkaError as error:
-        answer.error_code = error.code
+        refused(error)
         return answer
-    if partition.log.needs_flush_before_ack:
-        unsynced.append((partition, answer))
+    if committed is not None:
+        uncommitted.append(committed.recover(KafkaError, refused))
     return answer

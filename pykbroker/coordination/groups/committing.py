@@ -16,9 +16,9 @@ from pykbroker.coordination.groups.classic.group import ClassicGroup, State
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE
 from pykbroker.coordination.groups.offsets import CommittedOffset, TopicOffsets
-from pykbroker.coordination.groups.outcome import Record
 from pykbroker.coordination.groups.records import offset_record, offset_tombstone
 from pykbroker.coordination.groups.settings import GroupSettings
+from pykbroker.coordination.outcome import Record
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,

@@ -6,6 +6,7 @@ place where that state changes, whether the record was appended just now or is r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -21,11 +22,12 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
 from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.forgetting import Forgetting, Gone, Part, end_of
+from pykbroker.coordination.groups.forgetting import Forgetting, Gone, end_of
 from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
-from pykbroker.coordination.groups.outcome import Outcome, Record
 from pykbroker.coordination.groups.pending import PendingOffsets
 from pykbroker.coordination.groups.records import group_record, group_tombstone, offset_tombstone
+from pykbroker.coordination.outcome import Outcome, Part, Record
+from pykbroker.coordination.shard import Shard
 from pykbroker.runtime.slices import WEIGHT_OF_A_STEP
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
@@ -48,7 +50,7 @@ from pykbroker.wire.primitives import ZERO_UUID
 Group = ClassicGroup | ConsumerGroup
 
 
-class GroupShard:
+class GroupShard(Shard):
     """See the module. Methods that take a ``reply`` answer through the Outcome; the others return their answer."""
 
     def __init__(self, around: Surroundings) -> None:
@@ -171,9 +173,29 @@ class GroupShard:
             return classic_members.leave(group, request, reply, self.groups.get)
         return leave(group, request, reply)
 
-    def tick(self, group_id: str) -> Outcome:
+    # Time, and the shard's own life
+
+    def loaded(self) -> Iterator[str]:
+        """All groups: their members have to be heard of again."""
+        return iter(self.groups)
+
+    def begin(self, key: str) -> Outcome:
+        """A group was loaded."""
+        group = self.groups.get(key)
+        return Outcome() if group is None else group.loaded()
+
+    def unload(self) -> Outcome:
+        """Whoever waits in a group is told to look for its coordinator again."""
+        return Outcome(replies=[reply for group in self.groups.values() for reply in group.unload().replies])
+
+    def wake_at(self, key: str) -> float:
+        """When a group wants to be woken."""
+        group = self.groups.get(key)
+        return math.inf if group is None else group.wake_at
+
+    def tick(self, key: str) -> Outcome:
         """Do what has become due in a group."""
-        group = self.groups.get(group_id)
+        group = self.groups.get(key)
         if isinstance(group, ConsumerGroup):
             return leaving.tick(group, self.groups.get)
         return Outcome() if group is None else group.tick()

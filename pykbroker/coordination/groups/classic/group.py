@@ -30,9 +30,9 @@ from pykbroker.coordination.groups.classic.initial_delay import InitialDelay
 from pykbroker.coordination.groups.classic.member import Member, restored_member
 from pykbroker.coordination.groups.classic.membership import Membership
 from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
-from pykbroker.coordination.groups.outcome import Outcome, Record
 from pykbroker.coordination.groups.records import group_record
 from pykbroker.coordination.groups.settings import GroupSettings
+from pykbroker.coordination.outcome import Outcome, Record
 from pykbroker.runtime.clock import Clock
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.internal.group_metadata import GroupMetadataValue

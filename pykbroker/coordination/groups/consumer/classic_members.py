@@ -24,7 +24,7 @@ from pykbroker.coordination.groups.consumer.leaving import fence
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, MemberState, partitions_of
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.stepping import Step
-from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.coordination.outcome import Outcome, Record
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError

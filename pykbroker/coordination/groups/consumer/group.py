@@ -25,7 +25,7 @@ from enum import Enum
 from pykbroker.coordination.groups.consumer.deadlines import Deadlines
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.coordination.outcome import Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _FIRST_EPOCH = 1

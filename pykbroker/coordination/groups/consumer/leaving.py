@@ -20,7 +20,7 @@ from pykbroker.coordination.groups.consumer.records import (
     member_tombstones,
     regex_tombstone,
 )
-from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.coordination.outcome import Outcome
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

@@ -36,8 +36,8 @@ from pykbroker.coordination.groups.consumer.records import (
     target_record,
 )
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.outcome import Outcome, Record
 from pykbroker.coordination.groups.records import group_record, group_tombstone
+from pykbroker.coordination.outcome import Outcome, Record
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.consumer_group_member_metadata import ClassicMemberMetadata, ClassicProtocol
 
