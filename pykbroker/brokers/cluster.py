@@ -18,7 +18,6 @@ from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.partitions.dormant_logs import DormantLogs
-from pykbroker.partitions.group_commit import GroupCommit
 from pykbroker.partitions.partition import Partition
 from pykbroker.partitions.replica_selector import RACK_AWARE
 from pykbroker.runtime.runtime import Runtime
@@ -71,7 +70,6 @@ class Cluster:
         self.metadata = metadata
         self.runtime = Runtime(clock, rng)
         self.dormant = DormantLogs(self.runtime, logs.folders)
-        self.group_commit = GroupCommit(self.runtime)
         #: The brokers that run, by node id, and those that were stopped meanwhile.
         self.brokers: dict[int, Broker] = {}
         self._stopped: dict[int, Broker] = {}

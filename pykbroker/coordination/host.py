@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pykbroker.controller.controller import Controller
     from pykbroker.coordination.transactions.transaction import TopicPartition
     from pykbroker.partitions.dormant_logs import DormantLogs
-    from pykbroker.partitions.group_commit import GroupCommit
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.waits import Deferred
@@ -79,7 +78,6 @@ class CoordinationHost(Protocol):
     config: BrokerConfig
     metadata: Controller
     dormant: DormantLogs
-    group_commit: GroupCommit
 
     @property
     def groups(self) -> MarkedOffsets: ...

@@ -56,7 +56,7 @@ def write_marker(
     Completes when the marker is committed; None if it is already. Raises KafkaError (INVALID_PRODUCER_EPOCH,
     TRANSACTION_COORDINATOR_FENCED, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR).
     """
-    partition.append_marker(
+    appended = partition.append_marker(
         marker,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
@@ -65,6 +65,4 @@ def write_marker(
     )
     if partition.topic == CONSUMER_OFFSETS:
         host.groups.end_transaction(partition.index, producer_id, commit=marker.commit)
-    if not partition.log.needs_flush_before_ack:
-        return None
-    return host.group_commit.synced(partition)
+    return appended.committed

@@ -163,7 +163,7 @@ class CoordinatorRuntime(Generic[S]):
             self._deadlines.arm(loaded, key)
         if not (effects or replies):
             return
-        committed = self._committed(loaded.partition)
+        committed = loaded.partition.committed()
         if committed is None:
             self._finish(loaded, effects, replies)
             return
@@ -192,14 +192,8 @@ class CoordinatorRuntime(Generic[S]):
                 self._effects(loaded, effect)
         _send(replies)
 
-    def _committed(self, partition: Partition) -> Deferred[None] | None:
-        """When all that was appended to the partition so far is committed; None if it is already."""
-        if partition.deleted or not partition.log.needs_flush_before_ack:
-            return None
-        return self._host.group_commit.synced(partition)
-
     def _when_committed(self, partition: Partition, found: T) -> Deferred[T]:
-        committed = self._committed(partition)
+        committed = partition.committed()
         if committed is None:
             return Deferred.completed(found)
         return committed.recover(Exception, _look_again).map(lambda _: found)

@@ -91,20 +91,20 @@ def _write(
     """Append everything but what is refused already."""
     version = ctx.api_version
     response = ProduceResponse()
-    unsynced: list[tuple[Partition, PartitionProduceResponse]] = []
+    waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
     to_all = request.acks == _ALL
     for topic in request.topic_data:
         answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(answers)
         for data in topic.partition_data:
             answers.partition_responses.append(
-                _append(broker, ctx, topic, data, to_all=to_all, unsynced=unsynced, refusals=refusals)
+                _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
             )
     if version >= _LEADER_SINCE:
         response.node_endpoints = _leaders(broker, ctx, response)
-    if not unsynced:
+    if not waiting:
         return _settle(request, response)
-    return _after_flush(broker, request, response, unsynced)
+    return _when_committed(request, response, waiting)
 
 
 def _transactional_header(records: Any) -> BatchHeader | None:
@@ -188,7 +188,7 @@ def _append(
     data: PartitionProduceData,
     *,
     to_all: bool,
-    unsynced: list[tuple[Partition, PartitionProduceResponse]],
+    waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
     refusals: Refusals,
 ) -> PartitionProduceResponse:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1, log_start_offset=-1)
@@ -212,15 +212,15 @@ def _append(
         if ctx.api_version < _ZSTD_SINCE and _is_zstd(data.records):
             raise NotOneBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with version 7 (KIP-110)")
         transaction_version = 2 if ctx.api_version >= _ADDS_SINCE else 0
-        result = partition.append_produce(data.records, transaction_version, to_all=to_all)
+        appended = partition.append_produce(data.records, transaction_version, to_all=to_all)
     except KafkaError as error:
         _explain(answer, partition, error)
         return answer
-    if partition.log.needs_flush_before_ack:
-        unsynced.append((partition, answer))
-    answer.base_offset = result.base_offset
-    answer.log_append_time_ms = result.log_append_time
-    answer.log_start_offset = result.log_start_offset
+    if appended.committed is not None:
+        waiting.append((appended.committed, answer))
+    answer.base_offset = appended.base_offset
+    answer.log_append_time_ms = appended.log_append_time
+    answer.log_start_offset = appended.log_start_offset
     return answer
 
 
@@ -280,22 +280,18 @@ def _leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> 
     ]
 
 
-def _after_flush(
-    broker: Broker,
+def _when_committed(
     request: ProduceRequest,
     response: ProduceResponse,
-    unsynced: list[tuple[Partition, PartitionProduceResponse]],
+    waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
 ) -> Deferred[ProduceResponse | None]:
-    """Answer once every partition written to is synced; one that could not be turns into an error."""
+    """Answer once every batch is committed; one that may be lost turns into an error."""
 
     def lost(answer: PartitionProduceResponse, error: KafkaError) -> None:
         answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
 
-    syncs = [
-        broker.cluster.group_commit.synced(partition).recover(KafkaError, partial(lost, answer))
-        for partition, answer in unsynced
-    ]
-    return gather(syncs).map(lambda _: _settle(request, response))
+    answered = [committed.recover(KafkaError, partial(lost, answer)) for committed, answer in waiting]
+    return gather(answered).map(lambda _: _settle(request, response))
 
 
 def _settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:

@@ -2,52 +2,50 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.runtime.waits import Deferred, attempt
 
 if TYPE_CHECKING:
-    from pykbroker.partitions.partition import Partition
-    from pykbroker.runtime.runtime import Runtime
+    from collections.abc import Callable
+
+    from pykbroker.runtime.waits import WakeQueue
 
 
 class GroupCommit:
-    """One for all partitions; syncs run in the process's threads, those of several partitions side by side."""
+    """The syncs of one log, one after the other. ``sync`` runs one, ``ended`` is told when it is over, however it went."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        #: What those wait for who came since the last sync of a partition began.
-        self._waiting: dict[Partition, Deferred[None]] = {}
-        self._syncing: set[Partition] = set()
+    __slots__ = ("_ended", "_sync", "_syncing", "_waiting", "_wake_queue")
 
-    def synced(self, partition: Partition) -> Deferred[None]:
-        """Completes when everything appended to the partition so far is synced.
+    def __init__(self, wake_queue: WakeQueue, sync: Callable[[], Deferred[None]], ended: Callable[[], None]) -> None:
+        self._wake_queue = wake_queue
+        self._sync = sync
+        self._ended = ended
+        #: What those wait for who came since the last sync began.
+        self._waiting: Deferred[None] | None = None
+        self._syncing = False
+
+    def synced(self) -> Deferred[None]:
+        """Completes when everything appended so far is synced.
 
         A caller that arrives while a sync runs waits for the next one, which begins when this one ends.
         """
-        waiting = self._waiting.get(partition)
+        waiting = self._waiting
         if waiting is None:
-            waiting = self._waiting[partition] = Deferred()
-            if partition not in self._syncing:
-                self._runtime.wake_queue.add(partial(self._begin, partition))
+            waiting = self._waiting = Deferred()
+            if not self._syncing:
+                self._wake_queue.add(self._begin)
         return waiting
 
-    def _begin(self, partition: Partition) -> None:
-        waiting = self._waiting.pop(partition)
-        self._syncing.add(partition)
-        synced = attempt(self._sync, partition)
-        synced.pass_to(waiting)
-        synced.settled().map(lambda _: self._end(partition)).or_log("going on after a sync of %r", partition)
+    def _begin(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._syncing = True
+            synced = attempt(self._sync)
+            synced.pass_to(waiting)
+            synced.settled().map(self._end).or_log("going on after a sync")
 
-    def _sync(self, partition: Partition) -> Deferred[None]:
-        plan = partition.log.plan_flush()
-        if plan is None:
-            return Deferred.completed(None)
-        return self._runtime.offload(plan.run).map(lambda _: plan.finish())
-
-    def _end(self, partition: Partition) -> None:
-        self._syncing.discard(partition)
-        if partition in self._waiting:
-            self._begin(partition)
-        partition.tell_changed()  # readers may see more
+    def _end(self, _synced: None) -> None:
+        self._syncing = False
+        self._begin()
+        self._ended()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from pykbroker.partitions.group_commit import GroupCommit
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.storage.log.log import Log
@@ -15,7 +14,6 @@ class PartitionHost(Protocol):
     """Has the logs, the time and the threads."""
 
     runtime: Runtime
-    group_commit: GroupCommit
 
     def open_log(self, partition: Partition, /) -> Log:
         """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""

@@ -1,15 +1,19 @@
 """One partition as its broker knows it: who leads it, its log, and who waits for it.
 
 In this form of the broker the replicas of a partition are brokers of one process that share one log. What the leader
-has appended, all replicas have: the high watermark is the log end offset, or, where ``flush.messages`` asks to sync
-before an answer, the end of what needs to wait for no sync. Else a reader could see what a loss of power undoes.
+has appended, all replicas have: it is committed at once, or, where ``flush.messages`` asks to sync before an answer, once
+it is synced. Else a reader could see what a loss of power undoes. Only this module knows what a commit waits for: ``append``
+says where a batch lies and gives the wait, and ``_advance`` alone moves the high watermark.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pykbroker.metadata.image import NO_LEADER
+from pykbroker.partitions.group_commit import GroupCommit
+from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.validate import Origin
 from pykbroker.wire.batch_header import HEADER_SIZE
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import PartitionImage
     from pykbroker.partitions.host import PartitionHost
     from pykbroker.storage.log.config import LogConfig
-    from pykbroker.storage.log.log import AppendResult, Log
+    from pykbroker.storage.log.log import Log
 
 
 #: A record has at most so many bytes besides its key and its value: lengths, attributes, its deltas, no headers.
@@ -37,13 +41,26 @@ class PartitionWatcher(Protocol):
     def changed(self, partition: Partition) -> None: ...
 
 
+@dataclass(slots=True)
+class Appended:
+    """Where a batch lies in the log, and the wait until it is committed."""
+
+    base_offset: int
+    last_offset: int
+    #: Milliseconds where the log sets timestamps (or of a batch that was there already), else -1.
+    log_append_time: int
+    log_start_offset: int
+    #: Completes when the batch is committed, fails with KafkaError when it may be lost; None: it is committed already.
+    committed: Deferred[None] | None
+
+
 class Partition:
     """See the module. ``watchers`` is an ordered set: they are told in the order in which they came."""
 
     __slots__ = (
+        "_group_commit",
         "_host",
         "_log",
-        "_shown",
         "deleted",
         "index",
         "isr",
@@ -58,8 +75,7 @@ class Partition:
     def __init__(self, host: PartitionHost, topic: str, topic_id: bytes, image: PartitionImage) -> None:
         self._host = host
         self._log: Log | None = None
-        #: The high watermark when it last was the log end: it does not go back because something more is appended.
-        self._shown = 0
+        self._group_commit: GroupCommit | None = None
         self.topic = topic
         self.topic_id = topic_id
         self.index = image.index
@@ -144,10 +160,10 @@ class Partition:
 
     def update_config(self, config: LogConfig) -> None:
         """Follow changed settings. What readers saw they see still, and more where that must be synced first."""
-        _ = self.high_watermark
         self.log.update_config(config)
+        self._advance(self.log)
         if self.log.needs_flush_before_ack:
-            self._host.group_commit.synced(self)
+            self._synced()
 
     @property
     def log_start_offset(self) -> int:
@@ -159,48 +175,95 @@ class Partition:
 
     @property
     def high_watermark(self) -> int:
-        """The end of what readers may see."""
-        log = self.log
-        if log.needs_flush_before_ack:
-            return max(self._shown, log.recovery_point)
-        self._shown = log.log_end_offset
-        return self._shown
+        """The end of what is committed, and of what readers may see."""
+        return self.log.high_watermark
 
     @property
     def last_stable_offset(self) -> int:
         """The end of what readers of committed records may see."""
-        return min(self.log.last_stable_offset, self.high_watermark)
+        return self.log.last_stable_offset
 
-    def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> AppendResult:
-        """Append what a client of that transaction version sent; ``records`` may be changed in place and is not kept.
+    # ---- commits -------------------------------------------------------------------------------------------------------
 
-        With ``to_all`` (acks=all) enough replicas must be in sync. Raises KafkaError, or its RecordsRejected with errors
-        per record.
+    def committed(self) -> Deferred[None] | None:
+        """The wait until everything appended so far is committed; None where it is already.
+
+        It fails with KafkaError when some of it may be lost.
         """
-        if to_all:
-            self.check_enough_in_sync()
+        log = self.log
+        if log.high_watermark < log.log_end_offset:
+            self._advance(log)
+        return None if log.high_watermark >= log.log_end_offset else self._synced()
+
+    def _advance(self, log: Log) -> None:
+        """Move the high watermark up to what nothing that happens to this process can undo."""
+        log.commit_to(log.recovery_point if log.needs_flush_before_ack else log.log_end_offset)
+
+    def _synced(self) -> Deferred[None]:
+        commit = self._group_commit
+        if commit is None:
+            commit = self._group_commit = GroupCommit(self._host.runtime.wake_queue, self._flush, self.tell_changed)
+        return commit.synced()
+
+    def _flush(self) -> Deferred[None]:
+        log = self.log
+        plan = log.plan_flush()
+        if plan is None:
+            self._advance(log)
+            return Deferred.completed(None)
+
+        def flushed(_: None) -> None:
+            plan.finish()
+            self._advance(log)
+
+        return self._host.runtime.offload(plan.run).map(flushed)
+
+    # ---- appending -----------------------------------------------------------------------------------------------------
+
+    def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> Appended:
+        """Append one batch as its leader and wake who waits for it; ``records`` may be changed in place and is not kept.
+
+        Raises KafkaError, or its RecordsRejected with errors per record.
+        """
         log = self.log
         before = log.log_end_offset
         result = log.append_as_leader(
             records,
             leader_epoch=self.leader_epoch,
-            now_ms=self._host.runtime.clock.now_ms(),
-            origin=Origin.CLIENT,
+            now_ms=now_ms,
+            origin=origin,
             transaction_version=transaction_version,
         )
-        if self.watchers and log.log_end_offset != before:
-            size = len(records)
-            for watcher in list(self.watchers):
-                watcher.appended(self, size)
-        return result
+        if log.log_end_offset != before:
+            self._advance(log)
+            if self.watchers:
+                size = len(records)
+                for watcher in list(self.watchers):
+                    watcher.appended(self, size)
+        return Appended(
+            result.base_offset,
+            result.last_offset,
+            result.log_append_time,
+            result.log_start_offset,
+            None if result.last_offset < log.high_watermark else self.committed(),
+        )
+
+    def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> Appended:
+        """``append`` what a client of that transaction version sent; with ``to_all`` (acks=all) enough replicas must be in
+        sync.
+        """
+        if to_all:
+            self.check_enough_in_sync()
+        now_ms = self._host.runtime.clock.now_ms()
+        return self.append(records, now_ms=now_ms, origin=Origin.CLIENT, transaction_version=transaction_version)
 
     def append_internal(
         self,
         records: Sequence[tuple[bytes | None, bytes | None]],
         timestamp_ms: int,
         producer: tuple[int, int] | None = None,
-    ) -> int:
-        """Append a coordinator's records as one batch and return the offset of the first.
+    ) -> Appended:
+        """``append`` a coordinator's records as one batch.
 
         With ``producer`` (id and epoch) they are part of its transaction, and count when its marker says so.
         """
@@ -242,8 +305,8 @@ class Partition:
         producer_epoch: int,
         transaction_version: int,
         timestamp_ms: int,
-    ) -> int:
-        """Append the end of a producer's transaction and return its offset.
+    ) -> Appended:
+        """``append`` the end of a producer's transaction.
 
         Raises KafkaError (INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR).
         """
@@ -252,18 +315,14 @@ class Partition:
         )
         return self._append_own(batch, timestamp_ms, transaction_version)
 
-    def _append_own(self, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> int:
-        """Append a batch that this process made, and wake who waits. As in Kafka, that is done by the leader, with acks=all."""
+    def _append_own(self, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> Appended:
+        """Append a batch that this process made. As in Kafka, that is done by the leader, with acks=all."""
         if self.leader == NO_LEADER:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.check_enough_in_sync()
-        result = self.log.append_as_leader(
+        return self.append(
             memoryview(bytearray(batch)),
-            leader_epoch=self.leader_epoch,
             now_ms=timestamp_ms,
             origin=Origin.COORDINATOR,
             transaction_version=transaction_version,
         )
-        for watcher in list(self.watchers):
-            watcher.appended(self, len(batch))
-        return result.base_offset

@@ -33,7 +33,7 @@ class FlushPlan:
     def __init__(self, log: Log) -> None:
         with _planning:
             self._log = log
-            self._stable_offset = log.last_stable_offset
+            self._stable_offset = log.first_unstable_offset
             self.end_offset = log.log_end_offset
             self._file = log.active.log
             taken, log.unsynced = log.unsynced, []

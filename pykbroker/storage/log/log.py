@@ -57,6 +57,7 @@ class Log:
         "epochs",
         "flushed_at",
         "flushes",
+        "high_watermark",
         "home",
         "log_end_offset",
         "log_start_offset",
@@ -86,6 +87,8 @@ class Log:
         self.segments: list[Segment] = []
         self.log_start_offset = 0
         self.log_end_offset = 0
+        #: Everything before it is committed; see ``commit_to``.
+        self.high_watermark = 0
         #: Everything before it is on the disk.
         self.recovery_point = 0
         #: No transaction that begins before it can be open again after a power loss.
@@ -119,12 +122,21 @@ class Log:
         return sum(segment.size for segment in self.segments)
 
     @property
-    def last_stable_offset(self) -> int:
+    def first_unstable_offset(self) -> int:
         """The first offset of an open transaction that is still there (DeleteRecords may have taken its beginning), else
         the log end offset.
         """
         first = self.producers.first_unstable_offset
         return self.log_end_offset if first is None else max(first, self.log_start_offset)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end of what readers of committed records may see: no open transaction, nothing from the high watermark on."""
+        return min(self.first_unstable_offset, self.high_watermark)
+
+    def commit_to(self, offset: int) -> None:
+        """Everything before ``offset`` is committed: move the high watermark there. It never goes back by this."""
+        self.high_watermark = max(self.high_watermark, offset)
 
     @property
     def needs_flush_before_ack(self) -> bool:

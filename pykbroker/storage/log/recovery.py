@@ -55,10 +55,12 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, c
     log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
     log.epochs.truncate_end(log.log_end_offset)
     log.epochs.truncate_start(log.log_start_offset)
+    # With no replica elsewhere, what is found is what there is.
+    log.high_watermark = log.log_end_offset
     _remove_stray_snapshots(log)
     if clean:
         restore_producers(log)
-        log.stable_point = log.last_stable_offset
+        log.stable_point = log.first_unstable_offset
 
 
 def _tidy(log: Log, names: list[str]) -> set[str]:

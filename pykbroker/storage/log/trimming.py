@@ -154,6 +154,7 @@ def truncate_to(log: Log, offset: int) -> None:
             kept[-1].log.sync()
         log.log_end_offset = offset
         log.log_start_offset = min(log.log_start_offset, offset)
+        log.high_watermark = min(log.high_watermark, offset)
         log.recovery_point = min(log.recovery_point, offset)
         log.stable_point = min(log.stable_point, offset)
         log.epochs.truncate_end(offset)

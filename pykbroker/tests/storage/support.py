@@ -73,8 +73,10 @@ def batch(
 
 
 def append(log: Log, data: bytes | bytearray, *, epoch: int = 0, now_ms: int = START_MS) -> AppendResult:
-    """Append as the leader, for a client."""
-    return log.append_as_leader(data, leader_epoch=epoch, now_ms=now_ms)
+    """Append as the leader, for a client; committed at once, as where there is one replica."""
+    result = log.append_as_leader(data, leader_epoch=epoch, now_ms=now_ms)
+    log.commit_to(log.log_end_offset)
+    return result
 
 
 def append_marker(log: Log, producer_id: int, epoch: int, *, commit: bool, coordinator_epoch: int = 0) -> AppendResult:
@@ -82,7 +84,9 @@ def append_marker(log: Log, producer_id: int, epoch: int, *, commit: bool, coord
     data = encode_end_txn_batch(
         EndTxnMarker(commit, coordinator_epoch), producer_id=producer_id, producer_epoch=epoch, timestamp=START_MS
     )
-    return log.append_as_leader(data, leader_epoch=0, now_ms=START_MS, origin=Origin.COORDINATOR)
+    result = log.append_as_leader(data, leader_epoch=0, now_ms=START_MS, origin=Origin.COORDINATOR)
+    log.commit_to(log.log_end_offset)
+    return result
 
 
 def contents(log: Log) -> list[tuple[int, bytes | None]]:
