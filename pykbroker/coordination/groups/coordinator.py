@@ -14,8 +14,9 @@ from pykbroker.coordination.groups import records
 from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.consumer.checking import check_request
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.kinds import Group
 from pykbroker.coordination.groups.settings import GroupSettings
-from pykbroker.coordination.groups.shard import Group, GroupShard
+from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.coordination.outcome import Part
 from pykbroker.coordination.runtime import CoordinatorRuntime
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit

@@ -10,17 +10,13 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups import committing
-from pykbroker.coordination.groups.classic.group import ClassicGroup
-from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.records import group_tombstones
-from pykbroker.coordination.groups.records import group_tombstone, offset_tombstone
+from pykbroker.coordination.groups.kinds import Group, kind_of
+from pykbroker.coordination.groups.records import offset_tombstone
 from pykbroker.coordination.outcome import Part, Record
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
     from pykbroker.coordination.groups.pending import PendingOffsets
-
-Group = ClassicGroup | ConsumerGroup
 
 #: Whether something that was committed for a topic of this name is to be forgotten.
 Gone = Callable[[str, "CommittedOffset"], bool]
@@ -59,7 +55,7 @@ class Forgetting:
                     part, tombstones = Part(), 0
             group = self._groups.get(group_id)
             if group is not None and group.is_empty and self._has_nothing_but(group_id, tombstones):
-                _add(part, end_of(group), 0)
+                _add(part, kind_of(group).end(group), 0)
             if part.weight >= largest:
                 yield part
                 part = Part()
@@ -105,11 +101,6 @@ class Forgetting:
 def _add(part: Part, records: list[Record], looked_at: int) -> None:
     part.records += records
     part.weight += len(records) + _GROUP_WEIGHT + _OFFSET_WEIGHT * looked_at
-
-
-def end_of(group: Group) -> list[Record]:
-    """The records that end an empty group."""
-    return list(group_tombstones(group)) if isinstance(group, ConsumerGroup) else [group_tombstone(group.group_id)]
 
 
 def _pieces(topics: TopicOffsets | dict[str, set[int]], largest: float) -> Iterator[list[tuple[str, int]]]:

@@ -78,6 +78,9 @@ class ConsumerGroup:
     type_name = "consumer"
     protocol_type = "consumer"
     is_simple = False
+    #: Its offsets age, each from its commit (``committing.expire``).
+    offsets_age = True
+    empty_since_ms = None
 
     def __init__(self, group_id: str, around: Surroundings) -> None:
         self.group_id = group_id
