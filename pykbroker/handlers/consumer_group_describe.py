@@ -18,7 +18,7 @@ from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescrib
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.coordination.groups.kinds import Group
+    from pykbroker.coordination.groups.group import Group
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pykbroker.brokers.broker import Broker
-    from pykbroker.coordination.groups.kinds import Group
+    from pykbroker.coordination.groups.group import Group
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.list_groups import ListGroupsRequest

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE
-from pykbroker.coordination.groups.kinds import Group
+from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.offsets import CommittedOffset, TopicOffsets
 from pykbroker.coordination.groups.records import offset_record, offset_tombstone
 from pykbroker.coordination.groups.settings import GroupSettings

@@ -14,7 +14,7 @@ from pykbroker.coordination.groups import records
 from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.consumer.checking import check_request
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.kinds import Group
+from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.coordination.outcome import Part

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups import committing
-from pykbroker.coordination.groups.kinds import Group, kind_of
+from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.coordination.groups.records import offset_tombstone
 from pykbroker.coordination.outcome import Part, Record
 

@@ -6,7 +6,6 @@ What all kinds of groups are asked is in ``Kind``. What turns a group of one kin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import NoneType
 from typing import Any, Protocol, TypeVar
 
@@ -16,6 +15,7 @@ from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.consumer import kind as consumer
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.group import Find, Group
 from pykbroker.coordination.outcome import Outcome, Record
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -24,11 +24,6 @@ from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
-
-Group = ClassicGroup | ConsumerGroup
-
-#: Finds a group by its id, when a step goes on after its records were replayed.
-Find = Callable[[str], Group | None]
 
 G_contra = TypeVar("G_contra", contravariant=True)
 

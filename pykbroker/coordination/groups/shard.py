@@ -21,7 +21,8 @@ from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
 from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.forgetting import Forgetting, Gone
-from pykbroker.coordination.groups.kinds import Group, kind_of
+from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
 from pykbroker.coordination.groups.pending import PendingOffsets
 from pykbroker.coordination.groups.records import group_record, group_tombstone, offset_tombstone

@@ -16,7 +16,7 @@ from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatRespons
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.classic.joining import Joining
-    from pykbroker.coordination.groups.kinds import Find
+    from pykbroker.coordination.groups.group import Find
     from pykbroker.runtime.waits import Deferred
     from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
     from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
