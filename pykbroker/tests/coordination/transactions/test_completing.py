@@ -97,5 +97,5 @@ def test_a_completion_that_cannot_be_appended_is_tried_again_as_long_as_the_shar
     completing.advance(100)
     assert completing.finishes == []
     completing.wanted = False
-    completing.advance(200)
+    completing.advance(1000)
     assert completing.runtime.timers.next_deadline() is None, "nobody is left to want it"
