@@ -235,9 +235,10 @@ class Cluster:
     def transactions(self) -> TransactionCoordinator:
         """The transaction coordinator; made on first use, or at the start where there were transactions before."""
         if self._transactions is None:
+            from pykbroker.coordination.markers import LocalMarkers  # noqa: PLC0415 - start-up counts
             from pykbroker.coordination.transactions.coordinator import TransactionCoordinator  # noqa: PLC0415 - start-up counts
 
-            self._transactions = TransactionCoordinator(self)
+            self._transactions = TransactionCoordinator(self, LocalMarkers(self))
         return self._transactions
 
     @property

@@ -1,17 +1,20 @@
-"""What coordinators need of the process they live in."""
+"""What coordinators need of the process they live in, and the ports by which they reach others, wherever those are."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.controller.controller import Controller
-    from pykbroker.coordination.groups.coordinator import GroupCoordinator
-    from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
+    from pykbroker.coordination.transactions.transaction import TopicPartition
     from pykbroker.partitions.dormant_logs import DormantLogs
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.wire.control_records import EndTxnMarker
+    from pykbroker.wire.errors import ErrorCode
 
 
 class Node(Protocol):
@@ -24,6 +27,50 @@ class Node(Protocol):
         ...
 
 
+class TransactionPort(Protocol):
+    """Towards the coordinator of a transactional id: AddPartitionsToTxn, as brokers ask it (KIP-890).
+
+    ``producer`` is an id and an epoch. Both raise, or fail with, KafkaError.
+    """
+
+    def verify(
+        self, transactional_id: str, producer: tuple[int, int], partitions: Iterable[TopicPartition], /
+    ) -> Deferred[dict[TopicPartition, ErrorCode]]:
+        """Which partitions are part of the transaction."""
+        ...
+
+    def add(
+        self, transactional_id: str, producer: tuple[int, int], partitions: Iterable[TopicPartition], /
+    ) -> Deferred[None]:
+        """Make them part of it."""
+        ...
+
+
+class MarkerPort(Protocol):
+    """Towards the leader of a partition that a transaction wrote to: WriteTxnMarkers."""
+
+    def write(
+        self,
+        where: TopicPartition,
+        marker: EndTxnMarker,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        transaction_version: int,
+    ) -> Deferred[None] | None:
+        """Completes when the marker is committed; None if it is already, or the topic is gone, and its transaction with it.
+
+        Raises, or fails with, KafkaError.
+        """
+        ...
+
+
+class MarkedOffsets(Protocol):
+    """Told of markers in ``__consumer_offsets``."""
+
+    def end_transaction(self, index: int, producer_id: int, *, commit: bool) -> None: ...
+
+
 class CoordinationHost(Protocol):
     """Has the partitions, the metadata and the time."""
 
@@ -33,9 +80,9 @@ class CoordinationHost(Protocol):
     dormant: DormantLogs
 
     @property
-    def groups(self) -> GroupCoordinator: ...
+    def groups(self) -> MarkedOffsets: ...
     @property
-    def transactions(self) -> TransactionCoordinator: ...
+    def transactions(self) -> TransactionPort: ...
     def partition(self, topic: str, index: int, /) -> Partition | None: ...
     def node(self, node_id: int, /) -> Node:
         """A broker of this process. KeyError for any other."""

@@ -8,29 +8,35 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from pykbroker.coordination.shard import Codec, Shard
+from pykbroker.wire.control_records import decode_end_txn_marker
 from pykbroker.wire.errors import WireError
+from pykbroker.wire.records import BatchHeader, decode_records
 
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.storage.log.log import Log
     from pykbroker.wire.primitives import Buffer
-    from pykbroker.wire.records import BatchHeader
 
 log = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=Shard)
 
 #: Records replayed in one turn of the loop: about 20 ms of work.
 REPLAYED_AT_ONCE = 2000
 
 
-class LogReplay:
-    """One pass over a partition. What a batch means is said by the subclasses' ``replay_batch``."""
+class LogReplay(Generic[S]):
+    """One pass over a partition, whose records go into the shard."""
 
-    __slots__ = ("_batches", "_next_offset", "partition")
+    __slots__ = ("_batches", "_codec", "_next_offset", "partition", "shard")
 
-    def __init__(self, partition: Partition) -> None:
+    def __init__(self, partition: Partition, shard: S, codec: Codec) -> None:
         self.partition = partition
+        self.shard = shard
+        self._codec = codec
         self._next_offset = -1
         self._batches: Iterator[tuple[BatchHeader, Buffer]] = iter(())
 
@@ -53,7 +59,7 @@ class LogReplay:
             before = self._next_offset
             for header, batch in self._batches:
                 try:
-                    self.replay_batch(header, batch)
+                    self._replay(header, batch)
                 except WireError as error:
                     log.warning("Skipping the batch at %d of %r: %s", header.base_offset, self.partition, error)
                 self._next_offset = header.last_offset + 1
@@ -63,8 +69,20 @@ class LogReplay:
             self._batches = replayed_log.batches(self._next_offset)
         return True
 
-    def replay_batch(self, header: BatchHeader, batch: Buffer) -> None:
-        """Take one batch into the state. A record that cannot be read is to be logged and skipped: all others should not
-        be lost with it. Raises WireError for a batch that cannot be read, which is skipped then.
+    def _replay(self, header: BatchHeader, batch: Buffer) -> None:
+        """Take one batch into the state. A record that cannot be read is logged and skipped: all others should not be lost
+        with it. Raises WireError for a batch that cannot be read.
         """
-        raise NotImplementedError
+        records = decode_records(batch, header=header)
+        if header.is_control:
+            for marker in records:
+                self.shard.end_transaction(header.producer_id, commit=decode_end_txn_marker(marker).commit)
+            return
+        for stored in records:
+            try:
+                record = None if stored.key is None else self._codec.decode(stored.key, stored.value)
+            except WireError as error:
+                log.warning("Skipping record %d of %r: %s", stored.offset, self.partition, error)
+                continue
+            if record is not None:
+                self.shard.replay(record._replace(producer_id=header.producer_id))

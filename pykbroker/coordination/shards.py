@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from pykbroker.coordination.shard import Shard
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -21,52 +22,36 @@ if TYPE_CHECKING:
     from pykbroker.coordination.log_replay import LogReplay
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.timers import Timer
 
 log = logging.getLogger(__name__)
 
-S = TypeVar("S")
-
-#: What a client is told when a record cannot be appended or read for this reason (CoordinatorOperationExceptionHelper,
-#: TransactionStateManager).
-_SHOWN_AS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-
+S = TypeVar("S", bound=Shard)
 
 #: So long the log waits for more partitions, before it says how much was read.
 _TOLD_AFTER_MS = 1000
 
 
-def shown(code: ErrorCode) -> ErrorCode:
-    """An error of the log as a coordinator's client is to see it."""
-    return _SHOWN_AS.get(code, code)
-
-
 class Loaded(Generic[S]):
-    """A shard in use, with its partition."""
+    """A shard in use, with its partition and what the runtime has to do for it."""
 
-    __slots__ = ("partition", "shard")
+    __slots__ = ("alarms", "partition", "shard", "to_begin")
 
     def __init__(self, partition: Partition, shard: S) -> None:
         self.partition = partition
         self.shard = shard
+        #: Keys that were loaded and not begun with yet.
+        self.to_begin: dict[str, None] = {}
+        #: Key to the moment it is to be woken at, and the timer that will (``deadlines.py``).
+        self.alarms: dict[str, tuple[float, Timer]] = {}
 
 
-L = TypeVar("L", bound=Loaded[Any])
-
-
-class Shards(Generic[L]):
+class Shards(Generic[S]):
     """See the module.
 
-    ``begin`` makes the replay of a partition, ``complete`` what is in use from one that has come to its end; ``opened`` is
-    told of it then, and ``dropped`` when it is not in use any more. Where a partition has a new leader, what was in use
-    is read again at once; with ``eager`` every shard is, also one that nobody has asked for.
+    ``begin`` makes the replay of a partition; ``opened`` is told when it has come to its end, and ``dropped`` when the
+    shard is not in use any more. Where a partition has a new leader, what was in use is read again at once; with
+    ``eager`` every shard is, also one that nobody has asked for.
     """
 
     def __init__(
@@ -74,29 +59,27 @@ class Shards(Generic[L]):
         cluster: CoordinationHost,
         topic: str,
         *,
-        begin: Callable[[Partition], LogReplay],
-        complete: Callable[[Any], L],
-        opened: Callable[[L], None],
-        dropped: Callable[[L], None],
+        begin: Callable[[Partition], LogReplay[S]],
+        opened: Callable[[Loaded[S]], None],
+        dropped: Callable[[Loaded[S]], None],
         eager: bool,
     ) -> None:
-        self.loaded: dict[int, L] = {}
+        self.loaded: dict[int, Loaded[S]] = {}
         self._cluster = cluster
         self._topic = topic
         self._begin = begin
-        self._complete = complete
         self._opened = opened
         self._dropped = dropped
         self._eager = eager
-        self._loading: dict[int, LogReplay] = {}
+        self._loading: dict[int, LogReplay[S]] = {}
         #: How many things each partition had that was loaded since the log last said so.
         self._untold: list[int] = []
 
-    def is_in_use(self, loaded: L) -> bool:
+    def is_in_use(self, loaded: Loaded[S]) -> bool:
         """False once the partition has moved or is gone."""
         return self.loaded.get(loaded.partition.index) is loaded
 
-    def at(self, broker: Node | None, index: int) -> L:
+    def at(self, broker: Node | None, index: int) -> Loaded[S]:
         """The shard of a partition, for the broker that leads it; None stands for this process itself.
 
         Raises KafkaError with NOT_COORDINATOR, or COORDINATOR_LOAD_IN_PROGRESS while it is read: all others are served
@@ -108,7 +91,7 @@ class Shards(Generic[L]):
         loaded = self.loaded.get(index)
         return self._load(found) if loaded is None else loaded
 
-    def led_by(self, broker: Node) -> Iterator[L]:
+    def led_by(self, broker: Node) -> Iterator[Loaded[S]]:
         """Every shard of the broker; those that were never needed are loaded. Raises KafkaError as ``at``."""
         for index in range(self._count()):
             found = self._cluster.partition(self._topic, index)
@@ -155,7 +138,7 @@ class Shards(Generic[L]):
         with suppress(KafkaError):  # in progress, or logged already: the next request tries again
             self.at(None, index)
 
-    def _load(self, found: Partition) -> L:
+    def _load(self, found: Partition) -> Loaded[S]:
         index = found.index
         if index not in self._loading:
             replay = self._loading[index] = self._begin(found)
@@ -167,7 +150,7 @@ class Shards(Generic[L]):
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if in_progress else ErrorCode.NOT_COORDINATOR)
         return loaded
 
-    def _load_some(self, replay: LogReplay) -> None:
+    def _load_some(self, replay: LogReplay[S]) -> None:
         found = replay.partition
         if self._loading.get(found.index) is not replay:
             return  # the topic was deleted, or the partition moved, meanwhile
@@ -181,5 +164,5 @@ class Shards(Generic[L]):
             self._cluster.runtime.timers.after(0, partial(self._load_some, replay))
             return
         del self._loading[found.index]
-        loaded = self.loaded[found.index] = self._complete(replay)
+        loaded = self.loaded[found.index] = Loaded(found, replay.shard)
         self._opened(loaded)

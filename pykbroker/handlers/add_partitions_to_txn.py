@@ -79,7 +79,7 @@ def _ask(broker: Broker, version: int, transaction: AddPartitionsToTxnTransactio
 
     def asked() -> Deferred[Codes]:
         if transaction.verify_only:
-            return Deferred.completed(coordinator.verify_partitions(broker, *identity, wanted))
+            return coordinator.verify_partitions(broker, *identity, wanted)
         client_version = _BROKERS_TRANSACTION_VERSION if version >= _MANY_SINCE else 0
         added = coordinator.add_partitions(broker, *identity, wanted, client_version=client_version)
         return added.map(lambda _: dict.fromkeys(wanted, ErrorCode.NONE))

@@ -6,40 +6,52 @@ type, is GROUP_ID_NOT_FOUND.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.consumer.describing import described
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.runtime.waits import attempt, gather
 from pykbroker.security.operations import GROUP_OPERATIONS
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeResponse, DescribedGroup
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.groups.group import Group
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 
 
-def handle(broker: Broker, ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
-    response = ConsumerGroupDescribeResponse()
-    for group_id in request.group_ids:
-        try:
-            group = _describe(broker, group_id)
-        except KafkaError as error:
-            group = DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.given_message)
-        if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
+def handle(
+    broker: Broker, ctx: RequestContext, request: ConsumerGroupDescribeRequest
+) -> Deferred[ConsumerGroupDescribeResponse]:
+    return gather([_describe(broker, group_id) for group_id in request.group_ids]).map(partial(_response, request))
+
+
+def _response(request: ConsumerGroupDescribeRequest, groups: list[DescribedGroup]) -> ConsumerGroupDescribeResponse:
+    for group in groups if request.include_authorized_operations else ():
+        if group.error_code == ErrorCode.NONE:
             group.authorized_operations = GROUP_OPERATIONS
-        response.groups.append(group)
-    return response
+    return ConsumerGroupDescribeResponse(groups=groups)
 
 
-def _describe(broker: Broker, group_id: str) -> DescribedGroup:
-    broker.cluster.groups.check_consumer_protocol()
-    if not group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-    group = broker.cluster.groups.group(broker, group_id)
-    if group is None:
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-    if not isinstance(group, ConsumerGroup):
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-    return described(group)
+def _describe(broker: Broker, group_id: str) -> Deferred[DescribedGroup]:
+    def describe(group: Group | None) -> DescribedGroup:
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        if not isinstance(group, ConsumerGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        return described(group)
+
+    def checked() -> Deferred[DescribedGroup]:
+        broker.cluster.groups.check_consumer_protocol()
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        return broker.cluster.groups.describe(broker, group_id, describe)
+
+    def refused(error: KafkaError) -> DescribedGroup:
+        return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.given_message)
+
+    return attempt(checked).recover(KafkaError, refused)

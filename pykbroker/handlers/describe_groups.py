@@ -6,44 +6,50 @@ Authorized operations from version 3 (KIP-430), static members from version 4 (K
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.runtime.waits import attempt, gather
 from pykbroker.security.operations import GROUP_OPERATIONS
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.groups.group import Group
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 
 _NOT_FOUND_SINCE = 6
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    response = DescribeGroupsResponse()
-    for group_id in request.groups:
-        described = _describe(broker, group_id, ctx.api_version)
-        if request.include_authorized_operations and described.error_code == ErrorCode.NONE:
-            described.authorized_operations = GROUP_OPERATIONS
-        response.groups.append(described)
-    return response
+def handle(broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest) -> Deferred[DescribeGroupsResponse]:
+    described = [_describe(broker, group_id, ctx.api_version) for group_id in request.groups]
+    return gather(described).map(partial(_response, request))
 
 
-def _describe(broker: Broker, group_id: str, version: int) -> DescribedGroup:
-    try:
-        group = broker.cluster.groups.group(broker, group_id)
-    except KafkaError as error:
-        return DescribedGroup(group_id=group_id, error_code=error.code)
-    if isinstance(group, ClassicGroup):
-        return _described(group)
-    described = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
-    if version >= _NOT_FOUND_SINCE:
-        described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        reason = "not found" if group is None else "is not a classic group"
-        described.error_message = f"Group {group_id} {reason}."
-    return described
+def _response(request: DescribeGroupsRequest, groups: list[DescribedGroup]) -> DescribeGroupsResponse:
+    for group in groups if request.include_authorized_operations else ():
+        if group.error_code == ErrorCode.NONE:
+            group.authorized_operations = GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _describe(broker: Broker, group_id: str, version: int) -> Deferred[DescribedGroup]:
+    def describe(group: Group | None) -> DescribedGroup:
+        if isinstance(group, ClassicGroup):
+            return _described(group)
+        described = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
+        if version >= _NOT_FOUND_SINCE:
+            described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+            reason = "not found" if group is None else "is not a classic group"
+            described.error_message = f"Group {group_id} {reason}."
+        return described
+
+    described = attempt(broker.cluster.groups.describe, broker, group_id, describe)
+    return described.recover(KafkaError, lambda error: DescribedGroup(group_id=group_id, error_code=error.code))
 
 
 def _described(group: ClassicGroup) -> DescribedGroup:

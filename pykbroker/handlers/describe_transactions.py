@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.runtime.waits import attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsResponse, TopicData, TransactionState
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.coordination.transactions.transaction import Transaction
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
-    return DescribeTransactionsResponse(
-        transaction_states=[_state(broker, transactional_id) for transactional_id in request.transactional_ids]
+def handle(
+    broker: Broker, ctx: RequestContext, request: DescribeTransactionsRequest
+) -> Deferred[DescribeTransactionsResponse]:
+    return gather([_describe(broker, transactional_id) for transactional_id in request.transactional_ids]).map(
+        lambda states: DescribeTransactionsResponse(transaction_states=states)
     )
 
 
-def _state(broker: Broker, transactional_id: str) -> TransactionState:
-    try:
-        transaction = broker.cluster.transactions.transaction(broker, transactional_id)
-        if transaction is None:
-            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
-    except KafkaError as error:
-        return TransactionState(transactional_id=transactional_id, error_code=error.code)
+def _describe(broker: Broker, transactional_id: str) -> Deferred[TransactionState]:
+    found = attempt(broker.cluster.transactions.transaction, broker, transactional_id).map(
+        lambda transaction: _state(transactional_id, transaction)
+    )
+    return found.recover(
+        KafkaError, lambda error: TransactionState(transactional_id=transactional_id, error_code=error.code)
+    )
+
+
+def _state(transactional_id: str, transaction: Transaction | None) -> TransactionState:
+    if transaction is None:
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=transaction.state.title,

@@ -12,11 +12,12 @@ from pykbroker.wire.messages.heartbeat import HeartbeatResponse
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 
 
-def handle(broker: Broker, ctx: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+def handle(broker: Broker, ctx: RequestContext, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
     return broker.cluster.groups.heartbeat(broker, request)
 
 

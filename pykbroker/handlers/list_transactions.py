@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.coordination.groups.patterns import Pattern
     from pykbroker.coordination.transactions.transaction import Transaction
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
 
 _STATES = {state.title: state for state in State}
 
 
-def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest) -> Deferred[ListTransactionsResponse]:
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
     pattern = _pattern(request.transactional_id_pattern)
     now_ms = broker.cluster.runtime.clock.now_ms()
@@ -37,18 +38,21 @@ def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest
             return False
         return pattern is None or pattern.matches(each.transactional_id)
 
-    return ListTransactionsResponse(
-        unknown_state_filters=[name for name in request.state_filters if name not in _STATES],
-        transaction_states=[
-            TransactionState(
-                transactional_id=each.transactional_id,
-                producer_id=each.producer_id,
-                transaction_state=each.state.title,
-            )
-            for each in broker.cluster.transactions.transactions(broker)
-            if wanted(each)
-        ],
-    )
+    def listed(transactions: list[Transaction]) -> ListTransactionsResponse:
+        return ListTransactionsResponse(
+            unknown_state_filters=[name for name in request.state_filters if name not in _STATES],
+            transaction_states=[
+                TransactionState(
+                    transactional_id=each.transactional_id,
+                    producer_id=each.producer_id,
+                    transaction_state=each.state.title,
+                )
+                for each in transactions
+                if wanted(each)
+            ],
+        )
+
+    return broker.cluster.transactions.transactions(broker).map(listed)
 
 
 def failed(request: ListTransactionsRequest, version: int, error: KafkaError) -> ListTransactionsResponse:

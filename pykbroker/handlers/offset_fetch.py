@@ -8,8 +8,10 @@ UNSTABLE_OFFSET_COMMIT where an open transaction committed one.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.runtime.waits import attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -23,7 +25,10 @@ from pykbroker.wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
 
@@ -32,12 +37,11 @@ _MANY_GROUPS_SINCE = 8
 _TOPIC_IDS_SINCE = 10
 
 
-def handle(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def handle(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> Deferred[OffsetFetchResponse]:
     version = ctx.api_version
     if version >= _MANY_GROUPS_SINCE:
-        return OffsetFetchResponse(
-            groups=[_fetch(broker, asked, version, stable=request.require_stable) for asked in request.groups]
-        )
+        fetched = [_fetch(broker, asked, version, stable=request.require_stable) for asked in request.groups]
+        return gather(fetched).map(lambda groups: OffsetFetchResponse(groups=groups))
     topics = None
     if request.topics is not None:
         topics = [
@@ -45,31 +49,34 @@ def handle(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> 
             for topic in request.topics
         ]
     asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-    found = _fetch(broker, asked, version, stable=request.require_stable)
-    return OffsetFetchResponse(error_code=found.error_code, topics=[_older(topic) for topic in found.topics])
+    return _fetch(broker, asked, version, stable=request.require_stable).map(
+        lambda found: OffsetFetchResponse(error_code=found.error_code, topics=[_older(topic) for topic in found.topics])
+    )
 
 
-def _fetch(broker: Broker, asked: OffsetFetchRequestGroup, version: int, *, stable: bool) -> OffsetFetchResponseGroup:
+def _fetch(
+    broker: Broker, asked: OffsetFetchRequestGroup, version: int, *, stable: bool
+) -> Deferred[OffsetFetchResponseGroup]:
     """The answer for one group."""
-    try:
-        if version >= _TOPIC_IDS_SINCE:
-            return _fetch_by_id(broker, asked, stable=stable)
-        return broker.cluster.groups.fetch(broker, asked, stable=stable)
-    except KafkaError as error:
+
+    def refused(error: KafkaError) -> OffsetFetchResponseGroup:
         if version >= _ERROR_OF_GROUP_SINCE:
             return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
         topics = [_unanswered(topic, error.code) for topic in asked.topics or ()]
         return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
+    by_name = partial(broker.cluster.groups.fetch, broker, stable=stable)
+    fetch = partial(_fetch_by_id, broker, by_name) if version >= _TOPIC_IDS_SINCE else by_name
+    return attempt(fetch, asked).recover(KafkaError, refused)
 
-def _fetch_by_id(broker: Broker, asked: OffsetFetchRequestGroup, *, stable: bool) -> OffsetFetchResponseGroup:
-    image = broker.cluster.metadata.image
+
+def _fetch_by_id(
+    broker: Broker,
+    by_name: Callable[[OffsetFetchRequestGroup], Deferred[OffsetFetchResponseGroup]],
+    asked: OffsetFetchRequestGroup,
+) -> Deferred[OffsetFetchResponseGroup]:
     if asked.topics is None:
-        everything = broker.cluster.groups.fetch(broker, asked, stable=stable)
-        everything.topics = [found for found in everything.topics if found.name in image.topics]
-        for found in everything.topics:
-            found.topic_id = image.topics[found.name].id
-        return everything
+        return by_name(asked).map(partial(_with_ids, broker))
     known: list[OffsetFetchRequestTopics] = []
     unknown: list[OffsetFetchResponseTopics] = []
     for topic in asked.topics:
@@ -80,9 +87,21 @@ def _fetch_by_id(broker: Broker, asked: OffsetFetchRequestGroup, *, stable: bool
             topic.name = name
             known.append(topic)
     asked.topics = known
-    response = broker.cluster.groups.fetch(broker, asked, stable=stable)
-    response.topics += unknown
-    return response
+
+    def merged(response: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+        response.topics += unknown
+        return response
+
+    return by_name(asked).map(merged)
+
+
+def _with_ids(broker: Broker, everything: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+    """Every topic that still exists, under its id."""
+    image = broker.cluster.metadata.image
+    everything.topics = [found for found in everything.topics if found.name in image.topics]
+    for found in everything.topics:
+        found.topic_id = image.topics[found.name].id
+    return everything
 
 
 def _unanswered(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:

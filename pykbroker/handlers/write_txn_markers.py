@@ -7,10 +7,9 @@ version, by which the epoch is judged.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.transactions.markers import write_marker
+from pykbroker.coordination.markers import write_marker
 from pykbroker.runtime.waits import gather
 from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
-    waiting: list[tuple[Deferred[None], WritableTxnMarkerPartitionResult]] = []
+    uncommitted: list[Deferred[None]] = []
     response = WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(
@@ -40,7 +39,7 @@ def handle(
                     WritableTxnMarkerTopicResult(
                         name=topic.name,
                         partitions=[
-                            _write(broker, marker, topic.name, index, waiting) for index in topic.partition_indexes
+                            _write(broker, marker, topic.name, index, uncommitted) for index in topic.partition_indexes
                         ],
                     )
                     for topic in marker.topics
@@ -49,14 +48,7 @@ def handle(
             for marker in request.markers
         ]
     )
-    if not waiting:
-        return response
-
-    def lost(answer: WritableTxnMarkerPartitionResult, error: KafkaError) -> None:
-        answer.error_code = error.code
-
-    answered = [committed.recover(KafkaError, partial(lost, answer)) for committed, answer in waiting]
-    return gather(answered).map(lambda _: response)
+    return gather(uncommitted).map(lambda _: response) if uncommitted else response
 
 
 def _write(
@@ -64,9 +56,13 @@ def _write(
     marker: WritableTxnMarker,
     topic: str,
     index: int,
-    waiting: list[tuple[Deferred[None], WritableTxnMarkerPartitionResult]],
+    uncommitted: list[Deferred[None]],
 ) -> WritableTxnMarkerPartitionResult:
     answer = WritableTxnMarkerPartitionResult(partition_index=index)
+
+    def refused(error: KafkaError) -> None:
+        answer.error_code = error.code
+
     try:
         partition = broker.cluster.partition(topic, index)
         if partition is None:
@@ -82,8 +78,8 @@ def _write(
             transaction_version=marker.transaction_version,
         )
     except KafkaError as error:
-        answer.error_code = error.code
+        refused(error)
         return answer
     if committed is not None:
-        waiting.append((committed, answer))
+        uncommitted.append(committed.recover(KafkaError, refused))
     return answer

@@ -1,10 +1,6 @@
 """OffsetCommit, OffsetFetch and OffsetDelete of one group, and the expiry of its offsets.
 
-Who may commit (generation and member id as the request states them):
-
-    generation -1, group empty         anyone: an administrator, or a consumer that assigns its partitions itself
-    a member of this generation        yes, unless its assignment is still being computed: REBALANCE_IN_PROGRESS
-    no member id, group not empty      UNKNOWN_MEMBER_ID
+Who may is said by the group's kind (``kinds.py``).
 """
 
 from __future__ import annotations
@@ -12,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from pykbroker.coordination.groups.classic.group import ClassicGroup, State
-from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE
+from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.offsets import CommittedOffset, TopicOffsets
-from pykbroker.coordination.groups.outcome import Record
 from pykbroker.coordination.groups.records import offset_record, offset_tombstone
 from pykbroker.coordination.groups.settings import GroupSettings
+from pykbroker.coordination.outcome import Record
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -48,29 +43,7 @@ from pykbroker.wire.messages.txn_offset_commit import (
 )
 from pykbroker.wire.primitives import ZERO_UUID
 
-_GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: older clients are told ILLEGAL_GENERATION of a group that does not exist
-
 _LATEST_MS = 2**63 - 1
-
-
-def check_commit(group: ClassicGroup | None, request: OffsetCommitRequest, version: int) -> None:
-    """Raise KafkaError unless this commit is allowed; one by a member also counts as a sign of life."""
-    generation = request.generation_id_or_member_epoch
-    if group is None:
-        if generation >= 0:
-            code = ErrorCode.GROUP_ID_NOT_FOUND if version >= _GROUP_NOT_FOUND_SINCE else ErrorCode.ILLEGAL_GENERATION
-            raise KafkaError(code)
-        return
-    if generation < 0 and group.is_empty:
-        return
-    if generation < 0 and request.member_id == "" and request.group_instance_id is None:
-        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-    member = group.members.validate(request.member_id, request.group_instance_id)
-    if generation != group.generation:
-        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    if group.state is State.COMPLETING_REBALANCE:
-        raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
-    group.touch(member)
 
 
 def commit(
@@ -92,23 +65,6 @@ def commit(
             answers.append(OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
         response.topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers))
     return records, response
-
-
-def check_commit_in_transaction(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> None:
-    """Raise KafkaError unless this commit in a transaction is allowed.
-
-    Versions before 3 say nothing of the group's member and generation, and are taken at their word.
-    """
-    generation = request.generation_id
-    if group is None:
-        if generation >= 0:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        return
-    if generation < 0 and (group.is_empty or (request.member_id == "" and request.group_instance_id is None)):
-        return
-    group.members.validate(request.member_id, request.group_instance_id)
-    if generation != group.generation:
-        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
 
 
 def commit_in_transaction(
@@ -192,7 +148,7 @@ def _fetched(index: int, committed: CommittedOffset | None, *, unstable: bool) -
 
 
 def delete(
-    group: ClassicGroup | ConsumerGroup, request: OffsetDeleteRequest, offsets: TopicOffsets
+    group: Group, request: OffsetDeleteRequest, offsets: TopicOffsets
 ) -> tuple[list[Record], OffsetDeleteResponse]:
     """The records and the answer of an OffsetDelete. Raises KafkaError NON_EMPTY_GROUP when the group has members who
     are not consumers, so that nobody can say which topics they read.
@@ -215,7 +171,7 @@ def delete(
 
 
 def expire(
-    group: ClassicGroup | ConsumerGroup,
+    group: Group,
     offsets: Iterable[tuple[str, int, CommittedOffset]],
     pending: AbstractSet[tuple[str, int]],
     retention_ms: int,
@@ -227,12 +183,9 @@ def expire(
     members ever, and in groups of the consumer protocol, from its commit. What the members of a group still read does
     not age, nor what an open transaction committed.
     """
-    empty_since_ms = None
-    if isinstance(group, ClassicGroup):
-        if not _ages(group):
-            return []
-        if group.protocol_type is not None and group.is_empty and group.state_timestamp_ms >= 0:
-            empty_since_ms = group.state_timestamp_ms
+    if not group.offsets_age:
+        return []
+    empty_since_ms = group.empty_since_ms
     wanted: dict[str, bool] = {}
     records: list[Record] = []
     for topic, index, committed in offsets:
@@ -242,10 +195,3 @@ def expire(
         if not wanted[topic] and (topic, index) not in pending and committed.expired(now_ms, since_ms, retention_ms):
             records.append(offset_tombstone(group.group_id, topic, index))
     return records
-
-
-def _ages(group: ClassicGroup) -> bool:
-    """Whether any offset of a classic group can expire as it is now: nobody is there, or what they read is known."""
-    if group.is_empty or group.protocol_type is None:
-        return True
-    return group.protocol_type == PROTOCOL_TYPE and group.subscribed_topics is not None and group.state is State.STABLE

@@ -7,21 +7,17 @@ between others may do what they like: every part looks at the state anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups import committing
-from pykbroker.coordination.groups.classic.group import ClassicGroup
-from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.records import group_tombstones
-from pykbroker.coordination.groups.outcome import Record
-from pykbroker.coordination.groups.records import group_tombstone, offset_tombstone
+from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.kinds import kind_of
+from pykbroker.coordination.groups.records import offset_tombstone
+from pykbroker.coordination.outcome import Part, Record
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
     from pykbroker.coordination.groups.pending import PendingOffsets
-
-Group = ClassicGroup | ConsumerGroup
 
 #: Whether something that was committed for a topic of this name is to be forgotten.
 Gone = Callable[[str, "CommittedOffset"], bool]
@@ -29,18 +25,6 @@ Gone = Callable[[str, "CommittedOffset"], bool]
 #: What looking at a group, and at one offset, weighs beside a record (``slices.py``).
 _GROUP_WEIGHT = 0.3
 _OFFSET_WEIGHT = 0.1
-
-
-@dataclass(slots=True)
-class Part:
-    """Records of which each stands for itself, and what they and the search for them weigh."""
-
-    records: list[Record] = field(default_factory=list)
-    weight: float = 0.0
-
-    def add(self, records: list[Record], looked_at: int) -> None:
-        self.records += records
-        self.weight += len(records) + _GROUP_WEIGHT + _OFFSET_WEIGHT * looked_at
 
 
 class Forgetting:
@@ -66,13 +50,13 @@ class Forgetting:
                 pending = self._pending.of_group(group_id)
                 records = committing.expire(group, present, pending, retention_ms, now_ms)
                 tombstones += len(records)
-                part.add(records, len(some))
+                _add(part, records, len(some))
                 if part.weight >= largest:
                     yield part
                     part, tombstones = Part(), 0
             group = self._groups.get(group_id)
             if group is not None and group.is_empty and self._has_nothing_but(group_id, tombstones):
-                part.add(end_of(group), 0)
+                _add(part, kind_of(group).end(group), 0)
             if part.weight >= largest:
                 yield part
                 part = Part()
@@ -92,7 +76,7 @@ class Forgetting:
                 records = [
                     offset_tombstone(group_id, *where) for where in some if self._is_gone(gone, group_id, *where)
                 ]
-                part.add(records, len(some))
+                _add(part, records, len(some))
                 if part.weight >= largest:
                     yield part
                     part = Part()
@@ -115,9 +99,9 @@ class Forgetting:
         return bool(found) and all(gone(topic, each) for each in found)
 
 
-def end_of(group: Group) -> list[Record]:
-    """The records that end an empty group."""
-    return list(group_tombstones(group)) if isinstance(group, ConsumerGroup) else [group_tombstone(group.group_id)]
+def _add(part: Part, records: list[Record], looked_at: int) -> None:
+    part.records += records
+    part.weight += len(records) + _GROUP_WEIGHT + _OFFSET_WEIGHT * looked_at
 
 
 def _pieces(topics: TopicOffsets | dict[str, set[int]], largest: float) -> Iterator[list[tuple[str, int]]]:

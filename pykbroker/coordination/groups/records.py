@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.outcome import Record
+from pykbroker.coordination.outcome import Record
 from pykbroker.wire.internal.coordinator import (
     decode_coordinator_key,
     decode_coordinator_value,
@@ -88,6 +88,12 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
 def offset_tombstone(group_id: str, topic: str, partition: int) -> Record:
     """The end of a committed offset."""
     return Record(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None, _OFFSET_VERSION)
+
+
+def owner_of(record: Record) -> str:
+    """The group that a record belongs to."""
+    key = record.key
+    return str(key.group if isinstance(key, GroupMetadataKey | OffsetCommitKey) else key.group_id)
 
 
 def encode(record: Record) -> tuple[bytes, bytes | None]:

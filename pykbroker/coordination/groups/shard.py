@@ -6,26 +6,28 @@ place where that state changes, whether the record was appended just now or is r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from pykbroker.coordination.groups import committing
+from pykbroker.coordination.groups import committing, no_group
 from pykbroker.coordination.groups.classic.answers import not_assigned, not_joined
-from pykbroker.coordination.groups.classic.group import ClassicGroup, State
-from pykbroker.coordination.groups.classic.joining import Joining, join
-from pykbroker.coordination.groups.classic.leaving import leave
-from pykbroker.coordination.groups.classic.syncing import sync
-from pykbroker.coordination.groups.consumer import classic_members, leaving, member_epochs, migration, replaying
+from pykbroker.coordination.groups.classic.group import ClassicGroup
+from pykbroker.coordination.groups.classic.joining import Joining
+from pykbroker.coordination.groups.consumer import leaving, migration, replaying
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
 from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.forgetting import Forgetting, Gone, Part, end_of
+from pykbroker.coordination.groups.forgetting import Forgetting, Gone
+from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
-from pykbroker.coordination.groups.outcome import Outcome, Record
 from pykbroker.coordination.groups.pending import PendingOffsets
 from pykbroker.coordination.groups.records import group_record, group_tombstone, offset_tombstone
+from pykbroker.coordination.outcome import Outcome, Part, Record
+from pykbroker.coordination.shard import Shard
 from pykbroker.runtime.slices import WEIGHT_OF_A_STEP
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
@@ -45,10 +47,8 @@ from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from pykbroker.wire.primitives import ZERO_UUID
 
-Group = ClassicGroup | ConsumerGroup
 
-
-class GroupShard:
+class GroupShard(Shard):
     """See the module. Methods that take a ``reply`` answer through the Outcome; the others return their answer."""
 
     def __init__(self, around: Surroundings) -> None:
@@ -123,13 +123,12 @@ class GroupShard:
         """JoinGroup. A group that is new gets its record first, so that the id given out is known after a restart."""
         request = joining.request
         group = self.groups.get(request.group_id)
-        if isinstance(group, ClassicGroup):
-            return join(group, joining)
-        if group is not None and not group.is_empty:
-            return classic_members.join(group, joining, self.groups.get)
+        is_new = group is None or (group.is_empty and not isinstance(group, ClassicGroup))
+        if not is_new:
+            return kind_of(group).join(group, joining, self.groups.get)
         if request.member_id != "":
-            return joining.refused(ErrorCode.UNKNOWN_MEMBER_ID, Outcome())
-        ended = [] if group is None else end_of(group)
+            return no_group.join(None, joining, self.groups.get)
+        ended = kind_of(group).end(group)
         record = group_record(
             request.group_id,
             generation=0,
@@ -141,42 +140,46 @@ class GroupShard:
         return Outcome([*ended, record], then=partial(self.join, joining), otherwise=partial(_refuse_new, joining))
 
     def sync(self, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
-        """SyncGroup."""
+        """SyncGroup. In a group without members there is nobody to be assigned anything."""
         group = self.groups.get(request.group_id)
-        if group is None or group.is_empty:
-            return Outcome(replies=[(reply, not_assigned(ErrorCode.UNKNOWN_MEMBER_ID))])
-        if isinstance(group, ConsumerGroup):
-            return classic_members.sync(group, request, reply)
-        return sync(group, request, reply)
+        if group is not None and group.is_empty:
+            group = None
+        return kind_of(group).sync(group, request, reply)
 
     def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
         """Heartbeat. Raises KafkaError with UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION."""
         group = self.groups.get(request.group_id)
-        if group is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if isinstance(group, ConsumerGroup):
-            return classic_members.heartbeat(group, request)
-        member = group.members.validate(request.member_id, request.group_instance_id)
-        if request.generation_id != group.generation:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        group.touch(member)
-        if group.state is State.PREPARING_REBALANCE:
-            return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-        return HeartbeatResponse()
+        return kind_of(group).heartbeat(group, request)
 
     def leave(self, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse]) -> Outcome:
         """LeaveGroup in its batched form."""
         group = self.groups.get(request.group_id)
-        if isinstance(group, ConsumerGroup):
-            return classic_members.leave(group, request, reply, self.groups.get)
-        return leave(group, request, reply)
+        return kind_of(group).leave(group, request, reply, self.groups.get)
 
-    def tick(self, group_id: str) -> Outcome:
+    # Time, and the shard's own life
+
+    def loaded(self) -> Iterator[str]:
+        """All groups: their members have to be heard of again."""
+        return iter(self.groups)
+
+    def begin(self, key: str) -> Outcome:
+        """A group was loaded."""
+        group = self.groups.get(key)
+        return kind_of(group).begin(group)
+
+    def unload(self) -> Outcome:
+        """Whoever waits in a group is told to look for its coordinator again."""
+        return Outcome(replies=[reply for group in self.groups.values() for reply in group.unload().replies])
+
+    def wake_at(self, key: str) -> float:
+        """When a group wants to be woken."""
+        group = self.groups.get(key)
+        return math.inf if group is None else group.wake_at
+
+    def tick(self, key: str) -> Outcome:
         """Do what has become due in a group."""
-        group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
-            return leaving.tick(group, self.groups.get)
-        return Outcome() if group is None else group.tick()
+        group = self.groups.get(key)
+        return kind_of(group).tick(group, self.groups.get)
 
     # Offsets
 
@@ -185,10 +188,7 @@ class GroupShard:
     ) -> Outcome:
         """OffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
         group = self.groups.get(request.group_id)
-        if isinstance(group, ConsumerGroup):
-            member_epochs.check_commit(group, request, context.api_version)
-        else:
-            committing.check_commit(group, request, context.api_version)
+        kind_of(group).check_commit(group, request, context.api_version)
         records, response = committing.commit(request, self._settings, self._clock.now_ms())
         return Outcome(records, [(reply, response)])
 
@@ -197,10 +197,7 @@ class GroupShard:
     ) -> Outcome:
         """TxnOffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
         group = self.groups.get(request.group_id)
-        if isinstance(group, ConsumerGroup):
-            member_epochs.check_commit_in_transaction(group, request)
-        else:
-            committing.check_commit_in_transaction(group, request)
+        kind_of(group).check_commit_in_transaction(group, request)
         records, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
         return Outcome(records, [(reply, response)], producer=(request.producer_id, request.producer_epoch))
 
@@ -217,8 +214,7 @@ class GroupShard:
         Raises KafkaError with UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH to members of consumer groups.
         """
         group = self.groups.get(request.group_id)
-        if isinstance(group, ConsumerGroup):
-            member_epochs.check_fetch(group, request)
+        kind_of(group).check_fetch(group, request)
         pending = set(self._pending.of_group(request.group_id)) if stable else set()
         return committing.fetch(request, self._shown_offsets(request.group_id), pending)
 
@@ -241,7 +237,7 @@ class GroupShard:
         offsets = {(topic, index) for topic, found in self._offsets.of_group(group_id).items() for index in found}
         offsets.update(self._pending.of_group(group_id))
         tombstones = [offset_tombstone(group_id, topic, index) for topic, index in sorted(offsets)]
-        return Outcome([*tombstones, *end_of(group)], [(reply, ErrorCode.NONE)], atomic=False)
+        return Outcome([*tombstones, *kind_of(group).end(group)], [(reply, ErrorCode.NONE)], atomic=False)
 
     def expire(self, largest: float = WEIGHT_OF_A_STEP) -> Iterator[Part]:
         """Remove offsets that nobody wants any more, and empty groups that have none left."""
@@ -296,8 +292,7 @@ class GroupShard:
         """Topics came, went, or have more partitions: groups that read them look at their metadata again."""
         changed = frozenset(names)
         for group in self.groups.values():
-            if isinstance(group, ConsumerGroup) and group.subscribes_to_any(changed):
-                group.metadata_is_stale = True
+            kind_of(group).topics_changed(group, changed)
 
     def _existing(self, group_id: str) -> Group:
         group = self.groups.get(group_id)

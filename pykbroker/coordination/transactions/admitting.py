@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -66,15 +66,14 @@ def admit(
     def refused(error: KafkaError) -> Refusals:
         return dict.fromkeys(asked, _shown(error.code, dialect))
 
-    try:
-        if not dialect.adds:
-            codes = cluster.transactions.verify_partitions(None, transactional_id, *producer, asked)
-            return Deferred.completed({each: _shown(code, dialect) for each, code in codes.items() if code})
-        added = cluster.transactions.add_partitions(None, transactional_id, *producer, asked, client_version=2)
-    except KafkaError as error:
-        return Deferred.completed(refused(error))
     nobody: Refusals = {}
-    return added.map(lambda _: nobody).recover(KafkaError, refused)
+    if dialect.adds:
+        added = attempt(cluster.transactions.add, transactional_id, producer, asked)
+        return added.map(lambda _: nobody).recover(KafkaError, refused)
+    codes = attempt(cluster.transactions.verify, transactional_id, producer, asked)
+    return codes.map(lambda found: {each: _shown(code, dialect) for each, code in found.items() if code}).recover(
+        KafkaError, refused
+    )
 
 
 def _shown(code: ErrorCode, dialect: Dialect) -> Refusal:

@@ -1,11 +1,11 @@
-"""The transaction coordinator's shell: it finds the shard of a transactional id, appends, replays, writes markers.
+"""The transaction coordinator: what clients and brokers ask of it, and what time does to transactions.
 
-There is one for all brokers of the process, with one shard per partition of ``__transaction_state`` (``shards.py``).
-What a step does is decided by pure functions (``initializing``, ``adding``, ``ending``);
-here it is appended, and only then does it count.
+There is one for all brokers of the process, with one shard per partition of ``__transaction_state``. What a step does is
+decided by pure functions (``initializing``, ``adding``, ``ending``); the runtime appends it (``coordination/runtime.py``),
+and only then does it count.
 
-An end goes: the decision is appended (PREPARE_COMMIT or PREPARE_ABORT), a marker is appended to every partition of the
-transaction, the completion is appended. All partitions are in this process, so the three usually happen in one go,
+An end goes: the decision is appended (PREPARE_COMMIT or PREPARE_ABORT), a marker is written to every partition of the
+transaction, the completion is appended. Where all partitions are in this process, the three usually happen in one go,
 before the client has its answer. Where a topic's flush settings make it wait for the disk, or a disk fails, the
 transaction stays prepared meanwhile; one that is found prepared after a restart goes on in ``completing``.
 """
@@ -13,33 +13,31 @@ transaction stays prepared meanwhile; one that is found prepared after a restart
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pykbroker.coordination.groups.placement import partition_for
-from pykbroker.coordination.shards import Loaded, Shards, shown
-from pykbroker.coordination.transactions import adding, ending, initializing
+from pykbroker.coordination.outcome import Outcome, Part
+from pykbroker.coordination.runtime import CoordinatorRuntime
+from pykbroker.coordination.transactions import adding, ending, initializing, records
 from pykbroker.coordination.transactions.completing import WRITTEN_AT_ONCE, Completion
 from pykbroker.coordination.transactions.initializing import Expected
-from pykbroker.coordination.transactions.loading import Loading
-from pykbroker.coordination.transactions.records import encode, encode_key
 from pykbroker.coordination.transactions.settings import TransactionSettings
 from pykbroker.coordination.transactions.shard import TransactionShard
-from pykbroker.coordination.transactions.transaction import PREPARED, TopicPartition, Transaction
+from pykbroker.coordination.transactions.transaction import EPOCH_BUMP_SINCE, PREPARED, TopicPartition, Transaction
 from pykbroker.metadata.features import TRANSACTION_VERSION
 from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinationHost, Node
+    from pykbroker.coordination.host import CoordinationHost, MarkerPort, Node
+    from pykbroker.coordination.shards import Loaded
     from pykbroker.runtime.slices import Steps
 
 log = logging.getLogger(__name__)
 
-#: While partitions are read at the start, how long until the next look whether one has come.
-_READING_PAUSE_MS = 20
+T = TypeVar("T")
 
 #: What an abort weighs, and its markers half of it each, and the look at a transactional id that nothing is due for (``slices.py``).
 _ABORT_WEIGHT = 16
@@ -53,59 +51,31 @@ class ProducerIdentity(NamedTuple):
     epoch: int
 
 
-_Loaded = Loaded[TransactionShard]
-
-
 class TransactionCoordinator:
-    """See the module. A broker of None stands for this process itself, which may ask any shard."""
+    """See the module. Also the ``TransactionPort`` to transactional ids that this process coordinates."""
 
-    def __init__(self, cluster: CoordinationHost) -> None:
+    def __init__(self, cluster: CoordinationHost, markers: MarkerPort) -> None:
         self._cluster = cluster
+        self._markers = markers
         self._settings = TransactionSettings.from_config(cluster.config)
-        self.shards: Shards[_Loaded] = Shards(
+        self._runtime = CoordinatorRuntime(
             cluster,
             TRANSACTION_STATE,
-            begin=lambda partition: Loading(partition, TransactionShard()),
-            complete=lambda loading: Loaded(loading.partition, loading.shard),
+            self._settings.partitions,
+            codec=records,
+            new_shard=TransactionShard,
             opened=self._opened,
-            dropped=lambda _: None,
+            effects=self._complete,
             eager=True,  # what is open needs somebody who ends it in time
         )
-        cluster.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
+        self.shards = self._runtime.shards
+        self.partition_of = self._runtime.partition_of
+        self.load = self._runtime.load_all
         cluster.runtime.slices.every(self._settings.abort_interval_ms, self._abort_timed_out)
         cluster.runtime.slices.every(self._settings.expiration_interval_ms, self._expire)
 
-    # Where transactional ids live
-
-    def partition_of(self, transactional_id: str) -> int:
-        """The partition of ``__transaction_state`` that a transactional id lives in."""
-        topic = self._cluster.metadata.image.topic(TRANSACTION_STATE)
-        return partition_for(transactional_id, self._settings.partitions if topic is None else len(topic.partitions))
-
-    def load(self, index: int = 0) -> None:
-        """Read every partition from ``index`` on, one in a turn of the loop, so that what was open or prepared when the
-        process ended comes to its end.
-        """
-        if self._cluster.partition(TRANSACTION_STATE, index) is None:
-            return
-        following, pause_ms = index + 1, 0
-        try:
-            self.shards.at(None, index)
-        except KafkaError as error:  # logged already; the next request tries again
-            if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                following, pause_ms = index, _READING_PAUSE_MS
-        self._cluster.runtime.timers.after(pause_ms, partial(self.load, following))
-
-    def _shard_of(self, broker: Node | None, transactional_id: str) -> _Loaded:
-        if not transactional_id:
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
-        return self.shards.at(broker, self.partition_of(transactional_id))
-
-    def _opened(self, loaded: _Loaded) -> None:
-        partition, shard = loaded.partition, loaded.shard
-        for transaction in list(shard.prepared()):
-            self._complete(loaded, transaction)
-        self.shards.tell_loaded(partition, "transactional id", len(shard.transactions))
+    def _opened(self, loaded: Loaded[TransactionShard]) -> None:
+        self.shards.tell_loaded(loaded.partition, "transactional id", len(loaded.shard.transactions))
 
     # Requests
 
@@ -121,23 +91,25 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         if not 0 < timeout_ms <= self._settings.max_timeout_ms:
             raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-        loaded = self._shard_of(broker, transactional_id)
-        transaction = loaded.shard.transactions.get(transactional_id)
-        if transaction is None:
-            transaction = Transaction(
-                transactional_id=transactional_id, producer_id=broker.next_producer_id(), timeout_ms=timeout_ms
+
+        def step(transaction: Transaction | None, reply: Deferred[ProducerIdentity]) -> Outcome:
+            if transaction is None:
+                transaction = Transaction(
+                    transactional_id=transactional_id, producer_id=broker.next_producer_id(), timeout_ms=timeout_ms
+                )
+            changed = initializing.init_producer_id(
+                transaction,
+                expected,
+                timeout_ms,
+                server_version=self._server_version,
+                new_producer_id=broker.next_producer_id,
+                now_ms=self._cluster.runtime.clock.now_ms(),
             )
-        changed = initializing.init_producer_id(
-            transaction,
-            expected,
-            timeout_ms,
-            server_version=self._server_version,
-            new_producer_id=broker.next_producer_id,
-            now_ms=self._cluster.runtime.clock.now_ms(),
-        )
-        if changed.state in PREPARED:
-            return self._end(loaded, changed).map(_try_again)
-        return self._change(loaded, changed).map(lambda _: _identity(changed))
+            if changed.state in PREPARED:
+                return self._change(changed, (reply, KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)))
+            return self._change(changed, (reply, _identity(changed)))
+
+        return self._ask(broker, transactional_id, step)
 
     def add_partitions(
         self,
@@ -150,19 +122,20 @@ class TransactionCoordinator:
         client_version: int,
     ) -> Deferred[None]:
         """Completes when the partitions are part of the transaction. Raises, or fails with, KafkaError (``adding``)."""
-        loaded = self._shard_of(broker, transactional_id)
-        transaction = loaded.shard.transactions.get(transactional_id)
-        changed = adding.add_partitions(
-            transaction,
-            producer_id,
-            producer_epoch,
-            frozenset(partitions),
-            client_version=client_version,
-            now_ms=self._cluster.runtime.clock.now_ms(),
-        )
-        if changed is transaction:
-            return loaded.partition.committed() or Deferred.completed(None)
-        return self._change(loaded, changed)
+
+        def step(transaction: Transaction | None, reply: Deferred[None]) -> Outcome:
+            changed = adding.add_partitions(
+                transaction,
+                producer_id,
+                producer_epoch,
+                frozenset(partitions),
+                client_version=client_version,
+                now_ms=self._cluster.runtime.clock.now_ms(),
+            )
+            answer = (reply, None)
+            return Outcome(replies=[answer]) if changed is transaction else self._change(changed, answer)
+
+        return self._ask(broker, transactional_id, step)
 
     def verify_partitions(
         self,
@@ -171,10 +144,25 @@ class TransactionCoordinator:
         producer_id: int,
         producer_epoch: int,
         partitions: Iterable[TopicPartition],
-    ) -> dict[TopicPartition, ErrorCode]:
+    ) -> Deferred[dict[TopicPartition, ErrorCode]]:
         """Which partitions are part of the transaction. Raises KafkaError (``adding.verify_partitions``)."""
-        transaction = self._shard_of(broker, transactional_id).shard.transactions.get(transactional_id)
-        return adding.verify_partitions(transaction, producer_id, producer_epoch, partitions)
+        return self._read(
+            broker,
+            transactional_id,
+            lambda transaction: adding.verify_partitions(transaction, producer_id, producer_epoch, partitions),
+        )
+
+    def verify(
+        self, transactional_id: str, producer: tuple[int, int], partitions: Iterable[TopicPartition]
+    ) -> Deferred[dict[TopicPartition, ErrorCode]]:
+        """See ``TransactionPort``."""
+        return self.verify_partitions(None, transactional_id, *producer, partitions)
+
+    def add(
+        self, transactional_id: str, producer: tuple[int, int], partitions: Iterable[TopicPartition]
+    ) -> Deferred[None]:
+        """See ``TransactionPort``."""
+        return self.add_partitions(None, transactional_id, *producer, partitions, client_version=EPOCH_BUMP_SINCE)
 
     def end(
         self,
@@ -187,31 +175,31 @@ class TransactionCoordinator:
         client_version: int,
     ) -> Deferred[ProducerIdentity]:
         """Commit or abort; the identity to go on with. Raises, or fails with, KafkaError (``ending``)."""
-        loaded = self._shard_of(broker, transactional_id)
-        transaction = loaded.shard.transactions.get(transactional_id)
-        changed = ending.end_transaction(
-            transaction,
-            producer_id,
-            producer_epoch,
-            commit=commit,
-            client_version=client_version,
-            new_producer_id=broker.next_producer_id,
-            now_ms=self._cluster.runtime.clock.now_ms(),
-        )
-        if changed is transaction:
-            return Deferred.completed(_identity(changed))
-        # The epochs of the identity may be used up: then the client goes on with the one that the completion brings.
-        following = changed.completed(changed.updated_ms)
-        return self._end(loaded, changed).map(lambda _: _identity(following))
 
-    def transaction(self, broker: Node, transactional_id: str) -> Transaction | None:
+        def step(transaction: Transaction | None, reply: Deferred[ProducerIdentity]) -> Outcome:
+            changed = ending.end_transaction(
+                transaction,
+                producer_id,
+                producer_epoch,
+                commit=commit,
+                client_version=client_version,
+                new_producer_id=broker.next_producer_id,
+                now_ms=self._cluster.runtime.clock.now_ms(),
+            )
+            if changed is transaction:
+                return Outcome(replies=[(reply, _identity(changed))])
+            # The epochs of the identity may be used up: then the client goes on with the one that the completion brings.
+            return self._change(changed, (reply, _identity(changed.completed(changed.updated_ms))))
+
+        return self._ask(broker, transactional_id, step)
+
+    def transaction(self, broker: Node, transactional_id: str) -> Deferred[Transaction | None]:
         """A transactional id's value. Raises KafkaError with INVALID_REQUEST or NOT_COORDINATOR."""
-        return self._shard_of(broker, transactional_id).shard.transactions.get(transactional_id)
+        return self._read(broker, transactional_id, lambda transaction: transaction)
 
-    def transactions(self, broker: Node) -> Iterator[Transaction]:
-        """All transactional ids that the broker coordinates."""
-        for loaded in self.shards.led_by(broker):
-            yield from loaded.shard.transactions.values()
+    def transactions(self, broker: Node) -> Deferred[list[Transaction]]:
+        """All transactional ids that the broker coordinates. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS."""
+        return self._runtime.read_all(broker, lambda shard: shard.transactions.values())
 
     # Steps
 
@@ -219,27 +207,40 @@ class TransactionCoordinator:
     def _server_version(self) -> int:
         return self._cluster.metadata.image.features.get(TRANSACTION_VERSION, 0)
 
-    def _change(self, loaded: _Loaded, changed: Transaction) -> Deferred[None]:
-        """Append and replay; completes when it will not be lost. Raises KafkaError as clients are to see it."""
-        if not self.shards.is_in_use(loaded):
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)  # the partition moved while this waited
-        try:
-            record = encode(changed, self._server_version)
-            appended = loaded.partition.append_internal([record], self._cluster.runtime.clock.now_ms())
-        except KafkaError as error:
-            log.warning("A transaction could not be appended to %r: %s", loaded.partition, error)
-            raise KafkaError(shown(error.code)) from error
-        loaded.shard.replay(changed.transactional_id, changed)
-        return appended.committed or Deferred.completed(None)
+    def _ask(
+        self,
+        broker: Node | None,
+        transactional_id: str,
+        step: Callable[[Transaction | None, Deferred[T]], Outcome],
+    ) -> Deferred[T]:
+        """Take a step from the value of a transactional id, None where there is none."""
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        return self._runtime.ask(
+            broker, transactional_id, lambda shard, reply: step(shard.transactions.get(transactional_id), reply)
+        )
 
-    def _end(self, loaded: _Loaded, prepared: Transaction) -> Deferred[None]:
-        """Append the decision; completes when it is committed, and the markers are on their way or written already."""
-        committed = self._change(loaded, prepared).recover(KafkaError, _look_again)
-        return committed.map(lambda _: self._complete(loaded, prepared))
+    def _read(
+        self, broker: Node | None, transactional_id: str, question: Callable[[Transaction | None], T]
+    ) -> Deferred[T]:
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        return self._runtime.read(
+            broker, transactional_id, lambda shard: question(shard.transactions.get(transactional_id))
+        )
 
-    def _complete(self, loaded: _Loaded, prepared: Transaction) -> None:
+    def _change(self, changed: Transaction, *replies: tuple[Deferred[T], T | KafkaError]) -> Outcome:
+        """The next value of a transactional id; where it decides a transaction, its markers are to be written."""
+        return Outcome(
+            [records.record(changed, self._server_version)],
+            list(replies),
+            effects=[changed] if changed.state in PREPARED else [],
+        )
+
+    def _complete(self, loaded: Loaded[TransactionShard], prepared: Transaction) -> None:
         Completion(
-            self._cluster,
+            self._cluster.runtime,
+            self._markers,
             prepared,
             coordinator=loaded.partition,
             retry_ms=self._settings.marker_retry_ms,
@@ -247,8 +248,9 @@ class TransactionCoordinator:
             finished=lambda: self._completed(loaded, prepared),
         ).run()
 
-    def _completed(self, loaded: _Loaded, prepared: Transaction) -> None:
-        self._change(loaded, prepared.completed(self._cluster.runtime.clock.now_ms()))
+    def _completed(self, loaded: Loaded[TransactionShard], prepared: Transaction) -> bool:
+        completed = prepared.completed(self._cluster.runtime.clock.now_ms())
+        return self._runtime.append(loaded, self._change(completed)) is None
 
     # Time
 
@@ -263,54 +265,43 @@ class TransactionCoordinator:
                     yield _ABORT_WEIGHT * (1 + min(len(late.partitions), WRITTEN_AT_ONCE) / 2)
             yield _LOOK_WEIGHT * len(loaded.shard.transactions)
 
-    def _abort(self, loaded: _Loaded, transaction: Transaction, now_ms: int) -> None:
-        new_producer_id = partial(self._new_producer_id, loaded)
+    def _abort(self, loaded: Loaded[TransactionShard], transaction: Transaction, now_ms: int) -> None:
+        name = transaction.transactional_id
         try:
-            self._end(loaded, ending.abort_ongoing(transaction, self._server_version, new_producer_id, now_ms))
+            aborted = ending.abort_ongoing(
+                transaction, self._server_version, partial(self._new_producer_id, loaded), now_ms
+            )
         except KafkaError as error:
-            log.warning("%s is late and could not be aborted: %s", transaction.transactional_id, error)
-        else:
-            log.info("Aborted a transaction of %s that took too long", transaction.transactional_id)
+            log.warning("%s is late and could not be aborted: %s", name, error)
+            return
+        outcome = self._change(aborted)
+        outcome.then = partial(_tell, "Aborted a transaction of %s that took too long", name)
+        self._runtime.run(loaded, None, outcome)
 
-    def _new_producer_id(self, loaded: _Loaded) -> int:
+    def _new_producer_id(self, loaded: Loaded[TransactionShard]) -> int:
         return self._cluster.node(loaded.partition.leader).next_producer_id()
 
     def _expire(self) -> Steps:
-        now_ms, expiration_ms = self._cluster.runtime.clock.now_ms(), self._settings.expiration_ms
         for loaded in list(self.shards.loaded.values()):
-            expired = [each.transactional_id for each in loaded.shard.expired(now_ms, expiration_ms)]
-            yield _LOOK_WEIGHT * len(loaded.shard.transactions)
-            at_once = max(1, int(self._cluster.runtime.slices.weight_of_a_step))
-            for begin in range(0, len(expired), at_once):
-                if not self.shards.is_in_use(loaded):
-                    break
-                some = expired[begin : begin + at_once]
-                known = map(loaded.shard.transactions.get, some)
-                self._remove(loaded, [each for each in known if each and each.is_expired(now_ms, expiration_ms)])
-                yield len(some)
+            yield from self._runtime.append_parts(loaded, self._expired(loaded.shard))
 
-    def _remove(self, loaded: _Loaded, expired: list[Transaction]) -> None:
-        """Tombstones, in as many batches as they need; what cannot be appended is tried again in the next round."""
-        names = [each.transactional_id for each in expired]
-        tombstones = [(encode_key(name), None) for name in names]
-        for some in loaded.partition.batches_that_fit(tombstones):
-            try:
-                loaded.partition.append_internal(tombstones[some], self._cluster.runtime.clock.now_ms())
-            except KafkaError as error:
-                log.warning("%d expired transactional ids could not be removed: %s", len(names[some]), error)
-            else:
-                for name in names[some]:
-                    loaded.shard.replay(name, None)
+    def _expired(self, shard: TransactionShard) -> Iterator[Part]:
+        """Tombstones of ids that nobody used for so long; what cannot be appended is tried again in the next round."""
+        now_ms, expiration_ms = self._cluster.runtime.clock.now_ms(), self._settings.expiration_ms
+        expired = [each.transactional_id for each in shard.expired(now_ms, expiration_ms)]
+        yield Part(weight=_LOOK_WEIGHT * len(shard.transactions))
+        at_once = max(1, int(self._cluster.runtime.slices.weight_of_a_step))
+        for begin in range(0, len(expired), at_once):
+            some = expired[begin : begin + at_once]
+            known = map(shard.transactions.get, some)
+            still = [each for each in known if each and each.is_expired(now_ms, expiration_ms)]
+            yield Part([records.tombstone(each.transactional_id) for each in still], len(some))
 
 
 def _identity(transaction: Transaction) -> ProducerIdentity:
     return ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
 
 
-def _look_again(error: KafkaError) -> None:
-    """What is not durable may be undone: the client is to ask who coordinates."""
-    raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
-
-
-def _try_again(_: None) -> ProducerIdentity:
-    raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+def _tell(what: str, name: str) -> Outcome:
+    log.info(what, name)
+    return Outcome()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import cast
 
+from pykbroker.coordination.outcome import Record
 from pykbroker.coordination.transactions.transaction import State, Transaction
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.internal.catalogue import TRANSACTION_RECORDS
@@ -26,8 +27,27 @@ log = logging.getLogger(__name__)
 _TAGGED_SINCE = 1  # the value version with tagged fields, and the transaction version it came with
 
 
-def encode(transaction: Transaction, server_version: int) -> tuple[bytes, bytes]:
+def record(transaction: Transaction, server_version: int) -> Record:
+    """A transactional id's value, in the layout of the cluster's transaction version."""
+    return Record(transaction.transactional_id, transaction, min(server_version, _TAGGED_SINCE))
+
+
+def tombstone(transactional_id: str) -> Record:
+    """The end of a transactional id."""
+    return Record(transactional_id, None, 0)
+
+
+def owner_of(record: Record) -> str:
+    """The transactional id."""
+    return str(record.key)
+
+
+def encode(record: Record) -> tuple[bytes, bytes | None]:
     """Key and value as they stand in the log."""
+    key = encode_coordinator_key(TransactionLogKey(transactional_id=record.key))
+    if record.value is None:
+        return key, None
+    transaction: Transaction = record.value
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
         producer_epoch=transaction.producer_epoch,
@@ -37,18 +57,11 @@ def encode(transaction: Transaction, server_version: int) -> tuple[bytes, bytes]
         transaction_last_update_timestamp_ms=transaction.updated_ms,
         transaction_start_timestamp_ms=transaction.start_ms,
     )
-    version = 0
-    if server_version >= _TAGGED_SINCE:
-        version = 1
+    if record.value_version >= _TAGGED_SINCE:
         value.previous_producer_id = transaction.previous_producer_id
         value.next_producer_id = transaction.next_producer_id
         value.client_transaction_version = transaction.client_version
-    return encode_key(transaction.transactional_id), encode_coordinator_value(value, version)
-
-
-def encode_key(transactional_id: str) -> bytes:
-    """The key alone; with no value it is the tombstone of a transactional id."""
-    return encode_coordinator_key(TransactionLogKey(transactional_id=transactional_id))
+    return key, encode_coordinator_value(value, record.value_version)
 
 
 def _by_topic(transaction: Transaction) -> list[PartitionsSchema]:
@@ -58,8 +71,8 @@ def _by_topic(transaction: Transaction) -> list[PartitionsSchema]:
     return [PartitionsSchema(topic=topic, partition_ids=indexes) for topic, indexes in topics.items()]
 
 
-def decode(key: bytes, value: bytes | None) -> tuple[str, Transaction | None] | None:
-    """A transactional id and its value (None for a tombstone); None for a type of record that is not known.
+def decode(key: bytes, value: bytes | None) -> Record | None:
+    """A transactional id and its value; None for a type of record that is not known.
 
     Raises WireError when the bytes are not what their type says.
     """
@@ -69,9 +82,10 @@ def decode(key: bytes, value: bytes | None) -> tuple[str, Transaction | None] | 
         log.warning("Skipping a record: %s", error)
         return None
     if value is None:
-        return message.transactional_id, None
+        return tombstone(message.transactional_id)
     decoded = cast("TransactionLogValue", decode_coordinator_value(message, value, TRANSACTION_RECORDS))
-    return message.transactional_id, _transaction(message.transactional_id, decoded)
+    version = int.from_bytes(value[:2], "big")
+    return Record(message.transactional_id, _transaction(message.transactional_id, decoded), version)
 
 
 def _transaction(transactional_id: str, value: TransactionLogValue) -> Transaction:

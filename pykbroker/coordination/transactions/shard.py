@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.shard import Shard
 from pykbroker.coordination.transactions.transaction import PREPARED, Transaction
 
 
-class TransactionShard:
+class TransactionShard(Shard):
     """Transactional ids and their values; ``replay`` is the only place where they change."""
 
     def __init__(self) -> None:
         self.transactions: dict[str, Transaction] = {}
 
-    def replay(self, transactional_id: str, transaction: Transaction | None) -> None:
-        """Take a record that is in the log into the state; None is a tombstone."""
-        if transaction is None:
-            self.transactions.pop(transactional_id, None)
+    def replay(self, record: Record) -> None:
+        """Take a record that is in the log into the state."""
+        if record.value is None:
+            self.transactions.pop(record.key, None)
         else:
-            self.transactions[transactional_id] = transaction
+            self.transactions[record.key] = record.value
 
-    def prepared(self) -> Iterator[Transaction]:
+    def loaded(self) -> Iterator[str]:
         """Transactions whose outcome is decided and whose markers are not known to be written."""
-        return (each for each in self.transactions.values() if each.state in PREPARED)
+        return (name for name, each in self.transactions.items() if each.state in PREPARED)
+
+    def begin(self, key: str) -> Outcome:
+        """Their markers are written, again where that was done already."""
+        transaction = self.transactions.get(key)
+        return Outcome(effects=[transaction] if transaction and transaction.state in PREPARED else [])
 
     def timed_out(self, now_ms: int) -> Iterator[Transaction]:
         """Open transactions that are older than their producer allowed."""

@@ -10,7 +10,9 @@ import pytest
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.coordination.log_replay import LogReplay
-from pykbroker.coordination.shards import Loaded, Shards
+from pykbroker.coordination.outcome import Record
+from pykbroker.coordination.shard import Shard
+from pykbroker.coordination.shards import Shards
 from pykbroker.metadata.image import Endpoint
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.simulation.simdisk import SimulatedDisk
@@ -19,15 +21,22 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 TOPIC = "state"
 
 
-class Counting(LogReplay):
-    """A shard is the number of its batches."""
+class Counting(Shard):
+    """It counts its records."""
 
-    def __init__(self, partition) -> None:
-        super().__init__(partition)
-        self.shard = 0
+    def __init__(self) -> None:
+        self.count = 0
 
-    def replay_batch(self, header, batch) -> None:
-        self.shard += 1
+    def replay(self, record: Record) -> None:
+        self.count += 1
+
+
+class Raw:
+    """Records are what their bytes are."""
+
+    @staticmethod
+    def decode(key: bytes, value: bytes | None) -> Record:
+        return Record(key, value, 0)
 
 
 class World:
@@ -40,13 +49,12 @@ class World:
         self.cluster.auto_create(TOPIC)
         self.partition = self.cluster.partition(TOPIC, 0)
         self.told: list[str] = []
-        self.shards: Shards[Loaded[int]] = Shards(
+        self.shards: Shards[Counting] = Shards(
             self.cluster,
             TOPIC,
-            begin=Counting,
-            complete=lambda replay: Loaded(replay.partition, replay.shard),
-            opened=lambda loaded: self.told.append(f"opened {loaded.shard}"),
-            dropped=lambda loaded: self.told.append(f"dropped {loaded.shard}"),
+            begin=lambda partition: LogReplay(partition, Counting(), Raw()),
+            opened=lambda loaded: self.told.append(f"opened {loaded.shard.count}"),
+            dropped=lambda loaded: self.told.append(f"dropped {loaded.shard.count}"),
             eager=eager,
         )
         self.cluster.metadata.subscribe(lambda _, delta: self.shards.follow(delta))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.coordination.groups import records as group_records
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.loading import Loading
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.groups.shard import GroupShard
-from pykbroker.coordination.transactions.loading import Loading as TransactionLoading
+from pykbroker.coordination.log_replay import LogReplay
+from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import State, Transaction
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -178,10 +179,10 @@ def replayed(world: World, topic: str, index: int) -> dict:
     partition = cluster.partition(topic, index)
     if topic == TRANSACTION_STATE:
         shard = TransactionShard()
-        TransactionLoading(partition, shard).advance(10**9)
+        LogReplay(partition, shard, transaction_records).advance(10**9)
         return dump_transactions(shard)
     groups = GroupShard(Surroundings(world.clock, GroupSettings.from_config(cluster.config), cluster.metadata.image))
-    Loading(partition, groups).advance(10**9)
+    LogReplay(partition, groups, group_records).advance(10**9)
     return dump_group_shard(groups)
 
 

@@ -30,9 +30,9 @@ from pykbroker.coordination.groups.classic.initial_delay import InitialDelay
 from pykbroker.coordination.groups.classic.member import Member, restored_member
 from pykbroker.coordination.groups.classic.membership import Membership
 from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
-from pykbroker.coordination.groups.outcome import Outcome, Record
 from pykbroker.coordination.groups.records import group_record
 from pykbroker.coordination.groups.settings import GroupSettings
+from pykbroker.coordination.outcome import Outcome, Record
 from pykbroker.runtime.clock import Clock
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.internal.group_metadata import GroupMetadataValue
@@ -175,6 +175,20 @@ class ClassicGroup:
         if self.subscribed_topics is not None:
             return topic in self.subscribed_topics
         return self.protocol_type == PROTOCOL_TYPE
+
+    @property
+    def offsets_age(self) -> bool:
+        """Whether any offset can expire as the group is now: nobody is there, or what they read is known."""
+        if self.is_empty or self.protocol_type is None:
+            return True
+        return self.protocol_type == PROTOCOL_TYPE and self.subscribed_topics is not None and self.state is State.STABLE
+
+    @property
+    def empty_since_ms(self) -> int | None:
+        """Since when its offsets age (epoch milliseconds), None where each does since its commit."""
+        if self.protocol_type is not None and self.is_empty and self.state_timestamp_ms >= 0:
+            return self.state_timestamp_ms
+        return None
 
     def supports(self, protocol_type: str, names: set[str]) -> bool:
         """Whether somebody who offers these protocols can join."""

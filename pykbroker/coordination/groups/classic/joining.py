@@ -17,7 +17,7 @@ from uuid import UUID
 from pykbroker.coordination.groups.classic.answers import joined, not_assigned, not_joined
 from pykbroker.coordination.groups.classic.group import ClassicGroup, State
 from pykbroker.coordination.groups.classic.member import Member, Protocols
-from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.coordination.outcome import Outcome
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError

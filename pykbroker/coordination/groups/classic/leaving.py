@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup, State
-from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.coordination.outcome import Outcome
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
@@ -17,16 +17,16 @@ from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupRes
 log = logging.getLogger(__name__)
 
 
-def leave(group: ClassicGroup | None, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse]) -> Outcome:
-    """One LeaveGroup; every member named gets an answer of its own, UNKNOWN_MEMBER_ID in a group that is not there."""
+def leave(group: ClassicGroup, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse]) -> Outcome:
+    """One LeaveGroup; every member named gets an answer of its own."""
     out = Outcome()
     answers: list[MemberResponse] = []
     for identity in request.members:
-        code = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _leave_one(group, identity, out)
+        code = _leave_one(group, identity, out)
         answers.append(
             MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=code)
         )
-    if group is not None and any(answer.error_code == ErrorCode.NONE for answer in answers):
+    if any(answer.error_code == ErrorCode.NONE for answer in answers):
         if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
             group.prepare_rebalance("members left", out)
         else:

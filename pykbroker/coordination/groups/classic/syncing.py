@@ -9,7 +9,7 @@ import logging
 
 from pykbroker.coordination.groups.classic.answers import assigned, not_assigned
 from pykbroker.coordination.groups.classic.group import ClassicGroup, State
-from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.coordination.outcome import Outcome
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse

@@ -24,7 +24,8 @@ from pykbroker.coordination.groups.consumer.leaving import fence
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, MemberState, partitions_of
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.stepping import Step
-from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.coordination.groups.group import Find
+from pykbroker.coordination.outcome import Outcome, Record
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
@@ -37,7 +38,7 @@ from pykbroker.wire.primitives import uuid_to_str
 log = logging.getLogger(__name__)
 
 
-def join(group: ConsumerGroup, joining: Joining, find: migration.Find) -> Outcome:
+def join(group: ConsumerGroup, joining: Joining, find: Find) -> Outcome:
     """One JoinGroup. Raises KafkaError INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID or
     FENCED_INSTANCE_ID.
     """
@@ -105,7 +106,7 @@ def _step(group: ConsumerGroup, joining: Joining, before: ConsumerMember, record
     return Step(group, before, member, reported(subscription, group.around), records)
 
 
-def _join_and_downgrade(step: Step, former: ConsumerMember, joining: Joining, find: migration.Find) -> Outcome:
+def _join_and_downgrade(step: Step, former: ConsumerMember, joining: Joining, find: Find) -> Outcome:
     group = step.group
     if not step.bumps:
         step.reconcile(group.target_epoch, group.target_of(step.member), subscription_changed=False)
@@ -123,7 +124,7 @@ def _joined(member: ConsumerMember) -> JoinGroupResponse:
     )
 
 
-def _settle(step: Step, joining: Joining, find: migration.Find) -> Outcome:
+def _settle(step: Step, joining: Joining, find: Find) -> Outcome:
     group = find(step.group.group_id)
     if not isinstance(group, ConsumerGroup):
         return Outcome()
@@ -201,9 +202,7 @@ def _can_get_on(group: ConsumerGroup, member: ConsumerMember) -> bool:
     )
 
 
-def leave(
-    group: ConsumerGroup, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse], find: migration.Find
-) -> Outcome:
+def leave(group: ConsumerGroup, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse], find: Find) -> Outcome:
     """One LeaveGroup; members of the consumer protocol can be removed with it too."""
     answers: list[MemberResponse] = []
     leaving: dict[str, ConsumerMember] = {}

@@ -25,7 +25,7 @@ from enum import Enum
 from pykbroker.coordination.groups.consumer.deadlines import Deadlines
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.coordination.outcome import Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _FIRST_EPOCH = 1
@@ -78,6 +78,9 @@ class ConsumerGroup:
     type_name = "consumer"
     protocol_type = "consumer"
     is_simple = False
+    #: Its offsets age, each from its commit (``committing.expire``).
+    offsets_age = True
+    empty_since_ms = None
 
     def __init__(self, group_id: str, around: Surroundings) -> None:
         self.group_id = group_id

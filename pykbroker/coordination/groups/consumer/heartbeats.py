@@ -18,7 +18,7 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import LEAVING_FOR_NOW, ConsumerMember, partitions_of
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.stepping import Step
-from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.coordination.outcome import Outcome, Record
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError

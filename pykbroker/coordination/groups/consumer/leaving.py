@@ -20,7 +20,8 @@ from pykbroker.coordination.groups.consumer.records import (
     member_tombstones,
     regex_tombstone,
 )
-from pykbroker.coordination.groups.outcome import Outcome
+from pykbroker.coordination.groups.group import Find
+from pykbroker.coordination.outcome import Outcome
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -34,7 +35,7 @@ def leave(
     group: ConsumerGroup,
     request: ConsumerGroupHeartbeatRequest,
     reply: Deferred[ConsumerGroupHeartbeatResponse],
-    find: migration.Find,
+    find: Find,
 ) -> Outcome:
     """A heartbeat with epoch -1 or -2. Raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
     if request.instance_id is None:
@@ -53,7 +54,7 @@ def leave(
     return out
 
 
-def fence(group: ConsumerGroup, members: list[ConsumerMember], find: migration.Find) -> Outcome:
+def fence(group: ConsumerGroup, members: list[ConsumerMember], find: Find) -> Outcome:
     """These members are out."""
     if not members:
         return Outcome()
@@ -70,7 +71,7 @@ def fence(group: ConsumerGroup, members: list[ConsumerMember], find: migration.F
     return out
 
 
-def tick(group: ConsumerGroup, find: migration.Find) -> Outcome:
+def tick(group: ConsumerGroup, find: Find) -> Outcome:
     """Fence those whose time is up."""
     over = group.deadlines.due(group.members)
     return fence(group, [group.members[member_id] for member_id in over if member_id in group.members], find)

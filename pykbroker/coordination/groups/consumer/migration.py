@@ -11,7 +11,7 @@ Both are said in records: the end of the one group, and all of the other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup
@@ -36,15 +36,13 @@ from pykbroker.coordination.groups.consumer.records import (
     target_record,
 )
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.coordination.groups.group import Find
 from pykbroker.coordination.groups.records import group_record, group_tombstone
+from pykbroker.coordination.outcome import Outcome, Record
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.consumer_group_member_metadata import ClassicMemberMetadata, ClassicProtocol
 
 log = logging.getLogger(__name__)
-
-#: The group of an id as it is in the shard, once records are replayed.
-Find = Callable[[str], "ClassicGroup | ConsumerGroup | None"]
 
 
 # Up

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
-from pykbroker.coordination.groups.outcome import Record
+from pykbroker.coordination.outcome import Record
 from pykbroker.wire.internal.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,

@@ -14,7 +14,7 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup, Resolved
 from pykbroker.coordination.groups.consumer.member import ConsumerMember
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.consumer.records import epoch_record, regex_record, regex_tombstone
-from pykbroker.coordination.groups.outcome import Outcome, Record
+from pykbroker.coordination.outcome import Outcome, Record
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 

@@ -23,7 +23,7 @@ from pykbroker.coordination.groups.consumer.records import (
 from pykbroker.coordination.groups.consumer.regexes import RegexChange, regex_change
 from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
 from pykbroker.coordination.groups.consumer.targets import assign, may_assign
-from pykbroker.coordination.groups.outcome import Record
+from pykbroker.coordination.outcome import Record
 
 log = logging.getLogger(__name__)
 

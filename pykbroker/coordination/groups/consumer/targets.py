@@ -8,7 +8,7 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Target
 from pykbroker.coordination.groups.consumer.records import target_epoch_record, target_record
 from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
-from pykbroker.coordination.groups.outcome import Record
+from pykbroker.coordination.outcome import Record
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from pykbroker.coordination.groups.classic.group import ClassicGroup, State
 from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.forgetting import Part
-from pykbroker.coordination.groups.outcome import Outcome
 from pykbroker.coordination.groups.records import decode, encode
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.groups.shard import GroupShard
+from pykbroker.coordination.outcome import Outcome, Part
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
@@ -68,7 +67,7 @@ class Harness:
     # The shell
 
     def run(self, outcome: Outcome) -> None:
-        """As coordinator.py does it."""
+        """As runtime.py does it."""
         replies: list[tuple[Deferred, object]] = []
         step: Outcome | None = outcome
         while step is not None:

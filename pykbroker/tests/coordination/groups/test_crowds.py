@@ -9,12 +9,14 @@ from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.tests.coordination.groups.test_coordinator import World
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
+from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 HOUR = 3_600_000
 GROUPS = [f"group-{number}" for number in range(40)]
@@ -96,14 +98,14 @@ def test_a_deleted_topic_needs_no_batch_that_holds_all_of_its_offsets(world):
 
 
 def test_a_group_is_deleted_however_much_it_has_committed(world):
-    allow_batches_of(world, 300)
+    allow_batches_of(world, 150)
     answer = world.ask(DeleteGroupsRequest(GROUPS[:1]), 2)
     assert answer.results[0].error_code == ErrorCode.NONE
     assert GROUPS[0] not in shard(world).groups
 
 
 def test_offsets_are_deleted_however_many(world):
-    allow_batches_of(world, 300)
+    allow_batches_of(world, 150)
     topics = [OffsetDeleteRequestTopic("t", [OffsetDeleteRequestPartition(index) for index in range(WIDTH)])]
     answer = world.ask(OffsetDeleteRequest(GROUPS[0], topics), 0)
     assert answer.error_code == ErrorCode.NONE
@@ -200,3 +202,33 @@ def test_sessions_that_end_together_are_ended_some_in_a_turn_but_before_anybody_
     for _ in GROUPS:
         world.advance(0)
     assert all(group.is_empty for group in shard(world).groups.values())
+
+
+def test_groups_that_are_loaded_together_begin_some_in_a_turn_but_before_anybody_asks():
+    """Whoever is in them gets a whole session to be heard of again; which of them had one, their deadlines tell."""
+    world = World(offsets_topic_num_partitions="1")
+    world.topic()
+    joins = [world.join(group=group, version=3) for group in GROUPS]
+    world.advance(0)
+    for group, join in zip(GROUPS, joins, strict=True):
+        member = join.value.member_id
+        given = [SyncGroupRequestAssignment(member, b"all")]
+        assert world.ask(SyncGroupRequest(group, 1, member, assignments=given), 3).error_code == ErrorCode.NONE
+    world.restart(kill=True)
+    world.cluster.runtime.slices.weight_of_a_turn = 50
+    last = GROUPS[-1]
+    assert world.ask(DescribeGroupsRequest([last]), 5).groups[0].group_state == "Stable"
+    assert 0 < len(begun(world)) < len(GROUPS)
+    assert last in begun(world)
+    for _ in GROUPS:
+        world.advance(0)
+    assert begun(world) == set(GROUPS)
+    world.advance(10_000)
+    for _ in GROUPS:
+        world.advance(0)
+    assert all(group.is_empty for group in shard(world).groups.values())
+
+
+def begun(world: World) -> set[str]:
+    """The groups that something wakes."""
+    return set(world.cluster.groups.shards.loaded[0].alarms)

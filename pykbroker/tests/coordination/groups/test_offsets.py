@@ -3,7 +3,7 @@
 import pytest
 
 from pykbroker.coordination.groups.classic.group import State
-from pykbroker.coordination.groups.committing import check_commit_in_transaction
+from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.tests.coordination.groups.harness import GROUP, SESSION_MS, Harness
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
@@ -79,7 +79,7 @@ def test_a_commit_in_a_transaction_of_a_group_that_does_not_exist(generation, co
 
 def refusal(group, request) -> ErrorCode:
     try:
-        check_commit_in_transaction(group, request)
+        kind_of(group).check_commit_in_transaction(group, request)
     except KafkaError as error:
         return error.code
     return ErrorCode.NONE

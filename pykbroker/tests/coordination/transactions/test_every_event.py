@@ -14,6 +14,7 @@ import pytest
 from pykbroker.coordination.transactions.adding import add_partitions, verify_partitions
 from pykbroker.coordination.transactions.ending import abort_ongoing, end_transaction
 from pykbroker.coordination.transactions.initializing import Expected, init_producer_id
+from pykbroker.coordination.transactions.records import record
 from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import MAX_EPOCH, IllegalTransition, State, Transaction
 from pykbroker.tests.coordination.transactions.test_ending import NEW_ID, NOW, transaction
@@ -50,7 +51,7 @@ def end(epoch: int, version: int, *, commit: bool) -> Outcome:
 
 def in_shard(before: Transaction) -> TransactionShard:
     shard = TransactionShard()
-    shard.replay("tx", before)
+    shard.replay(record(before, 2))
     return shard
 
 
@@ -79,7 +80,7 @@ EVENTS: dict[str, Callable] = {
     "the markers are written": lambda before: before.completed(NOW),
     "is late": lambda before: list(in_shard(before).timed_out(before.start_ms + before.timeout_ms + 1)) == [before],
     "is forgotten": lambda before: list(in_shard(before).expired(before.updated_ms + 9, 9)) == [before],
-    "is completed after a restart": lambda before: list(in_shard(before).prepared()) == [before],
+    "is completed after a restart": lambda before: in_shard(before).begin("tx").effects == [before],
 }
 #: For each event and state, in the order of their numbers: EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT,
 #: COMPLETE_ABORT, DEAD, PREPARE_EPOCH_FENCE. A pair is the next state and its epoch.

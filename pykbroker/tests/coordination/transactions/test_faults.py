@@ -15,6 +15,7 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.tests.coordination.transactions.world import GROUP, Producer, World
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
 from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -129,7 +130,8 @@ def test_an_end_that_the_disk_does_not_take_is_not_told(protocol):
     assert producer.send(b"x") is ErrorCode.NONE
     world.disk.fail = lambda _, name: OSError(errno.EIO, "no more") if "sync" in name else None
     assert producer.commit() is ErrorCode.NOT_COORDINATOR
-    assert world.state("tx") == "PrepareCommit"
+    described = world.ask(DescribeTransactionsRequest(["tx"]), 0, broker=world.coordinator("tx")).transaction_states[0]
+    assert described.error_code == ErrorCode.NOT_COORDINATOR, "nor to whoever asks"
     world.disk.fail = None
 
 

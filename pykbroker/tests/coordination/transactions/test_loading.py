@@ -6,7 +6,7 @@ import pytest
 
 from pykbroker.coordination import log_replay
 from pykbroker.coordination.transactions.ending import end_transaction
-from pykbroker.coordination.transactions.records import encode
+from pykbroker.coordination.transactions.records import encode, record
 from pykbroker.coordination.transactions.transaction import Transaction
 from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.tests.coordination.transactions.world import Producer, World
@@ -40,7 +40,7 @@ def world(monkeypatch) -> World:
     )
     others = [Transaction(transactional_id=f"id-{n}", producer_id=10_000 + n, timeout_ms=1) for n in range(IDS)]
     for each in [prepared, *others]:
-        partition.append_internal([encode(each, 2)], now_ms)
+        partition.append_internal([encode(record(each, 2))], now_ms)
     # As ``restart``, but the timer that begins to load is left to the test.
     advance, world.advance = world.advance, lambda _: None
     world.start()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.coordination.transactions.records import decode, encode, encode_key
+from pykbroker.coordination.transactions.records import decode, encode, record, tombstone
 from pykbroker.coordination.transactions.transaction import State, Transaction
 from pykbroker.wire.errors import WireError
 
@@ -32,16 +32,16 @@ transactions = st.builds(
 
 @given(transactions)
 def test_what_is_written_is_read(transaction):
-    key, value = encode(transaction, server_version=2)
+    key, value = encode(record(transaction, server_version=2))
     assert value[:2] == b"\0\x01"
-    assert decode(key, value) == (transaction.transactional_id, transaction)
+    assert decode(key, value) == record(transaction, server_version=2)
 
 
 @given(transactions)
 def test_the_older_layout_leaves_out_what_it_has_no_room_for(transaction):
-    key, value = encode(transaction, server_version=0)
+    key, value = encode(record(transaction, server_version=0))
     assert value[:2] == b"\0\0"
-    _, read = decode(key, value)
+    read = decode(key, value).value
     assert (read.previous_producer_id, read.next_producer_id, read.client_version) == (-1, -1, 0)
     assert (read.state, read.partitions, read.producer_id) == (
         transaction.state,
@@ -51,12 +51,12 @@ def test_the_older_layout_leaves_out_what_it_has_no_room_for(transaction):
 
 
 def test_a_tombstone_and_an_unknown_type():
-    assert decode(encode_key("tx"), None) == ("tx", None)
+    assert decode(*encode(tombstone("tx"))) == tombstone("tx")
     assert decode(b"\x00\x09whatever", b"") is None
 
 
 def test_a_status_that_nobody_knows():
-    key, value = encode(Transaction(transactional_id="tx", producer_id=1, producer_epoch=0, timeout_ms=5), 0)
+    key, value = encode(record(Transaction(transactional_id="tx", producer_id=1, producer_epoch=0, timeout_ms=5), 0))
     broken = value[:16] + b"\x63" + value[17:]
     with pytest.raises(WireError, match="99"):
         decode(key, broken)

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from pykbroker.coordination.transactions.records import record
 from pykbroker.tests.coordination.transactions.world import GROUP, Producer, World
 from pykbroker.tests.metadata.fake import registration
 from pykbroker.wire.errors import ErrorCode
@@ -207,7 +208,7 @@ def test_epochs_that_are_used_up_bring_a_new_producer_id(world, producer):
     first = producer.producer_id
     coordinator = world.cluster.transactions
     loaded = coordinator.shards.loaded[coordinator.partition_of("tx")]
-    loaded.shard.replay("tx", replace(loaded.shard.transactions["tx"], producer_epoch=32765))
+    loaded.shard.replay(record(replace(loaded.shard.transactions["tx"], producer_epoch=32765), 2))
     producer._follow(first, 32765)
     seen = []
     for number in range(4):

@@ -1,7 +1,8 @@
-"""What a step of a coordinator asks of its shell.
+"""What a step of a coordinator asks of its runtime.
 
-A state machine never writes and never sends. It returns an Outcome, and the shell keeps the order that makes a
-coordinator safe: records are appended first, then replayed into the state, and only then are the replies sent.
+A state machine never writes and never sends. It returns an Outcome, and the runtime (``runtime.py``) keeps the order
+that makes a coordinator safe: records are appended first, then replayed into the state, and only when they are committed
+are effects carried out and replies sent.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pykbroker.wire.errors import ErrorCode
 
 
 class Record(NamedTuple):
-    """A coordinator record in decoded form: the key's class says its type, a value of None is a tombstone.
+    """A coordinator record in decoded form, as its codec knows it; a value of None is a tombstone.
 
     ``producer_id`` is that of the producer in whose transaction the record stands, else -1.
     """
@@ -28,15 +29,17 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class Outcome:
-    """Effects of one step, in the order in which the shell carries them out."""
+    """What is to come of one step, in the order in which the runtime carries it out."""
 
     #: 1. Appended in one batch, then replayed one by one.
     records: list[Record] = field(default_factory=list)
-    #: 2. Sent once the records are down.
+    #: 4. Sent last of all; a KafkaError fails the reply.
     replies: list[tuple[Deferred[Any], Any]] = field(default_factory=list)
-    #: 3. A further step that builds on the replayed records.
+    #: 2. A further step that builds on the replayed records.
     then: Callable[[], Outcome] | None = None
-    #: Instead of 1 and 3, when the append fails with this code. Without it the replies fail with the code.
+    #: 3. Carried out once all records are committed; what an effect is, is the coordinator's own business.
+    effects: list[Any] = field(default_factory=list)
+    #: Instead of 1 to 3, when the append fails with this code. Without it the replies fail with the code.
     otherwise: Callable[[ErrorCode], Outcome] | None = None
     #: Id and epoch of the producer in whose transaction the records are appended.
     producer: tuple[int, int] | None = None
@@ -47,3 +50,13 @@ class Outcome:
         """Send ``response`` to whoever waits, if anyone does."""
         if waiting is not None:
             self.replies.append((waiting, response))
+
+
+@dataclass(slots=True)
+class Part:
+    """A step of work that is done in slices: records of which each stands for itself, and what they and the search for
+    them weigh (``slices.py``).
+    """
+
+    records: list[Record] = field(default_factory=list)
+    weight: float = 0.0

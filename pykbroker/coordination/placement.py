@@ -1,14 +1,14 @@
-"""Which partition of ``__consumer_offsets`` a group lives in."""
+"""Which partition of its coordinator's topic a group or a transactional id lives in."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 
-@lru_cache(maxsize=4096)  # asked for every request of a group
-def partition_for(group_id: str, partitions: int) -> int:
+@lru_cache(maxsize=4096)  # asked for every request
+def partition_for(key: str, partitions: int) -> int:
     """The absolute value (Utils.abs) of Java's String.hashCode of the id, modulo the number of partitions."""
-    units = group_id.encode("utf-16-be", "surrogatepass")
+    units = key.encode("utf-16-be", "surrogatepass")
     code = 0
     for i in range(0, len(units), 2):
         code = (31 * code + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF

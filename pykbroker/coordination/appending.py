@@ -1,0 +1,91 @@
+"""Appending a coordinator's records: what goes down is replayed into the shard, in the same turn."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.outcome import Outcome, Record
+    from pykbroker.coordination.shard import Codec
+    from pykbroker.coordination.shards import Loaded
+
+log = logging.getLogger(__name__)
+
+#: What a client is told when a record cannot be appended or read for this reason (CoordinatorOperationExceptionHelper,
+#: TransactionStateManager).
+_SHOWN_AS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+def shown(code: ErrorCode) -> ErrorCode:
+    """An error of the log as a coordinator's client is to see it."""
+    return _SHOWN_AS.get(code, code)
+
+
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+
+#: How the append of records of which each stands for itself may end for more to be tried; else the log takes nothing.
+GOES_ON = (None, *map(shown, _TOO_LARGE))
+
+
+def append(loaded: Loaded[Any], outcome: Outcome, codec: Codec, now_ms: int) -> ErrorCode | None:
+    """Append the records of a step and replay them. The code that clients are to see when it fails."""
+    if not outcome.atomic:
+        return _append_each(loaded, outcome.records, codec, now_ms)
+    failure = _append(loaded, [codec.encode(record) for record in outcome.records], now_ms, outcome.producer)
+    if failure is not None:
+        return shown(failure)
+    producer_id = -1 if outcome.producer is None else outcome.producer[0]
+    for record in outcome.records:
+        loaded.shard.replay(record._replace(producer_id=producer_id))
+    return None
+
+
+def _append_each(loaded: Loaded[Any], records: list[Record], codec: Codec, now_ms: int) -> ErrorCode | None:
+    """The same in as many batches as are needed, for records of which each stands for itself.
+
+    One that is too large for any batch is passed over, and with it what follows of its owner, as is the record that ends
+    a group; the others go on. Returns the first failure.
+    """
+    first_failure: ErrorCode | None = None
+    passed_over: set[str] = set()
+    encoded = [codec.encode(record) for record in records]
+    for some in loaded.partition.batches_that_fit(encoded):
+        kept, batch = records[some], encoded[some]
+        if passed_over.intersection(map(codec.owner_of, kept)):
+            kept = [each for each in kept if codec.owner_of(each) not in passed_over]
+            batch = [codec.encode(record) for record in kept]
+        failure = _append(loaded, batch, now_ms) if kept else None
+        if failure is None:
+            for record in kept:
+                loaded.shard.replay(record)
+            continue
+        first_failure = first_failure or shown(failure)
+        if failure not in _TOO_LARGE:
+            return first_failure
+        passed_over.update(map(codec.owner_of, kept))
+    return first_failure
+
+
+def _append(
+    loaded: Loaded[Any],
+    batch: list[tuple[bytes, bytes | None]],
+    now_ms: int,
+    producer: tuple[int, int] | None = None,
+) -> ErrorCode | None:
+    try:
+        loaded.partition.append_internal(batch, now_ms, producer)
+    except KafkaError as error:
+        log.warning("Coordinator records could not be appended to %r: %s", loaded.partition, error)
+        return error.code
+    return None

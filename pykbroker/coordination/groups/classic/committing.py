@@ -1,0 +1,41 @@
+"""Who may commit offsets of a classic group, by generation and member id as the request states them.
+
+generation -1, group empty         anyone: an administrator, or a consumer that assigns its partitions itself
+a member of this generation        yes, unless its assignment is still being computed: REBALANCE_IN_PROGRESS
+no member id, group not empty      UNKNOWN_MEMBER_ID
+"""
+
+from __future__ import annotations
+
+from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
+from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+
+def check_commit(group: ClassicGroup, request: OffsetCommitRequest, version: int) -> None:
+    """Raise KafkaError unless this commit is allowed; one by a member also counts as a sign of life."""
+    generation = request.generation_id_or_member_epoch
+    if generation < 0 and group.is_empty:
+        return
+    if generation < 0 and request.member_id == "" and request.group_instance_id is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    member = group.members.validate(request.member_id, request.group_instance_id)
+    if generation != group.generation:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    if group.state is State.COMPLETING_REBALANCE:
+        raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+    group.touch(member)
+
+
+def check_commit_in_transaction(group: ClassicGroup, request: TxnOffsetCommitRequest) -> None:
+    """Raise KafkaError unless this commit in a transaction is allowed.
+
+    Versions before 3 say nothing of the group's member and generation, and are taken at their word.
+    """
+    generation = request.generation_id
+    if generation < 0 and (group.is_empty or (request.member_id == "" and request.group_instance_id is None)):
+        return
+    group.members.validate(request.member_id, request.group_instance_id)
+    if generation != group.generation:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)

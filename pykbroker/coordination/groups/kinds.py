@@ -1,0 +1,74 @@
+"""The kinds of groups, as the shard sees them: one protocol, and a module for each that carries it out.
+
+What all kinds of groups are asked is in ``Kind``. What turns a group of one kind into another is in ``GroupShard`` and
+``consumer/migration.py``.
+"""
+
+from __future__ import annotations
+
+from types import NoneType
+from typing import Any, Protocol, TypeVar
+
+from pykbroker.coordination.groups import no_group
+from pykbroker.coordination.groups.classic import kind as classic
+from pykbroker.coordination.groups.classic.group import ClassicGroup
+from pykbroker.coordination.groups.classic.joining import Joining
+from pykbroker.coordination.groups.consumer import kind as consumer
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.group import Find, Group
+from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
+from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+G_contra = TypeVar("G_contra", contravariant=True)
+
+
+class Kind(Protocol[G_contra]):
+    """What requests and time do to groups of one kind. What has a ``reply`` answers through the Outcome; any may raise
+    KafkaError.
+    """
+
+    def begin(self, group: G_contra, /) -> Outcome:
+        """The group was read back out of the log."""
+        ...
+
+    def join(self, group: G_contra, joining: Joining, find: Find, /) -> Outcome: ...
+    def sync(self, group: G_contra, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse], /) -> Outcome: ...
+    def heartbeat(self, group: G_contra, request: HeartbeatRequest, /) -> HeartbeatResponse: ...
+    def leave(
+        self, group: G_contra, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse], find: Find, /
+    ) -> Outcome: ...
+    def tick(self, group: G_contra, find: Find, /) -> Outcome:
+        """Do what has become due."""
+        ...
+
+    def check_commit(self, group: G_contra, request: OffsetCommitRequest, version: int, /) -> None:
+        """Whether this commit is allowed."""
+        ...
+
+    def check_commit_in_transaction(self, group: G_contra, request: TxnOffsetCommitRequest, /) -> None: ...
+    def check_fetch(self, group: G_contra, request: OffsetFetchRequestGroup, /) -> None: ...
+    def topics_changed(self, group: G_contra, names: frozenset[str], /) -> None:
+        """Topics came, went, or have more partitions."""
+        ...
+
+    def end(self, group: G_contra, /) -> list[Record]:
+        """The records that end an empty group."""
+        ...
+
+
+_CLASSIC: Kind[ClassicGroup] = classic
+_CONSUMER: Kind[ConsumerGroup] = consumer
+_NO_GROUP: Kind[None] = no_group
+
+_KINDS: dict[type, Kind[Any]] = {ClassicGroup: _CLASSIC, ConsumerGroup: _CONSUMER, NoneType: _NO_GROUP}
+
+
+def kind_of(group: Group | None) -> Kind[Any]:
+    """How a group is to be asked, also one that is not there."""
+    return _KINDS[type(group)]

@@ -1,0 +1,87 @@
+"""A group that is not there: the ``Kind`` that the shard asks where nothing has been recorded of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.groups.classic.answers import not_assigned
+from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.leave_group import LeaveGroupResponse, MemberResponse
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.classic.joining import Joining
+    from pykbroker.coordination.groups.group import Find
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+    from pykbroker.wire.messages.leave_group import LeaveGroupRequest
+    from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
+    from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
+    from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+    from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+_GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: older clients are told ILLEGAL_GENERATION
+
+
+def begin(group: None) -> Outcome:
+    """It went before its turn came."""
+    return Outcome()
+
+
+def join(group: None, joining: Joining, find: Find) -> Outcome:
+    """A member that names itself was of another life of the group; a new one begins a group (``GroupShard.join``)."""
+    return joining.refused(ErrorCode.UNKNOWN_MEMBER_ID, Outcome())
+
+
+def sync(group: None, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
+    """Nobody is known."""
+    return Outcome(replies=[(reply, not_assigned(ErrorCode.UNKNOWN_MEMBER_ID))])
+
+
+def heartbeat(group: None, request: HeartbeatRequest) -> HeartbeatResponse:
+    """Nobody is known."""
+    raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def leave(group: None, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse], find: Find) -> Outcome:
+    """Nobody is known."""
+    answers = [
+        MemberResponse(
+            member_id=identity.member_id,
+            group_instance_id=identity.group_instance_id,
+            error_code=ErrorCode.UNKNOWN_MEMBER_ID,
+        )
+        for identity in request.members
+    ]
+    return Outcome(replies=[(reply, LeaveGroupResponse(members=answers))])
+
+
+def tick(group: None, find: Find) -> Outcome:
+    """Nothing is due."""
+    return Outcome()
+
+
+def check_commit(group: None, request: OffsetCommitRequest, version: int) -> None:
+    """Anyone may who names no generation."""
+    if request.generation_id_or_member_epoch >= 0:
+        found = version >= _GROUP_NOT_FOUND_SINCE
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND if found else ErrorCode.ILLEGAL_GENERATION)
+
+
+def check_commit_in_transaction(group: None, request: TxnOffsetCommitRequest) -> None:
+    """Anyone may who names no generation."""
+    if request.generation_id >= 0:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+
+
+def check_fetch(group: None, request: OffsetFetchRequestGroup) -> None:
+    """It has no offsets, which is no error."""
+
+
+def topics_changed(group: None, names: frozenset[str]) -> None:
+    """Nobody cares."""
+
+
+def end(group: None) -> list[Record]:
+    """There is nothing to end."""
+    return []

@@ -1,0 +1,252 @@
+"""What every coordinator does alike: it finds the shard of a key, carries out the outcomes of its steps, keeps the time.
+
+A key is a group or a transactional id. The state machines (``shard.py``) decide and never write; what they decide is
+appended, replayed, and told when it is committed. A reply leaves when all state it was computed from is committed, also
+what others appended before: so nobody is ever told what the loss of a disk, or of a leader, could undo.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pykbroker.coordination.appending import GOES_ON, append
+from pykbroker.coordination.deadlines import Deadlines, disarm_all
+from pykbroker.coordination.log_replay import LogReplay
+from pykbroker.coordination.outcome import Outcome, Part
+from pykbroker.coordination.placement import partition_for
+from pykbroker.coordination.shard import Codec, Shard
+from pykbroker.coordination.shards import Loaded, Shards
+from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.host import CoordinationHost, Node
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps
+
+log = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=Shard)
+T = TypeVar("T")
+
+#: What a key weighs with which something is begun after it was loaded (``slices.py``).
+_BEGIN_WEIGHT = 5
+
+#: While partitions are read at the start, how long until the next look whether one has come.
+_READING_PAUSE_MS = 20
+
+Replies = list[tuple[Deferred[Any], Any]]
+
+
+class CoordinatorRuntime(Generic[S]):
+    """See the module.
+
+    ``topic`` has ``partitions`` of them while it is not made yet. ``new_shard`` makes an empty shard; ``opened`` is told
+    of each that was read. ``effects`` carries out an effect of an outcome. ``eager`` is said in ``shards.py``.
+    """
+
+    def __init__(
+        self,
+        host: CoordinationHost,
+        topic: str,
+        partitions: int,
+        *,
+        codec: Codec,
+        new_shard: Callable[[], S],
+        opened: Callable[[Loaded[S]], None],
+        effects: Callable[[Loaded[S], Any], None] | None = None,
+        eager: bool,
+    ) -> None:
+        self._host = host
+        self._topic = topic
+        self._partitions = partitions
+        self._codec = codec
+        self._told_opened = opened
+        self._effects = effects
+        self._deadlines: Deadlines[S] = Deadlines(host.runtime, self._tick)
+        self.shards: Shards[S] = Shards(
+            host,
+            topic,
+            begin=lambda partition: LogReplay(partition, new_shard(), codec),
+            opened=self._opened,
+            dropped=self._dropped,
+            eager=eager,
+        )
+        host.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
+
+    # Where keys live
+
+    def partition_of(self, key: str) -> int:
+        """The partition of the topic that a key lives in."""
+        topic = self._host.metadata.image.topic(self._topic)
+        return partition_for(key, self._partitions if topic is None else len(topic.partitions))
+
+    def at(self, broker: Node | None, key: str) -> Loaded[S]:
+        """The shard of a key, in which all has happened that is due for it. None stands for this process itself.
+
+        Raises KafkaError with NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
+        """
+        loaded = self.shards.at(broker, self.partition_of(key))
+        if key in loaded.to_begin:
+            self._begin(loaded, key)
+        if self._deadlines.is_due(loaded, key):
+            self._tick(loaded, key)
+        return loaded
+
+    def load_all(self, index: int = 0) -> None:
+        """Read every partition from ``index`` on, one in a turn of the loop, so that what was begun when the process ended
+        comes to its end though nobody asks.
+        """
+        if self._host.partition(self._topic, index) is None:
+            return
+        following, pause_ms = index + 1, 0
+        try:
+            self.shards.at(None, index)
+        except KafkaError as error:  # logged already; the next request tries again
+            if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                following, pause_ms = index, _READING_PAUSE_MS
+        self._host.runtime.timers.after(pause_ms, partial(self.load_all, following))
+
+    # Requests
+
+    def ask(self, broker: Node | None, key: str, step: Callable[[S, Deferred[T]], Outcome]) -> Deferred[T]:
+        """Take a step of the state machine, which answers through its outcome.
+
+        Raises KafkaError as ``at`` does, or what ``step`` raises.
+        """
+        loaded = self.at(broker, key)
+        reply: Deferred[T] = Deferred()
+        self.run(loaded, key, step(loaded.shard, reply))
+        return reply
+
+    def read(self, broker: Node | None, key: str, question: Callable[[S], T]) -> Deferred[T]:
+        """What ``question`` says of the shard of a key, once the state that it looked at is committed.
+
+        Raises KafkaError as ``at`` does, or what ``question`` raises; fails with NOT_COORDINATOR where it may be undone.
+        """
+        loaded = self.at(broker, key)
+        found = question(loaded.shard)
+        self._deadlines.arm(loaded, key)  # a heartbeat is a read of what is persisted
+        return self._when_committed(loaded.partition, found)
+
+    def read_all(self, broker: Node, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:
+        """The same of all shards that the broker leads, in one list. Raises KafkaError as ``at`` does."""
+        parts = [
+            self._when_committed(loaded.partition, list(question(loaded.shard)))
+            for loaded in self.shards.led_by(broker)
+        ]
+        return gather(parts).map(lambda found: [each for part in found for each in part])
+
+    # Outcomes
+
+    def run(self, loaded: Loaded[S], key: str | None, outcome: Outcome) -> None:
+        """Carry out an outcome and what follows from it; ``key`` is the one whose deadlines it may have moved.
+
+        The replies go out last of all, when the state has settled: whoever gets one may ask something new at once.
+        """
+        replies: Replies = []
+        effects: list[Any] = []
+        step: Outcome | None = outcome
+        while step is not None:
+            failure = self.append(loaded, step)
+            if failure is None:
+                effects += step.effects
+            if failure is None or step.otherwise is not None:
+                replies += step.replies
+            else:
+                replies += ((waiting, KafkaError(failure)) for waiting, _ in step.replies)
+            step = _follow_up(step, failure)
+        if key is not None:
+            self._deadlines.arm(loaded, key)
+        if not (effects or replies):
+            return
+        committed = loaded.partition.committed()
+        if committed is None:
+            self._finish(loaded, effects, replies)
+            return
+        finished = committed.map(lambda _: self._finish(loaded, effects, replies))
+        finished.recover(Exception, partial(_send_failure, replies)).or_log("answering for a coordinator")
+
+    def append(self, loaded: Loaded[S], outcome: Outcome) -> ErrorCode | None:
+        """Append and replay the records of one step. The code that clients are to see when it fails."""
+        if not outcome.records:
+            return None
+        if not self.shards.is_in_use(loaded):
+            return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
+        return append(loaded, outcome, self._codec, self._host.runtime.clock.now_ms())
+
+    def append_parts(self, loaded: Loaded[S], parts: Iterator[Part]) -> Steps:
+        """Append one part after the other, while others do what they like in between."""
+        while self.shards.is_in_use(loaded):
+            part = next(parts, None)
+            if part is None or self.append(loaded, Outcome(part.records, atomic=False)) not in GOES_ON:
+                return
+            yield part.weight
+
+    def _finish(self, loaded: Loaded[S], effects: list[Any], replies: Replies) -> None:
+        if self._effects is not None:
+            for effect in effects:
+                self._effects(loaded, effect)
+        _send(replies)
+
+    def _when_committed(self, partition: Partition, found: T) -> Deferred[T]:
+        committed = partition.committed()
+        if committed is None:
+            return Deferred.completed(found)
+        return committed.recover(Exception, _look_again).map(lambda _: found)
+
+    # Time, and shards that come and go
+
+    def _tick(self, loaded: Loaded[S], key: str) -> None:
+        if self.shards.is_in_use(loaded):
+            self._deadlines.disarm(loaded, key)
+            self.run(loaded, key, loaded.shard.tick(key))
+
+    def _opened(self, loaded: Loaded[S]) -> None:
+        loaded.to_begin.update(dict.fromkeys(loaded.shard.loaded()))
+        if loaded.to_begin:
+            self._host.runtime.slices.add(self._begin_all(loaded))
+        self._told_opened(loaded)
+
+    def _begin_all(self, loaded: Loaded[S]) -> Steps:
+        """There may be very many; whoever asks for a key before its turn (``at``) brings it forward."""
+        while loaded.to_begin and self.shards.is_in_use(loaded):
+            self._begin(loaded, next(iter(loaded.to_begin)))
+            yield _BEGIN_WEIGHT
+
+    def _begin(self, loaded: Loaded[S], key: str) -> None:
+        del loaded.to_begin[key]
+        self.run(loaded, key, loaded.shard.begin(key))
+
+    def _dropped(self, loaded: Loaded[S]) -> None:
+        """Everybody who waits in a shard that goes is told to look for the coordinator again."""
+        _send(loaded.shard.unload().replies)
+        disarm_all(loaded)
+
+
+def _follow_up(outcome: Outcome, failure: ErrorCode | None) -> Outcome | None:
+    if failure is not None:
+        return None if outcome.otherwise is None else outcome.otherwise(failure)
+    return None if outcome.then is None else outcome.then()
+
+
+def _send(replies: Replies) -> None:
+    for waiting, response in replies:
+        if isinstance(response, KafkaError):
+            waiting.fail(response)
+        else:
+            waiting.complete(response)
+
+
+def _send_failure(replies: Replies, error: Exception) -> None:
+    """What was answered for may be undone: everyone is to ask who coordinates."""
+    log.warning("Coordinator records could not be committed: %s", error)
+    _send([(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies])
+
+
+def _look_again(error: Exception) -> None:
+    log.warning("Coordinator records could not be committed: %s", error)
+    raise KafkaError(ErrorCode.NOT_COORDINATOR) from error

@@ -1,0 +1,139 @@
+"""Nobody is told what a loss of power would undo: answers of coordinators, to readers too, leave when the state that they
+were computed from is committed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from typing import Any
+
+import pytest
+
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.coordination.transactions.world import GROUP, Producer, World
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.list_groups import ListGroupsRequest
+from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+
+class SlowDisk(World):
+    """Everything is synced before it is acknowledged, and syncs end when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(log_flush_interval_messages="1", transaction_state_log_num_partitions="1")
+        self.topic(partitions=1)
+        self.producer = Producer(self, "tx").started()
+        self.syncs: deque = deque()
+        assert self.coordinator(GROUP, kind=0) == 1
+        self.cluster.runtime.offload = self.offload
+
+    def offload(self, function, *args) -> Deferred:
+        done: Deferred = Deferred()
+        self.syncs.append(partial(self._end, function, args, done))
+        return done
+
+    @staticmethod
+    def _end(function, args, done: Deferred, error: Exception | None) -> None:
+        if error is None:
+            function(*args)
+            done.complete(None)
+        else:
+            done.fail(error)
+
+    def sync(self, error: Exception | None = None) -> None:
+        self.settle()
+        while self.syncs:
+            self.syncs.popleft()(error)
+            self.settle()
+
+    def commit_offset(self) -> Deferred:
+        topic = OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, committed_offset=7)])
+        return self.post(OffsetCommitRequest(GROUP, generation_id_or_member_epoch=-1, topics=[topic]), 8)
+
+    def new_incarnation(self) -> Deferred:
+        return self.post(InitProducerIdRequest("tx", 60_000, -1, -1), 4)
+
+
+def offset(answer: Any) -> int:
+    assert answer.groups[0].error_code == ErrorCode.NONE
+    return answer.groups[0].topics[0].partitions[0].committed_offset
+
+
+#: What is asked: the change that is not committed yet, the question, its version, and what of the answer is looked at.
+QUESTIONS = {
+    "offsets": (
+        SlowDisk.commit_offset,
+        OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)]),
+        9,
+        offset,
+        7,
+    ),
+    "a description of a group": (
+        SlowDisk.commit_offset,
+        DescribeGroupsRequest([GROUP]),
+        5,
+        lambda answer: answer.groups[0].group_state,
+        "Empty",
+    ),
+    "a list of groups": (
+        SlowDisk.commit_offset,
+        ListGroupsRequest(),
+        4,
+        lambda answer: [group.group_id for group in answer.groups],
+        [GROUP],
+    ),
+    "a description of a transaction": (
+        SlowDisk.new_incarnation,
+        DescribeTransactionsRequest(["tx"]),
+        0,
+        lambda answer: answer.transaction_states[0].producer_epoch,
+        1,
+    ),
+    "a list of transactions": (
+        SlowDisk.new_incarnation,
+        ListTransactionsRequest(),
+        0,
+        lambda answer: [each.transactional_id for each in answer.transaction_states],
+        ["tx"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "question", "version", "seen", "expected"), QUESTIONS.values(), ids=QUESTIONS)
+def test_an_answer_waits_for_the_state_it_shows(change, question, version, seen, expected):
+    world = SlowDisk()
+    changed = change(world)
+    asked = world.post(question, version)
+    world.settle()
+    assert world.syncs, "the change is being synced"
+    assert not changed.done
+    assert not asked.done
+    world.sync()
+    assert changed.done
+    assert seen(asked.value) == expected
+
+
+def test_what_may_be_lost_is_not_told():
+    world = SlowDisk()
+    committed = world.commit_offset()
+    fetched = world.post(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)]), 9)
+    world.sync(RuntimeError("can't start new thread"))
+    assert committed.value.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
+    assert fetched.value.groups[0].error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_an_answer_waits_for_nothing_where_all_is_committed():
+    world = SlowDisk()
+    world.commit_offset()
+    world.sync()
+    assert offset(world.post(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)]), 9).value) == 7

@@ -1,0 +1,101 @@
+"""From a decided transaction to a completed one, by a port that keeps what it is asked."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+
+import pytest
+
+from pykbroker.coordination.transactions.completing import Completion
+from pykbroker.coordination.transactions.transaction import State, Transaction
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.runtime import Runtime
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+PARTITIONS = frozenset({("t", 0), ("t", 1)})
+
+
+class Leaders:
+    """A ``MarkerPort`` whose leaders answer when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[tuple[str, int], Deferred[None]]] = []
+
+    def write(self, where, marker, *, producer_id, producer_epoch, transaction_version) -> Deferred[None]:
+        assert (marker.commit, marker.coordinator_epoch, producer_id, producer_epoch) == (True, 3, 7, 5)
+        answer: Deferred[None] = Deferred()
+        self.asked.append((where, answer))
+        return answer
+
+    def answer(self, code: ErrorCode = ErrorCode.NONE) -> list[tuple[str, int]]:
+        asked, self.asked = self.asked, []
+        for _, answer in asked:
+            answer.fail(KafkaError(code)) if code else answer.complete(None)
+        return [where for where, _ in asked]
+
+
+class Completing:
+    """One transaction; ``finishes`` are the answers to its completion, ``wanted`` ends with its shard."""
+
+    def __init__(self, *finishes: bool) -> None:
+        self.clock = ManualClock()
+        self.runtime = Runtime(self.clock, random.Random(1))
+        self.leaders = Leaders()
+        self.finishes = list(finishes)
+        self.wanted = True
+        prepared = Transaction(
+            transactional_id="tx",
+            producer_id=7,
+            producer_epoch=5,
+            timeout_ms=1,
+            state=State.PREPARE_COMMIT,
+            partitions=PARTITIONS,
+        )
+        Completion(
+            self.runtime,
+            self.leaders,
+            prepared,
+            coordinator=SimpleNamespace(leader_epoch=3),
+            retry_ms=100,
+            wanted=lambda: self.wanted,
+            finished=lambda: self.finishes.pop(0),
+        ).run()
+
+    def advance(self, ms: int) -> None:
+        self.clock.advance(ms)
+        self.runtime.timers.run_due()
+
+
+def test_it_is_complete_when_all_leaders_have_committed_the_marker():
+    completing = Completing(True)
+    assert completing.finishes == [True]
+    assert completing.leaders.answer() == sorted(PARTITIONS)
+    assert completing.finishes == []
+
+
+@pytest.mark.parametrize("code", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS])
+def test_a_leader_that_cannot_is_asked_again(code):
+    completing = Completing(True)
+    assert completing.leaders.answer(code) == sorted(PARTITIONS)
+    completing.advance(100)
+    assert completing.leaders.answer() == sorted(PARTITIONS)
+    assert completing.finishes == []
+
+
+@pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])
+def test_where_it_is_over_no_marker_is_needed(code):
+    completing = Completing(True)
+    completing.leaders.answer(code)
+    assert completing.finishes == []
+
+
+def test_a_completion_that_cannot_be_appended_is_tried_again_as_long_as_the_shard_is_there():
+    completing = Completing(False, False)
+    completing.leaders.answer()
+    completing.advance(100)
+    assert completing.finishes == []
+    completing.wanted = False
+    completing.advance(1000)
+    assert completing.runtime.timers.next_deadline() is None, "nobody is left to want it"
