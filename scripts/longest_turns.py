@@ -61,8 +61,8 @@ class Bench:
         self.cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
         self.broker = self.cluster.brokers[1]
         await self.server.start_serving(self.cluster)
-        self.cluster.auto_create(CONSUMER_OFFSETS)
-        self.cluster.auto_create(TRANSACTION_STATE)
+        self.cluster.auto_creation.create([CONSUMER_OFFSETS])
+        self.cluster.auto_creation.create([TRANSACTION_STATE])
 
     async def stop(self) -> None:
         await self.server.close()

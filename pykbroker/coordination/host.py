@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
-    from pykbroker.controller.controller import Controller
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
+    from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.dormant_logs import DormantLogs
     from pykbroker.partitions.group_commit import GroupCommit
     from pykbroker.partitions.partition import Partition
@@ -21,7 +21,7 @@ class Node(Protocol):
     node_id: int
 
     def next_producer_id(self) -> int:
-        """A producer id nobody else has. Raises KafkaError when the metadata log cannot give a new block."""
+        """A producer id nobody else has. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS while there is none."""
         ...
 
 
@@ -30,10 +30,11 @@ class CoordinationHost(Protocol):
 
     runtime: Runtime
     config: BrokerConfig
-    metadata: Controller
     dormant: DormantLogs
     group_commit: GroupCommit
 
+    @property
+    def metadata(self) -> MetadataSource: ...
     @property
     def groups(self) -> GroupCoordinator: ...
     @property
