@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.brokers.broker import Broker
+from pykbroker.brokers.discarding import Discards
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.controller.start import open_metadata
 from pykbroker.metadata.ids import random_id
@@ -27,7 +28,6 @@ from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.old_formats import OldFormatError
-from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Cluster:
         self.controller: ControllerPort = metadata
         self.auto_creation = AutoCreation(self.controller, config)
         self.runtime = runtime
+        self._discards = Discards(logs, runtime.slices)
         self.dormant = DormantLogs(self.runtime, logs.folders)
         self.group_commit = GroupCommit(self.runtime)
         #: The brokers that run, by node id, and those that were stopped meanwhile.
@@ -166,6 +167,7 @@ class Cluster:
         """
         self.runtime.slices.stop()
         self.metadata.stop_brokers()
+        self._discards.finish()
         self.logs.shutdown(apply)
 
     # ---- brokers -----------------------------------------------------------------------------------------------------
@@ -306,15 +308,19 @@ class Cluster:
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         for topic in delta.deleted_topics:
+            config = self._log_config(topic.name)
             for index in range(len(topic.partitions)):
-                self._remove(topic.name, topic.id, index)
+                self._remove(topic.name, topic.id, index, config)
+        self._discards.begin()
         for change in delta.partitions:
             partition = self._partitions_by_id.get((change.topic.id, change.after.index))
             if partition is not None:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id:
+                key = change.topic.name, change.after.index
+                self._discards.make_room(key)
                 self._add(Partition(self, change.topic.name, change.topic.id, change.after))
-                self.logs.folders.place((change.topic.name, change.after.index))
+                self.logs.folders.place(key)
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
                 self._reconfigure(name)
@@ -327,7 +333,8 @@ class Cluster:
         this_broker = str(self.config.node_id)
         self.config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, this_broker))
 
-    def _remove(self, topic: str, topic_id: bytes, index: int) -> None:
+    def _remove(self, topic: str, topic_id: bytes, index: int, config: LogConfig) -> None:
+        """From here on nobody finds the partition; its files go soon."""
         partition = self._partitions_by_id.pop((topic_id, index), None)
         if partition is None:
             return
@@ -335,14 +342,7 @@ class Cluster:
             del self._partitions[topic, index]
         partition.mark_deleted()
         self.dormant.partitions.discard(partition)
-        opened = partition.opened_log
-        try:
-            if opened is not None:
-                self.logs.delete(opened)
-            else:
-                self.logs.delete_unopened(topic, topic_id, index, self._log_config(topic))
-        except KafkaError:
-            log.exception("The files of %s-%d could not be removed; they go at the next start", topic, index)
+        self._discards.add(partition, config)
 
     def _reconfigure(self, topic: str) -> None:
         config = self._log_config(topic)
