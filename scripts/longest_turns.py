@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -27,6 +28,7 @@ from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.network.server import Server
 from pykbroker.network.sockets import Bind
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.storage.disk import RealDisk
 from pykbroker.wire.errors import KafkaError
@@ -61,8 +63,7 @@ class Bench:
         self.cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
         self.broker = self.cluster.brokers[1]
         await self.server.start_serving(self.cluster)
-        self.cluster.auto_create(CONSUMER_OFFSETS)
-        self.cluster.auto_create(TRANSACTION_STATE)
+        await self.ended(self.cluster.auto_creation.create([CONSUMER_OFFSETS, TRANSACTION_STATE]))
 
     async def stop(self) -> None:
         await self.server.close()
@@ -81,9 +82,13 @@ class Bench:
         sys.stdout.write(f"{what:<62} {self.cluster.runtime.turns.restart() * 1000:8.1f} ms of {took * 1000:8.0f} ms\n")
         sys.stdout.flush()
 
-    def topic(self, name: str, partitions: int) -> bytes:
-        self.cluster.metadata.create_topics([NewTopic(name, partitions, 1)])
+    async def topic(self, name: str, partitions: int) -> bytes:
+        await self.ended(self.cluster.controller.create_topics([NewTopic(name, partitions, 1)]))
         return self.cluster.metadata.image.topics[name].id
+
+    async def ended(self, wait: Deferred[Any]) -> None:
+        for _ in iter(lambda: wait.done, True):
+            await asyncio.sleep(0.001)
 
     async def commit(self, group: str, topic: str, partitions: int) -> None:
         asked = [OffsetCommitRequestPartition(index, 7) for index in range(partitions)]
@@ -124,7 +129,7 @@ class Bench:
 
 async def transactions_time_out(bench: Bench) -> None:
     await bench.start(transaction_abort_timed_out_transaction_cleanup_interval_ms="8000")
-    bench.topic("t", 1)
+    await bench.topic("t", 1)
     await bench.late_transactions(5000, 3000)
     await bench.measure("5,000 transactions time out", lambda: None, lambda: State.ONGOING not in bench.states())
 
@@ -143,7 +148,7 @@ async def wide_topic(bench: Bench) -> None:
     await bench.start()
     await bench.measure(
         "a topic of 2,000 partitions is created",
-        lambda: bench.topic("w", 2000),
+        lambda: bench.cluster.controller.create_topics([NewTopic("w", 2000, 1)]),
         lambda: bool(bench.cluster.partition("w", 0)),
     )
     for number in range(100):
@@ -151,16 +156,16 @@ async def wide_topic(bench: Bench) -> None:
     topic_id = bench.cluster.metadata.image.topics["w"].id
     await bench.measure(
         "it is deleted, and 100 groups have read it",
-        lambda: bench.cluster.metadata.delete_topics([topic_id]),
+        lambda: bench.cluster.controller.delete_topics([topic_id]),
         lambda: bench.cluster.partition("w", 0) is None and not len(bench.cluster.runtime.slices),
     )
-    others = bench.topic("x", 2000)
+    others = await bench.topic("x", 2000)
     for index in range(2000):
         _ = bench.cluster.partition("x", index).log  # type: ignore[union-attr]
     await bench.measure(
         "a topic of 2,000 partitions, their logs open, is deleted",
-        lambda: bench.cluster.metadata.delete_topics([others]),
-        lambda: bench.cluster.partition("x", 0) is None,
+        lambda: bench.cluster.controller.delete_topics([others]),
+        lambda: bench.cluster.partition("x", 0) is None and not len(bench.cluster.runtime.slices),
     )
 
 
@@ -168,7 +173,7 @@ async def offsets_expire(bench: Bench) -> None:
     await bench.start(
         offsets_topic_num_partitions="1", offsets_retention_minutes="1", offsets_retention_check_interval_ms="70000"
     )
-    bench.topic("t", 12)
+    await bench.topic("t", 12)
     for number in range(3000):
         await bench.commit(f"group-{number}", "t", 12)
     shard = bench.cluster.groups.shards.loaded[0].shard

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.brokers.producer_ids import ProducerIds
 from pykbroker.partitions.fetch_sessions import FetchSessions
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Broker:
         #: About to stop: whoever waits for records is answered with what there is.
         self.leaving = False
         self._connections_made = 0
-        self._producer_ids = range(0)
+        self.producer_ids = ProducerIds(lambda: cluster.controller.allocate_producer_ids(node_id))
 
     def next_connection_id(self) -> int:
         """A number for a connection, for logs and telemetry."""
@@ -46,8 +47,5 @@ class Broker:
         return self._connections_made
 
     def next_producer_id(self) -> int:
-        """A producer id nobody else has. Raises KafkaError when the metadata log cannot give a new block."""
-        if not self._producer_ids:
-            self._producer_ids = self.cluster.metadata.allocate_producer_ids(self.node_id)
-        producer_id, self._producer_ids = self._producer_ids[0], self._producer_ids[1:]
-        return producer_id
+        """A producer id nobody else has. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS while there is none."""
+        return self.producer_ids.take()

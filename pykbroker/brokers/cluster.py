@@ -11,7 +11,9 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.brokers.broker import Broker
+from pykbroker.brokers.discarding import Discards
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.controller.start import open_metadata
 from pykbroker.metadata.ids import random_id
@@ -25,7 +27,6 @@ from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.old_formats import OldFormatError
-from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
 
 if TYPE_CHECKING:
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
 
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.controller.controller import Controller
+    from pykbroker.controller.port import ControllerPort
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import Endpoint, MetadataImage
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.runtime.clock import Clock
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.disk import Disk
     from pykbroker.storage.log.log import Log
 
@@ -62,13 +65,16 @@ class Cluster:
         config: BrokerConfig,
         logs: LogManager,
         metadata: Controller,
-        clock: Clock,
-        rng: random.Random,
+        runtime: Runtime,
     ) -> None:
         self.config = config
         self.logs = logs
+        #: What is known of the cluster, and whom to ask for a change of it.
         self.metadata = metadata
-        self.runtime = Runtime(clock, rng)
+        self.controller: ControllerPort = metadata
+        self.auto_creation = AutoCreation(self.controller, config)
+        self.runtime = runtime
+        self._discards = Discards(logs, runtime.slices)
         self.dormant = DormantLogs(self.runtime, logs.folders)
         #: The brokers that run, by node id, and those that were stopped meanwhile.
         self.brokers: dict[int, Broker] = {}
@@ -111,6 +117,7 @@ class Cluster:
             metadata_apart=metadata_apart,
         )
         logs.load()
+        runtime = Runtime(clock, rng)
 
         def check_topic_configs(configs: Mapping[str, str]) -> None:
             from pykbroker.config.validation import check_topic_configs as check  # noqa: PLC0415 - start-up counts
@@ -123,12 +130,11 @@ class Cluster:
             str(directory),
             node_id=config.node_id,
             cluster_id=logs.cluster_id,
-            clock=clock,
-            rng=rng,
+            runtime=runtime,
             config=config,
             check_topic_configs=check_topic_configs,
         )
-        cluster = cls(config, logs, metadata, clock, rng)
+        cluster = cls(config, logs, metadata, runtime)
         logs.folders.put_strays_aside(cluster._partitions)
         cluster.dormant.partitions.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
         if not logs.clean:
@@ -159,6 +165,7 @@ class Cluster:
         """
         self.runtime.slices.stop()
         self.metadata.stop_brokers()
+        self._discards.finish()
         self.logs.shutdown(apply)
 
     # ---- brokers -----------------------------------------------------------------------------------------------------
@@ -178,30 +185,37 @@ class Cluster:
             # Once clients are served: a transaction may be open, with nobody left to end it but its time limit.
             self.runtime.timers.after(0, self._load_transactions)
 
-    def start_broker(self, node_id: int) -> Broker:
+    def start_broker(self, node_id: int) -> Deferred[None]:
         """Bring back a broker that was stopped, in a new life: its fetch sessions and producer ids are new ones.
 
-        Raises KafkaError where the metadata log cannot be written; then it is stopped as before.
+        Fails with KafkaError where the metadata log cannot be written; then it is stopped as before.
         """
         former = self._stopped[node_id]
         broker = Broker(self, node_id, former.endpoints, former.rack)
-        epoch = self.metadata.start_broker(self._registration(broker))
-        del self._stopped[node_id]
-        self.brokers[node_id] = broker
-        if node_id == self.config.node_id:
-            self.logs.broker_epoch = epoch
-        return broker
 
-    def begin_stop(self, node_id: int) -> None:
+        def started(epoch: int) -> None:
+            del self._stopped[node_id]
+            self.brokers[node_id] = broker
+            if node_id == self.config.node_id:
+                self.logs.broker_epoch = epoch
+
+        return self.controller.start_broker(self._registration(broker)).map(started)
+
+    def begin_stop(self, node_id: int) -> Deferred[None]:
         """A broker is about to stop: what it leads moves, and who waits there is answered."""
         self.brokers[node_id].leaving = True
-        self.metadata.begin_shutdown(node_id)
+        return self.controller.begin_shutdown(node_id)
 
-    def stop_broker(self, node_id: int) -> None:
-        """Fence a broker, whose connections have ended, while the others go on."""
-        self.metadata.fence_broker(node_id)
-        broker = self._stopped[node_id] = self.brokers.pop(node_id)
-        broker.fetch_sessions.close()
+    def stop_broker(self, node_id: int) -> Deferred[None]:
+        """Fence a broker, whose connections have ended, while the others go on. Fails with KafkaError where the metadata log
+        cannot be written.
+        """
+
+        def stopped(_: None) -> None:
+            broker = self._stopped[node_id] = self.brokers.pop(node_id)
+            broker.fetch_sessions.close()
+
+        return self.controller.fence_broker(node_id).map(stopped)
 
     def _registration(self, broker: Broker) -> BrokerRegistration:
         directories = [uuid_from_str(directory_id) for directory_id in self.logs.directory_ids]
@@ -267,14 +281,6 @@ class Cluster:
         topic = self.metadata.image.topic_by_id(topic_id)
         return None if topic is None else topic.name
 
-    def auto_create(self, topic: str) -> bool:
-        """Create an unknown topic where auto.create.topics.enable allows; True when it is there afterwards."""
-        if topic in self.metadata.image.topics:
-            return True
-        if not self.config["auto.create.topics.enable"]:
-            return False
-        return self.metadata.auto_create([topic]).get(topic) is None
-
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
         self.dormant.partitions.discard(partition)
@@ -301,15 +307,19 @@ class Cluster:
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         for topic in delta.deleted_topics:
+            config = self._log_config(topic.name)
             for index in range(len(topic.partitions)):
-                self._remove(topic.name, topic.id, index)
+                self._remove(topic.name, topic.id, index, config)
+        self._discards.begin()
         for change in delta.partitions:
             partition = self._partitions_by_id.get((change.topic.id, change.after.index))
             if partition is not None:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id:
+                key = change.topic.name, change.after.index
+                self._discards.make_room(key)
                 self._add(Partition(self, change.topic.name, change.topic.id, change.after))
-                self.logs.folders.place((change.topic.name, change.after.index))
+                self.logs.folders.place(key)
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
                 self._reconfigure(name)
@@ -322,7 +332,8 @@ class Cluster:
         this_broker = str(self.config.node_id)
         self.config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, this_broker))
 
-    def _remove(self, topic: str, topic_id: bytes, index: int) -> None:
+    def _remove(self, topic: str, topic_id: bytes, index: int, config: LogConfig) -> None:
+        """From here on nobody finds the partition; its files go soon."""
         partition = self._partitions_by_id.pop((topic_id, index), None)
         if partition is None:
             return
@@ -330,14 +341,7 @@ class Cluster:
             del self._partitions[topic, index]
         partition.mark_deleted()
         self.dormant.partitions.discard(partition)
-        opened = partition.opened_log
-        try:
-            if opened is not None:
-                self.logs.delete(opened)
-            else:
-                self.logs.delete_unopened(topic, topic_id, index, self._log_config(topic))
-        except KafkaError:
-            log.exception("The files of %s-%d could not be removed; they go at the next start", topic, index)
+        self._discards.add(partition, config)
 
     def _reconfigure(self, topic: str) -> None:
         config = self._log_config(topic)

@@ -26,6 +26,8 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.controller.port import ConfigChanges
+    from pykbroker.runtime.waits import Deferred
 
 
 class Alteration(NamedTuple):
@@ -67,13 +69,31 @@ def responses(
 
 def alter_resources(
     broker: Broker, alterations: Sequence[Alteration], plan: Plan, *, loggers: bool, validate_only: bool
-) -> list[KafkaError | None]:
-    """Check every resource by itself and commit those that are good, together. Answers in the order given.
+) -> Deferred[list[KafkaError | None]]:
+    """Check every resource by itself and alter those that are good, together. Answers in the order given.
 
     ``loggers`` says that the request may name loggers, whose levels change at once and are not kept (KIP-412).
-    Raises KafkaError when the metadata log cannot take the commit: then nothing has changed.
+    Fails with KafkaError when the metadata log cannot be written: then no setting has changed.
     """
     answers: list[KafkaError | None] = []
+
+    def changes() -> ConfigChanges:
+        good = _checked(broker, alterations, plan, answers, loggers=loggers, validate_only=validate_only)
+        return {} if validate_only else good
+
+    return broker.cluster.controller.alter_configs(changes).map(lambda _: answers)
+
+
+def _checked(
+    broker: Broker,
+    alterations: Sequence[Alteration],
+    plan: Plan,
+    answers: list[KafkaError | None],
+    *,
+    loggers: bool,
+    validate_only: bool,
+) -> ConfigChanges:
+    """The settings to commit; what is wrong with each resource is added to ``answers``."""
     commits: dict[tuple[int, str], Mapping[str, str | None]] = {}
     asked = Counter((alteration.resource_type, alteration.resource_name) for alteration in alterations)
     for alteration in alterations:
@@ -90,9 +110,7 @@ def alter_resources(
             answers.append(None)
         except KafkaError as error:
             answers.append(error)
-    if not validate_only:
-        broker.cluster.metadata.alter_configs(commits)
-    return answers
+    return commits
 
 
 def _planned(broker: Broker, alteration: Alteration, plan: Plan) -> Mapping[str, str | None]:

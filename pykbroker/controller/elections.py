@@ -6,7 +6,7 @@ election finds nobody either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
 from pykbroker.controller.leaders import preferred_leader_changes
@@ -49,7 +49,29 @@ def plan_election(image: MetadataImage, kind: ElectionType, name: str, index: in
     raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
 
 
-def all_partitions(image: MetadataImage) -> Iterator[tuple[str, list[int]]]:
+def plan_elections(
+    image: MetadataImage, kind: ElectionType, wanted: Iterable[tuple[str, Sequence[int]]] | None
+) -> tuple[list[PartitionChangeRecord], dict[str, list[tuple[int, KafkaError | None]]]]:
+    """The records of many elections, and by topic the error of each partition. ``wanted`` None means all partitions; of those
+    the ones that need no election are left out.
+    """
+    records: list[PartitionChangeRecord] = []
+    results: dict[str, list[tuple[int, KafkaError | None]]] = {}
+    for topic, indexes in _all_partitions(image) if wanted is None else wanted:
+        result = results.setdefault(topic, [])
+        for index in indexes:
+            error = None
+            try:
+                records.append(plan_election(image, kind, topic, index))
+            except KafkaError as refusal:
+                if wanted is None and refusal.code is ErrorCode.ELECTION_NOT_NEEDED:
+                    continue
+                error = refusal
+            result.append((index, error))
+    return records, results
+
+
+def _all_partitions(image: MetadataImage) -> Iterator[tuple[str, Sequence[int]]]:
     """Every topic with the indexes of its partitions."""
     for topic in image.topics.values():
         yield topic.name, sorted(topic.partitions)

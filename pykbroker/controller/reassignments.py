@@ -9,7 +9,8 @@ PartitionReassignmentReplicas of Kafka 4.3.1.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from pykbroker.controller.assignments import check_assignment, directory_for_new
 from pykbroker.controller.eligible_leaders import living_isr, note_eligible
@@ -17,6 +18,14 @@ from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+
+class Reassignment(NamedTuple):
+    """A partition and the brokers it is to move to, the preferred leader first; None takes back a move."""
+
+    topic: str
+    partition: int
+    replicas: Sequence[int] | None
 
 
 def is_under_way(partition: PartitionImage) -> bool:
@@ -52,6 +61,38 @@ def plan_reassignment(
     if same_factor:
         _check_factor(partition, replicas)
     return _change(image, topic, partition, _begun(partition, replicas), alive)
+
+
+def plan_reassignments(
+    image: MetadataImage, wanted: Iterable[Reassignment], *, same_factor: bool
+) -> tuple[list[PartitionChangeRecord], list[KafkaError | None]]:
+    """The records of many moves, no partition named twice, and the error of each."""
+    records: list[PartitionChangeRecord] = []
+    errors: list[KafkaError | None] = []
+    for asked in wanted:
+        try:
+            record = plan_reassignment(image, asked.topic, asked.partition, asked.replicas, same_factor=same_factor)
+        except KafkaError as refusal:
+            errors.append(refusal)
+            continue
+        errors.append(None)
+        if record is not None:
+            records.append(record)
+    return records, errors
+
+
+def without_repeats(wanted: Iterable[Reassignment]) -> list[list[Reassignment]]:
+    """What was asked for in its order, divided so that no part names a partition twice."""
+    parts: list[list[Reassignment]] = []
+    named: set[tuple[str, int]] = set()
+    for asked in wanted:
+        key = asked.topic, asked.partition
+        if not parts or key in named:
+            parts.append([])
+            named.clear()
+        parts[-1].append(asked)
+        named.add(key)
+    return parts
 
 
 def completion(

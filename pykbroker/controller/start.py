@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import random
 from collections.abc import Callable
 
 from pykbroker.controller.controller import Controller
@@ -19,6 +18,7 @@ from pykbroker.metadata.quorum import Quorum
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.snapshot import BOOTSTRAP, decode_snapshot, encode_snapshot
 from pykbroker.runtime.clock import Clock
+from pykbroker.runtime.runtime import Runtime
 from pykbroker.storage.disk import Disk, replace_file
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
@@ -42,8 +42,7 @@ def open_metadata(
     *,
     node_id: int,
     cluster_id: str,
-    clock: Clock,
-    rng: random.Random,
+    runtime: Runtime,
     config: Settings,
     check_topic_configs: ConfigCheck,
 ) -> Controller:
@@ -56,16 +55,15 @@ def open_metadata(
     directory = posixpath.join(data_directory, f"{CLUSTER_METADATA}-0")
     log = open_log(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG)
     snapshot_bytes = config["metadata.log.max.record.bytes.between.snapshots"]
-    source = LocalLog(log, disk, directory, Quorum(node_id), clock, snapshot_bytes=snapshot_bytes)
+    source = LocalLog(log, disk, directory, Quorum(node_id), runtime.clock, snapshot_bytes=snapshot_bytes)
     image = MetadataImage(cluster_id)
     source.load(image)
     source.open_epoch(image)
-    controller = Controller(source, image, rng=rng, config=config, check_topic_configs=check_topic_configs)
+    controller = Controller(source, image, runtime, config=config, check_topic_configs=check_topic_configs)
     if METADATA_VERSION not in image.features:  # formatted perhaps, but never used
-        records = _bootstrap_records(disk, data_directory, clock)
+        records = _bootstrap_records(disk, data_directory, runtime.clock)
         controller.commit([*records, *_settings_to_begin_with(records, image, config)])
     _check_features(image)
-    controller.subscribe(lambda image, _: source.snapshot_if_due(image))
     return controller
 
 

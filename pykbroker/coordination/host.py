@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
-    from pykbroker.controller.controller import Controller
     from pykbroker.coordination.transactions.transaction import TopicPartition
+    from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.dormant_logs import DormantLogs
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
@@ -23,7 +23,7 @@ class Node(Protocol):
     node_id: int
 
     def next_producer_id(self) -> int:
-        """A producer id nobody else has. Raises KafkaError when the metadata log cannot give a new block."""
+        """A producer id nobody else has. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS while there is none."""
         ...
 
 
@@ -76,9 +76,10 @@ class CoordinationHost(Protocol):
 
     runtime: Runtime
     config: BrokerConfig
-    metadata: Controller
     dormant: DormantLogs
 
+    @property
+    def metadata(self) -> MetadataSource: ...
     @property
     def groups(self) -> MarkedOffsets: ...
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.client_quotas import IP, Entity, QuotaAlteration, entity_of, plan_alterations
+from pykbroker.controller.client_quotas import IP, Entity, QuotaAlteration, entity_of
 from pykbroker.runtime.hosts import is_address, unknown_hosts
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_client_quotas import (
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, ctx: RequestContext, request: AlterClientQuotasRequest
-) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
+) -> Deferred[AlterClientQuotasResponse]:
     names = {name for entry in request.entries for kind, name in _entity(entry) if kind == IP and name}
     to_look_up = frozenset(name for name in names if not is_address(name))
     if not to_look_up:
         return _altered(broker, request, to_look_up)
-    return broker.cluster.runtime.offload(unknown_hosts, to_look_up).map(partial(_altered, broker, request))
+    return broker.cluster.runtime.offload(unknown_hosts, to_look_up).chain(partial(_altered, broker, request))
 
 
 def failed(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> AlterClientQuotasResponse:
@@ -41,16 +41,17 @@ def failed(request: AlterClientQuotasRequest, version: int, error: KafkaError) -
     return AlterClientQuotasResponse(entries=[_result(_entity(entry), error) for entry in request.entries])
 
 
-def _altered(broker: Broker, request: AlterClientQuotasRequest, unknown: frozenset[str]) -> AlterClientQuotasResponse:
+def _altered(
+    broker: Broker, request: AlterClientQuotasRequest, unknown: frozenset[str]
+) -> Deferred[AlterClientQuotasResponse]:
     alterations = [
         QuotaAlteration(_entity(entry), [(op.key, None if op.remove else op.value) for op in entry.ops])
         for entry in request.entries
     ]
-    controller = broker.cluster.metadata
-    records, results = plan_alterations(controller.image, alterations, unknown)
-    if not request.validate_only:
-        controller.commit(records)
-    return AlterClientQuotasResponse(entries=[_result(entity, error) for entity, error in results.items()])
+    altered = broker.cluster.controller.alter_client_quotas(alterations, unknown, validate_only=request.validate_only)
+    return altered.map(
+        lambda results: AlterClientQuotasResponse(entries=[_result(entity, error) for entity, error in results.items()])
+    )
 
 
 def _entity(entry: AlterClientQuotasRequestEntryData) -> Entity:

@@ -18,11 +18,12 @@ from pykbroker.wire.messages.alter_configs import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.errors import KafkaError
 
 
-def handle(broker: Broker, ctx: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+def handle(broker: Broker, ctx: RequestContext, request: AlterConfigsRequest) -> Deferred[AlterConfigsResponse]:
     del ctx
     alterations = [
         Alteration(
@@ -32,8 +33,12 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterConfigsRequest) ->
         )
         for resource in request.resources
     ]
-    answers = alter_resources(broker, alterations, replaced, loggers=False, validate_only=request.validate_only)
-    return AlterConfigsResponse(responses=responses(AlterConfigsResourceResponse, request.resources, answers))
+    altered = alter_resources(broker, alterations, replaced, loggers=False, validate_only=request.validate_only)
+    return altered.map(
+        lambda errors: AlterConfigsResponse(
+            responses=responses(AlterConfigsResourceResponse, request.resources, errors)
+        )
+    )
 
 
 def failed(request: AlterConfigsRequest, version: int, error: KafkaError) -> AlterConfigsResponse:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.reassignments import plan_reassignment
+from pykbroker.controller.reassignments import Reassignment
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -20,40 +20,36 @@ from pykbroker.wire.messages.alter_partition_reassignments import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
-    from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: AlterPartitionReassignmentsRequest
-) -> AlterPartitionReassignmentsResponse:
-    controller = broker.cluster.metadata
+) -> Deferred[AlterPartitionReassignmentsResponse]:
+    del ctx
     may_change_factor = request.allow_replication_factor_change
-    response = AlterPartitionReassignmentsResponse(allow_replication_factor_change=may_change_factor)
-    if request.topics:
-        response.error_message = None
-    records: dict[tuple[str, int], PartitionChangeRecord] = {}
-    for topic in request.topics:
-        result = ReassignableTopicResponse(name=topic.name)
-        response.responses.append(result)
-        for asked in topic.partitions:
-            index = asked.partition_index
-            if (topic.name, index) in records:  # named twice: the later plan begins where the earlier one ends
-                controller.commit(list(records.values()))
-                records.clear()
-            error = None
-            try:
-                record = plan_reassignment(
-                    controller.image, topic.name, index, asked.replicas, same_factor=not may_change_factor
-                )
-            except KafkaError as refusal:
-                error = refusal
-            else:
-                if record is not None:
-                    records[topic.name, index] = record
-            result.partitions.append(_result(index, error))
-    controller.commit(list(records.values()))
-    return response
+    wanted = [
+        Reassignment(topic.name, asked.partition_index, asked.replicas)
+        for topic in request.topics
+        for asked in topic.partitions
+    ]
+
+    def answer(errors: list[KafkaError | None]) -> AlterPartitionReassignmentsResponse:
+        response = AlterPartitionReassignmentsResponse(allow_replication_factor_change=may_change_factor)
+        if request.topics:
+            response.error_message = None
+        in_order = iter(errors)
+        response.responses = [
+            ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[_result(asked.partition_index, next(in_order)) for asked in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+        return response
+
+    return broker.cluster.controller.alter_reassignments(wanted, same_factor=not may_change_factor).map(answer)
 
 
 def failed(

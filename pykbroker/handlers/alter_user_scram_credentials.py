@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.scram import Deletion, Upsertion, plan_credentials
+from pykbroker.controller.scram import Deletion, Upsertion
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -17,23 +17,26 @@ from pykbroker.wire.messages.alter_user_scram_credentials import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: AlterUserScramCredentialsRequest
-) -> AlterUserScramCredentialsResponse:
-    controller = broker.cluster.metadata
-    records, results = plan_credentials(
-        controller.image,
+) -> Deferred[AlterUserScramCredentialsResponse]:
+    del ctx
+    altered = broker.cluster.controller.alter_scram_credentials(
         [Deletion(asked.name, asked.mechanism) for asked in request.deletions],
         [
             Upsertion(asked.name, asked.mechanism, asked.iterations, asked.salt, asked.salted_password)
             for asked in request.upsertions
         ],
     )
-    controller.commit(records)
-    return AlterUserScramCredentialsResponse(results=[_result(user, error) for user, error in results.items()])
+    return altered.map(
+        lambda results: AlterUserScramCredentialsResponse(
+            results=[_result(user, error) for user, error in results.items()]
+        )
+    )
 
 
 def failed(

@@ -19,10 +19,11 @@ from pykbroker.wire.messages.create_partitions import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest) -> Deferred[CreatePartitionsResponse]:
     del ctx
     once: dict[str, CreatePartitionsTopic] = {}
     refused: dict[str, CreatePartitionsTopicResult] = {}
@@ -32,8 +33,11 @@ def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest
             refused[topic.name] = _result(topic.name, error)
         once[topic.name] = topic
     wanted = [_new_partitions(topic) for name, topic in once.items() if name not in refused]
-    done = broker.cluster.metadata.create_partitions(wanted, validate_only=request.validate_only)
-    return CreatePartitionsResponse(results=[*refused.values(), *(_result(name, error) for name, error in done)])
+
+    def answer(done: list[tuple[str, KafkaError | None]]) -> CreatePartitionsResponse:
+        return CreatePartitionsResponse(results=[*refused.values(), *(_result(name, error) for name, error in done)])
+
+    return broker.cluster.controller.create_partitions(wanted, validate_only=request.validate_only).map(answer)
 
 
 def failed(request: CreatePartitionsRequest, version: int, error: KafkaError) -> CreatePartitionsResponse:

@@ -3,7 +3,8 @@
 - ``validate_only`` says what would happen. -1 for partitions and replication factor means the broker's default (KIP-464).
 - v5: the answer describes the new topic: partitions, replication factor, effective settings (KIP-525). v7: its id.
 
-A topic's logs exist before the answer leaves; ``timeout_ms`` has nothing to wait for.
+A topic's partitions can be used when the answer leaves, which waits for the metadata log alone; ``timeout_ms`` is not looked
+at.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from pykbroker.wire.messages.create_topics import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+def handle(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) -> Deferred[CreateTopicsResponse]:
     once: dict[str, CreatableTopic] = {}
     refused: dict[str, CreatableTopicResult] = {}
     for topic in request.topics:
@@ -34,10 +36,13 @@ def handle(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) ->
             refused[topic.name] = _refusal(topic.name, "Duplicate topic name.")
         once[topic.name] = topic
     wanted = [_new_topic(topic) for name, topic in once.items() if name not in refused]
-    results = broker.cluster.metadata.create_topics(wanted, validate_only=request.validate_only)
     describe = ctx.api_version >= 5
-    answers = [_answer(broker, new, result, describe) for new, result in zip(wanted, results, strict=True)]
-    return CreateTopicsResponse(topics=[*answers, *refused.values()])
+
+    def answer(results: list[TopicResult]) -> CreateTopicsResponse:
+        answers = [_answer(broker, new, result, describe) for new, result in zip(wanted, results, strict=True)]
+        return CreateTopicsResponse(topics=[*answers, *refused.values()])
+
+    return broker.cluster.controller.create_topics(wanted, validate_only=request.validate_only).map(answer)
 
 
 def failed(request: CreateTopicsRequest, version: int, error: KafkaError) -> CreateTopicsResponse:

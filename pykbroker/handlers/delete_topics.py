@@ -4,7 +4,7 @@
 - delete.topic.enable=false refuses the request: INVALID_REQUEST up to v2, TOPIC_DELETION_DISABLED from v3.
 - v5 adds error messages.
 
-The topic and its logs are gone before the answer leaves; ``timeout_ms`` has nothing to wait for.
+Nobody finds the topic any more when the answer leaves, which waits for the metadata log alone; ``timeout_ms`` is not looked at.
 """
 
 from __future__ import annotations
@@ -25,20 +25,23 @@ from pykbroker.wire.messages.delete_topics import (
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import MetadataImage
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) -> Deferred[DeleteTopicsResponse]:
     if not broker.cluster.config["delete.topic.enable"]:
         if ctx.api_version < 3:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED)
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    controller = broker.cluster.metadata
-    resolved, results = _resolve(controller.image, asked)
-    for topic_id, error in controller.delete_topics(list(resolved)).items():
-        results.append(_result(resolved[topic_id], topic_id, error))
-    return DeleteTopicsResponse(responses=results)
+    resolved, refused = _resolve(broker.cluster.metadata.image, asked)
+
+    def answer(errors: dict[bytes, KafkaError | None]) -> DeleteTopicsResponse:
+        deleted = (_result(resolved[topic_id], topic_id, error) for topic_id, error in errors.items())
+        return DeleteTopicsResponse(responses=[*refused, *deleted])
+
+    return broker.cluster.controller.delete_topics(list(resolved)).map(answer)
 
 
 def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:

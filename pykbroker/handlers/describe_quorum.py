@@ -33,19 +33,19 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeQuorumRequest) 
     if asked != [(CLUSTER_METADATA, [0])]:
         return _unknown(asked)
     controller = broker.cluster.metadata
-    log = controller.log
+    log, high_watermark = controller.log, controller.image.offset + 1
     with_ids = ctx.api_version >= 2
     now_ms = broker.cluster.runtime.clock.now_ms() if ctx.api_version >= 1 else -1
 
     def state(replica_id: int, directory_id: bytes) -> ReplicaState:
-        return ReplicaState(replica_id, directory_id if with_ids else ZERO_ID, log.end_offset, now_ms, now_ms)
+        return ReplicaState(replica_id, directory_id if with_ids else ZERO_ID, high_watermark, now_ms, now_ms)
 
     leader = log.quorum.node_id
     others = [known for known in controller.image.active_brokers() if known.id != leader]
     partition = DescribeQuorumResponsePartitionData(
         leader_id=leader,
         leader_epoch=log.epoch,
-        high_watermark=log.end_offset,
+        high_watermark=high_watermark,
         current_voters=[state(leader, log.quorum.directory_id)],
         observers=[state(known.id, known.log_dirs[0]) for known in others],
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.elections import all_partitions, election_type, plan_election
+from pykbroker.controller.elections import election_type
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -20,29 +20,25 @@ from pykbroker.wire.messages.elect_leaders import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    controller = broker.cluster.metadata
+def handle(broker: Broker, ctx: RequestContext, request: ElectLeadersRequest) -> Deferred[ElectLeadersResponse]:
+    del ctx
     kind = election_type(request.election_type)
     asked = request.topic_partitions
-    wanted = all_partitions(controller.image) if asked is None else ((t.topic, t.partitions) for t in asked)
-    records = []
-    results: dict[str, ReplicaElectionResult] = {}
-    for topic, indexes in wanted:
-        result = results.setdefault(topic, ReplicaElectionResult(topic=topic))
-        for index in indexes:
-            error = None
-            try:
-                records.append(plan_election(controller.image, kind, topic, index))
-            except KafkaError as refusal:
-                if asked is None and refusal.code is ErrorCode.ELECTION_NOT_NEEDED:
-                    continue
-                error = refusal
-            result.partition_result.append(_result(index, error))
-    controller.commit(records)
-    return ElectLeadersResponse(replica_election_results=list(results.values()))
+    wanted = None if asked is None else [(topic.topic, topic.partitions) for topic in asked]
+
+    def answer(results: dict[str, list[tuple[int, KafkaError | None]]]) -> ElectLeadersResponse:
+        return ElectLeadersResponse(
+            replica_election_results=[
+                ReplicaElectionResult(topic=topic, partition_result=[_result(*each) for each in partitions])
+                for topic, partitions in results.items()
+            ]
+        )
+
+    return broker.cluster.controller.elect_leaders(kind, wanted).map(answer)
 
 
 def failed(request: ElectLeadersRequest, version: int, error: KafkaError) -> ElectLeadersResponse:

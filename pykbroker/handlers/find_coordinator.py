@@ -1,8 +1,8 @@
 """FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group or a transactional id.
 
 Many keys at once from version 4 (KIP-699). The answer names the broker under the listener that the question came in
-on. The topic that holds the groups, or the transactions, is created by the first question, and is there when it is
-answered.
+on. The topic that holds the groups, or the transactions, is created by the first question, whose answer waits for it (Apache
+Kafka answers COORDINATOR_NOT_AVAILABLE, and the client loses its retry backoff).
 
 Left out: share coordinators, which are not served; their keys are answered COORDINATOR_NOT_AVAILABLE.
 """
@@ -17,18 +17,27 @@ from pykbroker.wire.messages.find_coordinator import Coordinator, FindCoordinato
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.handlers.contract import Answer
     from pykbroker.metadata.image import Endpoint
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_TOPICS = {_GROUP: CONSUMER_OFFSETS, _TRANSACTION: TRANSACTION_STATE}
 _MANY_KEYS_SINCE = 4
 _SHARE_SINCE = 6
 
 
-def handle(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+def handle(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest) -> Answer:
     if request.key_type not in (_GROUP, _TRANSACTION, _SHARE):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
+    topic = _TOPICS.get(request.key_type)
+    if topic is None or broker.cluster.metadata.image.topic(topic) is not None:
+        return _answer(broker, ctx, request)
+    return broker.cluster.auto_creation.create([topic]).map(lambda _: _answer(broker, ctx, request))
+
+
+def _answer(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     if ctx.api_version >= _MANY_KEYS_SINCE:
         return FindCoordinatorResponse(
             coordinators=[_coordinator(broker, ctx, request.key_type, key) for key in request.coordinator_keys]
@@ -66,9 +75,7 @@ def _find(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> tuple
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     cluster = broker.cluster
     image = cluster.metadata.image
-    topic = CONSUMER_OFFSETS if key_type == _GROUP else TRANSACTION_STATE
-    if image.topic(topic) is None:
-        cluster.metadata.auto_create([topic])
+    topic = _TOPICS[key_type]
     coordinator = cluster.groups if key_type == _GROUP else cluster.transactions
     partition = image.partition(topic, coordinator.partition_of(key))
     endpoint = None if partition is None else image.endpoint(partition.leader, ctx.listener)

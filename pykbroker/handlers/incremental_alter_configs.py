@@ -18,13 +18,14 @@ from pykbroker.wire.messages.incremental_alter_configs import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.errors import KafkaError
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: IncrementalAlterConfigsRequest
-) -> IncrementalAlterConfigsResponse:
+) -> Deferred[IncrementalAlterConfigsResponse]:
     del ctx
     alterations = [
         Alteration(
@@ -34,9 +35,11 @@ def handle(
         )
         for resource in request.resources
     ]
-    answers = alter_resources(broker, alterations, altered, loggers=True, validate_only=request.validate_only)
-    return IncrementalAlterConfigsResponse(
-        responses=responses(AlterConfigsResourceResponse, request.resources, answers)
+    done = alter_resources(broker, alterations, altered, loggers=True, validate_only=request.validate_only)
+    return done.map(
+        lambda errors: IncrementalAlterConfigsResponse(
+            responses=responses(AlterConfigsResourceResponse, request.resources, errors)
+        )
     )
 
 

@@ -1,7 +1,7 @@
 """InitProducerId (key 22), versions 0 to 5: a producer id and epoch.
 
 Without a transactional id, for an idempotent producer (KIP-98): a new id, out of the blocks that the metadata log hands
-out. With one, a new incarnation of a transactional producer: ``transactions/initializing.py``. Recovering producers
+out; the very first waits until the broker has a block of them. With one, a new incarnation of a transactional producer: ``transactions/initializing.py``. Recovering producers
 name their identity from version 3 on (KIP-360); before version 4 PRODUCER_FENCED is told as INVALID_PRODUCER_EPOCH.
 
 Left out: two-phase commit (version 6, KIP-939), which Apache Kafka 4.3.1 does not serve either.
@@ -25,18 +25,22 @@ _FENCED_SINCE = 4
 _UNKNOWN = -1
 
 
-def handle(
-    broker: Broker, ctx: RequestContext, request: InitProducerIdRequest
-) -> InitProducerIdResponse | Deferred[InitProducerIdResponse]:
+def handle(broker: Broker, ctx: RequestContext, request: InitProducerIdRequest) -> Deferred[InitProducerIdResponse]:
     expected = _expected(request)
-    if request.transactional_id is None:
-        return InitProducerIdResponse(producer_id=broker.next_producer_id(), producer_epoch=0)
-    given = broker.cluster.transactions.init_producer_id(
-        broker, request.transactional_id, request.transaction_timeout_ms, expected
-    )
-    return given.map(
-        lambda identity: InitProducerIdResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch)
-    )
+    transactional_id = request.transactional_id
+    available = broker.producer_ids.available()
+    if transactional_id is None:
+        return available.map(lambda _: InitProducerIdResponse(producer_id=broker.next_producer_id(), producer_epoch=0))
+
+    def init(_: None) -> Deferred[InitProducerIdResponse]:
+        given = broker.cluster.transactions.init_producer_id(
+            broker, transactional_id, request.transaction_timeout_ms, expected
+        )
+        return given.map(
+            lambda identity: InitProducerIdResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch)
+        )
+
+    return available.settled().chain(init)  # a known id does without a new number
 
 
 def failed(request: InitProducerIdRequest, version: int, error: KafkaError) -> InitProducerIdResponse:

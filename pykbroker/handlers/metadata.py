@@ -7,8 +7,8 @@
 - v8 to v10: operations allowed on the cluster (KIP-430); for topics from v8 on.
 - v10 carries topic ids (KIP-516), v12 lets a topic be asked for by id alone. v13 adds a top-level error code.
 
-A topic that is created by asking is ready to use at once; the answer that did it says UNKNOWN_TOPIC_OR_PARTITION all the
-same, as Kafka's does, and the client asks again. The controller named is a living broker.
+A topic that asking creates is answered UNKNOWN_TOPIC_OR_PARTITION until it is there, as Kafka does, and the client asks
+again. The controller named is a living broker.
 """
 
 from __future__ import annotations
@@ -102,10 +102,9 @@ def _asked_for(broker: Broker, ctx: RequestContext, request: MetadataRequest) ->
     names = dict.fromkeys(asked.name or "" for asked in request.topics)
     known = {name: topic for name in names if (topic := image.topic(name)) is not None}
     missing = [name for name in names if name not in known and name != CLUSTER_METADATA]
-    created: dict[str, KafkaError | None] = {}
     if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
-        created = broker.cluster.metadata.auto_create(missing)
-    return [_topic(image, known[name], ctx) if name in known else _unknown(name, created.get(name)) for name in names]
+        broker.cluster.auto_creation.create(filter(is_valid_topic_name, missing))
+    return [_topic(image, known[name], ctx) if name in known else _unknown(name) for name in names]
 
 
 def _by_id(image: MetadataImage, topic_id: bytes, ctx: RequestContext) -> MetadataResponseTopic:
@@ -115,12 +114,9 @@ def _by_id(image: MetadataImage, topic_id: bytes, ctx: RequestContext) -> Metada
     return _topic(image, topic, ctx)
 
 
-def _unknown(name: str, error: KafkaError | None) -> MetadataResponseTopic:
-    """A topic that was not there when it was asked for; ``error`` is why it was not created."""
-    if error is not None:
-        code = error.code
-    else:
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+def _unknown(name: str) -> MetadataResponseTopic:
+    """A topic that was not there when it was asked for."""
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
     return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
 
 

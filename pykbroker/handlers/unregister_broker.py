@@ -11,13 +11,15 @@ from pykbroker.wire.messages.unregister_broker import UnregisterBrokerRequest, U
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.errors import KafkaError
 
 
-def handle(broker: Broker, ctx: RequestContext, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
-    broker.cluster.metadata.unregister_broker(request.broker_id)
-    return UnregisterBrokerResponse()
+def handle(broker: Broker, ctx: RequestContext, request: UnregisterBrokerRequest) -> Deferred[UnregisterBrokerResponse]:
+    del ctx
+    forgotten = broker.cluster.controller.unregister_broker(request.broker_id)
+    return forgotten.map(lambda _: UnregisterBrokerResponse())
 
 
 def failed(request: UnregisterBrokerRequest, version: int, error: KafkaError) -> UnregisterBrokerResponse:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.eligible_leaders import MIN_ISR
-from pykbroker.controller.feature_updates import FeatureUpdate, plan_updates
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.controller.feature_updates import FeatureUpdate
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.update_features import (
     UpdatableFeatureResult,
     UpdateFeaturesRequest,
@@ -21,30 +21,28 @@ from pykbroker.wire.messages.update_features import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
+    from pykbroker.wire.errors import KafkaError
 
 
-def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-    controller = broker.cluster.metadata
-    quorum = controller.log.quorum
+def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) -> Deferred[UpdateFeaturesResponse]:
     updates = [
         FeatureUpdate(asked.feature, asked.max_version_level, asked.upgrade_type) for asked in request.feature_updates
     ]
-    try:
-        records = plan_updates(
-            controller.image, quorum.node_id, quorum.kraft_version, updates, static_min_isr=_static_min_isr(broker)
-        )
-    except KafkaError as error:
-        reason = f"The update failed for all features since the following feature had an error: {error.message}"
-        raise KafkaError(error.code, reason) from error
-    if not request.validate_only:
-        controller.commit(records)
-    results = []
-    if ctx.api_version <= 1:
-        none = ErrorCode.NONE
-        features = dict.fromkeys(update.feature for update in updates)
-        results = [UpdatableFeatureResult(name, none, none.default_message) for name in features]
-    return UpdateFeaturesResponse(error_message=None, results=results)
+
+    def answer(_: None) -> UpdateFeaturesResponse:
+        results = []
+        if ctx.api_version <= 1:
+            none = ErrorCode.NONE
+            features = dict.fromkeys(update.feature for update in updates)
+            results = [UpdatableFeatureResult(name, none, none.default_message) for name in features]
+        return UpdateFeaturesResponse(error_message=None, results=results)
+
+    updated = broker.cluster.controller.update_features(
+        updates, static_min_isr=_static_min_isr(broker), validate_only=request.validate_only
+    )
+    return updated.map(answer)
 
 
 def _static_min_isr(broker: Broker) -> int:

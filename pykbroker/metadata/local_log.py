@@ -65,6 +65,7 @@ class LocalLog:
         self._bytes_between_snapshots = snapshot_bytes
         self._bytes_since_snapshot = 0
         self._snapshot_bytes = 0
+        self._written = SnapshotId(0, 0)
 
     @property
     def end_offset(self) -> int:
@@ -107,7 +108,7 @@ class LocalLog:
         image.epoch = self.epoch
 
     def append(self, records: Sequence[MetadataRecord]) -> int:
-        """Keep the records; on the disk on return. Returns the first one's offset. Raises KafkaError.
+        """Write the records; ``sync`` makes them durable. Returns the first one's offset. Raises KafkaError.
 
         One batch, which a crash leaves whole or not at all; only more than ``MAX_RECORDS_PER_BATCH`` records (leaders
         of very many partitions, never one request) become several.
@@ -126,40 +127,64 @@ class LocalLog:
         try:
             for batch in batches:
                 self._append(batch)
-            self._log.flush()
         except KafkaError:
-            with contextlib.suppress(KafkaError):  # then the directory is offline, and nothing more is appended
-                self._log.truncate_to(first)
+            self._take_back(first)
             raise
         return first
 
-    def snapshot_if_due(self, image: MetadataImage) -> None:
-        """Write a snapshot when reading the log again would take much longer than reading one."""
-        if self._bytes_since_snapshot > max(self._bytes_between_snapshots, self._snapshot_bytes):
-            try:
-                self.snapshot(image)
-            except (OSError, KafkaError):
-                logger.exception("No snapshot of the metadata could be written; the log has it all, and goes on")
-                self._bytes_since_snapshot = 0
+    def sync(self, first: int) -> None:
+        """Have what was appended from offset ``first`` on survive a power loss, or take it back. For any thread, which waits
+        for the disk; nothing is appended meanwhile. Raises KafkaError.
+        """
+        try:
+            self._log.flush()
+        except KafkaError:
+            self._take_back(first)
+            raise
 
-    def snapshot(self, image: MetadataImage) -> None:
-        """Write a snapshot of the image, which must stand at the end of the log, and let go of what it replaces."""
+    def _take_back(self, first: int) -> None:
+        with contextlib.suppress(KafkaError):  # then the directory is offline, and nothing more is appended
+            self._log.truncate_to(first)
+
+    @property
+    def snapshot_due(self) -> bool:
+        """Whether reading the log again would take much longer than reading a snapshot."""
+        return self._bytes_since_snapshot > max(self._bytes_between_snapshots, self._snapshot_bytes)
+
+    def write_snapshot(self, image: MetadataImage) -> None:
+        """Write a snapshot of the image, which must stand at the end of the log and stay as it is. For any thread, which waits
+        for the disk. ``snapshot_ended`` is to be called with what it raises.
+        """
         snapshot = SnapshotId(image.offset + 1, image.epoch)
-        now_ms = self._clock.now_ms()
         data = encode_snapshot(
             image_records(image),
             epoch=snapshot.epoch,
             last_contained_ms=self._last_ms,
-            now_ms=now_ms,
+            now_ms=self._clock.now_ms(),
             controls=self.quorum.voter_controls(),
         )
         write_snapshot(self._disk, self._directory, snapshot, data)
-        self._bytes_since_snapshot = 0
-        self._snapshot_bytes = len(data)
-        self._log.roll(now_ms)  # so that what the snapshot replaces is a whole segment, and can go
-        self._log.commit_to(snapshot.offset)  # a snapshot is of what is committed
-        self._log.delete_records_before(snapshot.offset)
         remove_older(self._disk, self._directory, snapshot)
+        self._snapshot_bytes = len(data)
+        self._written = snapshot
+
+    def snapshot_ended(self, error: BaseException | None) -> None:
+        """Let go of what the snapshot replaces, or note that there is none."""
+        self._bytes_since_snapshot = 0
+        if error is None:
+            try:
+                self._let_go()
+            except (OSError, KafkaError) as failed:
+                error = failed
+        if error is not None:
+            logger.error(
+                "No snapshot of the metadata could be written; the log has it all, and goes on", exc_info=error
+            )
+
+    def _let_go(self) -> None:
+        self._log.roll(self._clock.now_ms())  # so that what the snapshot replaces is a whole segment, and can go
+        self._log.commit_to(self._written.offset)  # a snapshot is of what is committed
+        self._log.delete_records_before(self._written.offset)
 
     def _append(self, batch: bytes) -> None:
         self._log.append_as_leader(batch, leader_epoch=self.epoch, now_ms=self._last_ms, origin=Origin.COORDINATOR)

@@ -101,10 +101,9 @@ class Housekeeping:
 
         return cluster.runtime.offload_read(retention.look_ahead, some, now_ms).map(retain)
 
-    def _elections(self) -> Deferred[None] | None:
+    def _elections(self) -> Deferred[None]:
         """Leadership goes back to the preferred replicas; as with KRaft, however few partitions are elsewhere."""
-        self._cluster.metadata.elect_preferred_leaders()
-        return None
+        return self._cluster.controller.elect_preferred_leaders()
 
     def _producers(self) -> Deferred[None] | None:
         """The setting may change at run time."""

@@ -35,6 +35,7 @@ from pykbroker.wire.errors import KafkaError, WireError
 if TYPE_CHECKING:
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.disk import DirectoryLock
 
 log = logging.getLogger(__name__)
@@ -236,9 +237,9 @@ class Node:
             if abrupt:
                 self.server.sockets(node_id).cut()
             else:
-                self.cluster.begin_stop(node_id)
+                await _done(self.cluster.begin_stop(node_id))
                 await self.server.sockets(node_id).finish()
-            self.cluster.stop_broker(node_id)
+            await _done(self.cluster.stop_broker(node_id))
         log.info("Broker %d was stopped%s", node_id, " abruptly" if abrupt else "")
 
     async def start_broker(self, node_id: int) -> None:
@@ -251,7 +252,7 @@ class Node:
             sockets = self.server.sockets(node_id)
             await sockets.open_again()
             try:
-                self.cluster.start_broker(node_id)
+                await _done(self.cluster.start_broker(node_id))
             except KafkaError:
                 sockets.close()
                 raise
@@ -280,6 +281,14 @@ class Node:
     def _not_one_of(self, node_id: int, state: str) -> str:
         found = [str(each) for each in self._ids if (each in self.cluster.brokers) == (state == "running")]
         return f"broker {node_id} is not {state} in this process; these are: {', '.join(found) or 'none'}"
+
+
+async def _done(wait: Deferred[None]) -> None:
+    """Come back when the wait is over. Raises what it failed with."""
+    over = asyncio.get_running_loop().create_future()
+    wait.when_done(lambda _: over.set_result(None))
+    await over
+    _ = wait.value
 
 
 def _shut_down(cluster: Cluster, clock: Clock) -> None:

@@ -8,6 +8,7 @@ import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
@@ -15,9 +16,12 @@ from pykbroker.metadata.image import Endpoint
 from pykbroker.network.server import Server
 from pykbroker.network.sockets import Bind
 from pykbroker.runtime.clock import Clock, SystemClock
+from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.disk import RealDisk
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
 from pykbroker.wire.message import Message
+
+T = TypeVar("T")
 
 
 class RunningBroker:
@@ -79,6 +83,12 @@ async def until(condition: Callable[[], bool]) -> None:
     """Come back when the condition holds."""
     for _ in iter(condition, True):
         await asyncio.sleep(0.001)
+
+
+async def ended(wait: Deferred[T]) -> T:
+    """The result of a wait, once it is there."""
+    await until(lambda: wait.done)
+    return wait.value
 
 
 @asynccontextmanager

@@ -51,7 +51,7 @@ def build(folder: Path, form: Form, size: int) -> None:
     cluster = Cluster.open(config, folder, RealDisk(durable=False), SystemClock(), random.Random(1))
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", 1)]})
     for number in range(0, partitions, _TOPIC_PARTITIONS):
-        cluster.auto_create(name_of(number)[0])
+        cluster.auto_creation.create([name_of(number)[0]])
     form.fill(cluster, size)
     cluster.shutdown()
 

@@ -51,6 +51,16 @@ def bad_names(ask: Ask) -> None:
 
 
 @case(ApiKey.METADATA)
+def a_name_that_collides_is_not_created(ask: Ask) -> None:
+    """The controller refuses it; who asks for it is never told, and only learns that it is not there."""
+    dotted = f"{ask.topic()}.x"
+    ask(CreateTopicsRequest([CreatableTopic(dotted, 1, 1)]), 5)
+    collides = dotted.replace(".", "_")
+    for _ in range(2):
+        ask(describe(collides))
+
+
+@case(ApiKey.METADATA)
 def creates_where_it_may(ask: Ask) -> None:
     name = ask.name("auto")
     ask(describe(name))

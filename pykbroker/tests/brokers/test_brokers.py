@@ -334,7 +334,7 @@ def test_a_start_that_the_metadata_log_refuses_can_be_tried_again(tmp_path: Path
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
 
             with monkeypatch.context() as patched:
-                patched.setattr(cluster.node.cluster.metadata, "commit", refuse)
+                patched.setattr(cluster.node.cluster.metadata.log, "append", refuse)
                 with pytest.raises(KafkaError):
                     await cluster.node.start_broker(2)
             assert [each["state"] for each in cluster.node.describe()] == ["running", "stopped", "running"]

@@ -23,6 +23,7 @@ import pytest
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.tests.coordination.transactions.world import GROUP, World
+from pykbroker.tests.metadata import fake
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -134,8 +135,8 @@ def compact(world: World) -> bool:
 
 
 def snapshot(world: World) -> bool:
-    log: Any = world.cluster.metadata.log
-    return attempt(lambda: log.snapshot(world.cluster.metadata.image))
+    metadata = world.cluster.metadata
+    return attempt(lambda: fake.snapshot(metadata.log, metadata.image))
 
 
 def stop_and_start(world: World) -> bool:

@@ -38,7 +38,7 @@ def start(disk: SimulatedDisk, seed: int) -> Cluster:
 
 def fill(cluster: Cluster, rng: random.Random) -> int:
     """A compacted log of some segments, flushed; its end."""
-    cluster.auto_create("t")
+    cluster.auto_creation.create(["t"])
     partition = cluster.partition("t", 0)
     assert partition is not None
     partition.log.update_config(COMPACTED)

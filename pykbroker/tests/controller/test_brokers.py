@@ -85,11 +85,11 @@ def test_a_broker_that_is_forgotten(controller):
 
 def test_new_topics_avoid_fenced_brokers(controller):
     controller.fence_broker(2)
-    (result,) = controller.create_topics([NewTopic("n", 4, 2)])
+    (result,) = controller.create_topics([NewTopic("n", 4, 2)]).value
     assert result.error is None
     assert all(set(p.replicas) == {1, 3} for p in controller.image.topic("n").in_order())
 
 
 def test_producer_ids_come_in_blocks_nobody_had(controller):
-    blocks = [controller.allocate_producer_ids(broker_id) for broker_id in (1, 2, 1)]
+    blocks = [controller.allocate_producer_ids(broker_id).value for broker_id in (1, 2, 1)]
     assert blocks == [range(1000), range(1000, 2000), range(2000, 3000)]

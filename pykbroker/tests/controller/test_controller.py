@@ -29,10 +29,9 @@ def test_what_the_log_does_not_take_does_not_happen():
     told = []
     controller.subscribe(lambda image, delta: told.append(delta))
     controller._log.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
-    with pytest.raises(KafkaError):
-        controller.create_topics([NewTopic("t")])
-    with pytest.raises(KafkaError):
-        controller.allocate_producer_ids(1)
+    for refused in (controller.create_topics([NewTopic("t")]), controller.allocate_producer_ids(1)):
+        with pytest.raises(KafkaError):
+            _ = refused.value
     assert controller.image.topics == {}
     assert controller.image.next_producer_id == 0
     assert told == []
@@ -52,7 +51,7 @@ def test_nothing_to_do_is_not_written():
     controller.create_topics([])
     controller.delete_topics([b"?" * 16])
     controller.elect_preferred_leaders()
-    controller.alter_configs({(TOPIC_RESOURCE, "t"): {"retention.ms": None}})
+    controller.alter_configs(lambda: {(TOPIC_RESOURCE, "t"): {"retention.ms": None}})
     assert controller._log.appends == appends
 
 
@@ -62,17 +61,19 @@ def test_settings_are_set_and_removed_and_only_changes_written():
     changed = []
     controller.subscribe(lambda image, delta: changed.append(delta.configs))
     before = controller._log.end_offset
-    controller.alter_configs({(TOPIC_RESOURCE, "t"): {"retention.ms": "3", "segment.ms": "2", "flush.ms": None}})
+    controller.alter_configs(
+        lambda: {(TOPIC_RESOURCE, "t"): {"retention.ms": "3", "segment.ms": "2", "flush.ms": None}}
+    )
     assert controller._log.end_offset == before + 1
     assert controller.image.topic_config("t") == {"retention.ms": "3", "segment.ms": "2"}
-    controller.alter_configs({(TOPIC_RESOURCE, "t"): {"retention.ms": None, "segment.ms": None}})
+    controller.alter_configs(lambda: {(TOPIC_RESOURCE, "t"): {"retention.ms": None, "segment.ms": None}})
     assert controller.image.configs == {}
     assert changed == [{(TOPIC_RESOURCE, "t")}] * 2
 
 
 def test_a_deleted_topic_keeps_its_partitions_in_the_delta():
     controller = make_controller()
-    (result,) = controller.create_topics([NewTopic("t", 3, 1)])
+    (result,) = controller.create_topics([NewTopic("t", 3, 1)]).value
     deltas = []
     controller.subscribe(lambda image, delta: deltas.append(delta))
     controller.delete_topics([result.topic_id])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.controller.topics import NewPartitions, NewTopic
-from pykbroker.tests.metadata.fake import LOG_DIR, make_controller
+from pykbroker.tests.metadata.fake import LOG_DIR, SETTINGS, make_controller
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 E = ErrorCode
@@ -89,7 +90,7 @@ def controller():
 @pytest.mark.parametrize(("topic", "code", "message"), REFUSED)
 def test_refused_topics(controller, topic, code, message):
     before = controller.image.offset
-    (result,) = controller.create_topics([topic])
+    (result,) = controller.create_topics([topic]).value
     assert result.error is not None
     assert result.error.code is code
     assert result.error.message.startswith(message)
@@ -97,7 +98,7 @@ def test_refused_topics(controller, topic, code, message):
 
 
 def test_defaults_and_what_is_written(controller):
-    (result,) = controller.create_topics([NewTopic("n", configs={"retention.ms": "5"})])
+    (result,) = controller.create_topics([NewTopic("n", configs={"retention.ms": "5"})]).value
     assert (result.error, result.partitions, result.replication_factor) == (None, 2, 1)
     topic = controller.image.topic("n")
     assert topic.id == result.topic_id != bytes(16)
@@ -110,21 +111,21 @@ def test_defaults_and_what_is_written(controller):
 
 
 def test_manual_assignment_in_any_order(controller):
-    (result,) = controller.create_topics([NewTopic("n", -1, -1, [(1, [2, 1]), (0, [1, 2])])])
+    (result,) = controller.create_topics([NewTopic("n", -1, -1, [(1, [2, 1]), (0, [1, 2])])]).value
     assert (result.partitions, result.replication_factor) == (2, 2)
     assert [p.replicas for p in controller.image.topic("n").in_order()] == [[1, 2], [2, 1]]
 
 
 def test_many_topics_are_one_append_and_one_bad_one_stops_no_other(controller):
     before = controller._log.appends
-    results = controller.create_topics([NewTopic("a"), NewTopic("b b"), NewTopic("c")])
+    results = controller.create_topics([NewTopic("a"), NewTopic("b b"), NewTopic("c")]).value
     assert [result.error is None for result in results] == [True, False, True]
     assert controller._log.appends == before + 1
     assert {"a", "c"} <= set(controller.image.topics)
 
 
 def test_validate_only_changes_nothing(controller):
-    (result,) = controller.create_topics([NewTopic("n", 4, 2)], validate_only=True)
+    (result,) = controller.create_topics([NewTopic("n", 4, 2)], validate_only=True).value
     assert (result.error, result.partitions, result.replication_factor) == (None, 4, 2)
     assert "n" not in controller.image.topics
 
@@ -139,7 +140,7 @@ def test_validate_only_changes_nothing(controller):
 )
 def test_too_many_partitions_at_once(controller, topics, message):
     with pytest.raises(KafkaError) as caught:
-        controller.create_topics(topics)
+        _ = controller.create_topics(topics).value
     assert (caught.value.code, caught.value.message) == (E.POLICY_VIOLATION, message)
     assert "n" not in controller.image.topics
 
@@ -175,15 +176,17 @@ def test_too_many_partitions_at_once(controller, topics, message):
     ],
 )
 def test_refused_partitions(controller, wanted, code, message):
-    ((name, error),) = controller.create_partitions([wanted])
+    ((name, error),) = controller.create_partitions([wanted]).value
     assert name == wanted.name
     assert (error.code, error.given_message) == (code, message)
 
 
 def test_more_partitions(controller):
-    assert controller.create_partitions([NewPartitions("there", 3, [[2]])], validate_only=True) == [("there", None)]
+    assert controller.create_partitions([NewPartitions("there", 3, [[2]])], validate_only=True).value == [
+        ("there", None)
+    ]
     assert len(controller.image.topic("there").partitions) == 2
-    assert controller.create_partitions([NewPartitions("there", 3, [[2]]), NewPartitions("x.y", 9)]) == [
+    assert controller.create_partitions([NewPartitions("there", 3, [[2]]), NewPartitions("x.y", 9)]).value == [
         ("there", None),
         ("x.y", None),
     ]
@@ -193,23 +196,24 @@ def test_more_partitions(controller):
 
 def test_delete(controller):
     topic_id = controller.image.topic("x.y").id
-    controller.alter_configs({(2, "x.y"): {"retention.ms": "1"}})
-    errors = controller.delete_topics([topic_id, b"?" * 16])
+    controller.alter_configs(lambda: {(2, "x.y"): {"retention.ms": "1"}})
+    errors = controller.delete_topics([topic_id, b"?" * 16]).value
     assert errors[topic_id] is None
     assert errors[b"?" * 16].code is E.UNKNOWN_TOPIC_ID
     assert controller.image.topic("x.y") is None
     assert controller.image.topic_by_id(topic_id) is None
     assert controller.image.topic_config("x.y") == {}
-    (result,) = controller.create_topics([NewTopic("x_y")])
+    (result,) = controller.create_topics([NewTopic("x_y")]).value
     assert result.error is None
     assert result.topic_id != topic_id
 
 
-def test_auto_creation(controller):
-    errors = controller.auto_create(["fresh", "__consumer_offsets", "b b", "__cluster_metadata"])
-    assert errors["fresh"] is None
-    assert errors["b b"].code is E.INVALID_TOPIC_EXCEPTION
-    assert errors["__cluster_metadata"] is not None
+def test_auto_creation(controller, caplog):
+    names = ["fresh", "__consumer_offsets", "b b", "__cluster_metadata"]
+    assert AutoCreation(controller, SETTINGS).create(names).value is None
+    assert "Topic b b was not created on its first use: INVALID_TOPIC_EXCEPTION" in caplog.text
+    assert "Topic __cluster_metadata was not created on its first use" in caplog.text
+    assert "fresh" in controller.image.topics
     assert len(controller.image.topic("__consumer_offsets").partitions) == 50
     assert controller.image.topic_config("__consumer_offsets") == {
         "cleanup.policy": "compact",

@@ -46,7 +46,7 @@ class World:
         config = BrokerConfig({"default.replication.factor": "2", "num.partitions": "1"})
         self.cluster = Cluster.open(config, Path("/data"), SimulatedDisk(), ManualClock(), random.Random(3))
         self.cluster.start_brokers({i: [Endpoint("PLAINTEXT", "localhost", 9090 + i)] for i in (1, 2)})
-        self.cluster.auto_create(TOPIC)
+        self.cluster.auto_creation.create([TOPIC])
         self.partition = self.cluster.partition(TOPIC, 0)
         self.told: list[str] = []
         self.shards: Shards[Counting] = Shards(

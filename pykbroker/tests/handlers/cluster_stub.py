@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.tests.metadata.fake import make_controller
 from pykbroker.wire.errors import KafkaError
@@ -16,7 +18,12 @@ class StubBroker:
     def __init__(self, brokers: int = 1, **settings: str) -> None:
         self.controller = make_controller(brokers)
         config = BrokerConfig({name.replace("_", "."): value for name, value in settings.items()})
-        self.cluster = SimpleNamespace(metadata=self.controller, config=config)
+        self.cluster = SimpleNamespace(
+            metadata=self.controller,
+            controller=self.controller,
+            auto_creation=AutoCreation(self.controller, config),
+            config=config,
+        )
         self.image = self.controller.image
 
     def ask(self, module, request, version, listener="PLAINTEXT"):
@@ -26,6 +33,8 @@ class StubBroker:
         received, _ = type(request).decode(bytes(encoded), 0, version)
         try:
             response = module.handle(self, context, received)
+            if isinstance(response, Deferred):
+                response = response.value
         except KafkaError as error:
             response = module.failed(received, version, error)
         out = bytearray()

@@ -279,7 +279,7 @@ def test_a_broker_is_forgotten(broker):
     answer = broker.ask(unregister_broker, UnregisterBrokerRequest(2), 0)
     assert (answer.error_code, answer.error_message) == (102, "Broker ID 2 is not currently registered")
     with pytest.raises(KafkaError, match="BROKER_ID_NOT_REGISTERED"):
-        broker.controller.allocate_producer_ids(2)
+        _ = broker.controller.allocate_producer_ids(2).value
 
 
 def describe(broker, *partitions, topic="__cluster_metadata", version=2):

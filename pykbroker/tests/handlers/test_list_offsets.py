@@ -10,7 +10,7 @@ import crc32c
 import pytest
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.tests.running import running_broker
+from pykbroker.tests.running import ended, running_broker
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.list_offsets import (
@@ -47,7 +47,7 @@ def test_what_cannot_be_decoded_is_an_error_of_its_partition(tmp_path: Path, cap
     async def scenario() -> None:
         async with running_broker(tmp_path) as broker:
             client = await broker.connect()
-            broker.cluster.metadata.create_topics([NewTopic("t", 2, 1)])
+            await ended(broker.cluster.metadata.create_topics([NewTopic("t", 2, 1)]))
             for index, records in ((0, undecodable(codec)), (1, batch())):
                 data = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index, bytes(records))])]
                 answer = await client.ask(ProduceRequest(None, 1, 1000, data), 9, ProduceResponse)

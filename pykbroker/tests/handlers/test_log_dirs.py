@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.coordination.transactions.world import Producer, World
 from pykbroker.wire.errors import ErrorCode
@@ -112,7 +113,9 @@ def test_a_move_is_called_off(world: World) -> None:
     topic_id = world.cluster.metadata.image.topics["t"].id
     copying: list[tuple[Callable[[], None], Deferred[None]]] = []
 
-    def offload(function: Callable[[], None]) -> Deferred[None]:
+    def offload(function: Callable[..., None], *args: object) -> Deferred[None]:
+        if args:  # the metadata log
+            return run_inline(function, *args)
         copying.append((function, Deferred()))
         return copying[-1][1]
 

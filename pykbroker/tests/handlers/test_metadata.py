@@ -113,7 +113,8 @@ def test_creation_by_asking(broker):
     (new, twin) = broker.ask(metadata, by_name("new", "a_b"), 9).topics
     assert new.error_code == 0
     assert [p.leader_id >= 1 for p in new.partitions] == [True, True]
-    assert twin.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert twin.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert "a_b" not in broker.image.topics
 
 
 def test_creation_by_asking_can_be_off():

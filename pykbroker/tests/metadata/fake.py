@@ -10,8 +10,11 @@ from pykbroker.controller.controller import Controller
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import Endpoint, MetadataImage
+from pykbroker.metadata.local_log import LocalLog
 from pykbroker.metadata.quorum import Quorum
 from pykbroker.metadata.replay import replay
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.runtime import Runtime
 
 SETTINGS: dict[str, Any] = {
     "num.partitions": 2,
@@ -30,7 +33,7 @@ LOG_DIR = bytes(range(16))
 
 
 class MemoryLog:
-    """Keeps records in a list; fails the next append when told to."""
+    """Keeps records in a list; fails appends or syncs when told to."""
 
     def __init__(self) -> None:
         self.records: list[Any] = []
@@ -38,6 +41,9 @@ class MemoryLog:
         self.epoch = 1
         self.quorum = Quorum(1)
         self.fail_with: Exception | None = None
+        self.fail_syncs_with: Exception | None = None
+        self.snapshot_due = False
+        self.snapshots: list[list[str]] = []
 
     @property
     def end_offset(self) -> int:
@@ -49,6 +55,18 @@ class MemoryLog:
         self.appends += 1
         self.records += records
         return len(self.records) - len(records)
+
+    def sync(self, first: int) -> None:
+        if self.fail_syncs_with is not None:
+            del self.records[first:]
+            raise self.fail_syncs_with
+
+    def write_snapshot(self, image: MetadataImage) -> None:
+        self.snapshots.append(list(image.topics))
+
+    def snapshot_ended(self, error: BaseException | None) -> None:
+        assert error is None
+        self.snapshot_due = False
 
 
 def accept_any(configs: Mapping[str, str]) -> None:
@@ -63,7 +81,11 @@ def registration(broker_id: int, rack: str | None = None) -> BrokerRegistration:
 def make_controller(brokers: int = 1, seed: int = 1, check: Any = accept_any) -> Controller:
     """A controller with brokers 1 to ``brokers`` started. Its log is ``controller._log``."""
     controller = Controller(
-        MemoryLog(), MetadataImage("cluster"), rng=random.Random(seed), config=SETTINGS, check_topic_configs=check
+        MemoryLog(),
+        MetadataImage("cluster"),
+        Runtime(ManualClock(), random.Random(seed)),
+        config=SETTINGS,
+        check_topic_configs=check,
     )
     controller.start_brokers([registration(broker_id) for broker_id in range(1, brokers + 1)])
     return controller
@@ -75,3 +97,9 @@ def replayed(records: Sequence[Any]) -> MetadataImage:
     for record in records:
         replay(image, record, MetadataDelta())
     return image
+
+
+def snapshot(log: LocalLog, image: MetadataImage) -> None:
+    """Write a snapshot now, as the controller does when one is due. Raises what it fails with."""
+    log.write_snapshot(image)
+    log.snapshot_ended(None)

@@ -16,9 +16,11 @@ from pykbroker.controller.start import open_metadata
 from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.image_records import image_records
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.runtime import Runtime
+from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.simdisk import ProcessDied, SimulatedDisk
 from pykbroker.storage.directories.manager import LogManager
-from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration, replayed
+from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration, replayed, snapshot
 from pykbroker.wire.errors import KafkaError
 
 DATA = "/data"
@@ -34,8 +36,7 @@ def open_controller(disk: SimulatedDisk) -> Controller:
         DATA,
         node_id=1,
         cluster_id="c",
-        clock=clock,
-        rng=random.Random(2),
+        runtime=Runtime(clock, random.Random(2)),
         config=SETTINGS,
         check_topic_configs=accept_any,
     )
@@ -45,11 +46,11 @@ def open_controller(disk: SimulatedDisk) -> Controller:
 STEPS = [
     lambda controller: controller.start_brokers([registration(1), registration(2)]),
     lambda controller: controller.create_topics([NewTopic("a", 3, 2), NewTopic("b", 2, 1)]),
-    lambda controller: controller._log.snapshot(controller.image),
+    lambda controller: snapshot(controller._log, controller.image),
     lambda controller: controller.create_partitions([NewPartitions("a", 5)]),
-    lambda controller: controller.alter_configs({(2, "a"): {"retention.ms": "1", "flush.ms": "2"}}),
+    lambda controller: controller.alter_configs(lambda: {(2, "a"): {"retention.ms": "1", "flush.ms": "2"}}),
     lambda controller: controller.delete_topics([controller.image.topic("b").id]),
-    lambda controller: controller._log.snapshot(controller.image),
+    lambda controller: snapshot(controller._log, controller.image),
     lambda controller: controller.fence_broker(1),
     lambda controller: controller.stop_brokers(),
 ]
@@ -61,12 +62,19 @@ def state(image):
     return {name: value for name, value in vars(copy).items() if name not in {"offset", "epoch", "cluster_id"}}
 
 
+def take(step, controller):
+    """Raises what the step fails with."""
+    done = step(controller)
+    if isinstance(done, Deferred):
+        _ = done.value
+
+
 def run(disk, reached):
     """All steps; ``reached`` gets the state after each that was done."""
     controller = open_controller(disk)
     reached.append(state(controller.image))
     for step in STEPS:
-        step(controller)
+        take(step, controller)
         reached.append(state(controller.image))
 
 
@@ -118,12 +126,12 @@ def test_an_error_at_any_operation(operation, code):
     for step in STEPS:
         before = state(controller.image)
         try:
-            step(controller)
+            take(step, controller)
         except (KafkaError, OSError):
             assert state(controller.image) == before
             if controller._log._log.home.offline:
                 return
-            step(controller)
+            take(step, controller)
     if not controller._log._log.home.offline:
         assert {name: len(topic.partitions) for name, topic in controller.image.topics.items()} == {"a": 5}
         assert state(open_controller(disk).image) == state(controller.image)

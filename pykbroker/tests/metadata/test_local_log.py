@@ -18,9 +18,10 @@ from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.runtime import Runtime
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.disk import RealDisk
-from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration
+from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration, snapshot
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
@@ -58,8 +59,7 @@ class Node:
             str(self.path),
             node_id=self.node_id,
             cluster_id="c",
-            clock=self.clock,
-            rng=random.Random(2),
+            runtime=Runtime(self.clock, random.Random(2)),
             config=SETTINGS,
             check_topic_configs=accept_any,
         )
@@ -132,12 +132,12 @@ def test_an_epoch_is_never_taken_twice_even_if_its_record_was_lost(node):
 def test_a_snapshot_replaces_the_log_before_it(node):
     start(node)
     node.controller.create_topics([NewTopic("t", 3, 2)])
-    node.controller._log.snapshot(node.image)
+    snapshot(node.controller._log, node.image)
     node.controller.create_topics([NewTopic("after")])
     before = node.state()
     node.restart()
     assert node.state() == before
-    node.controller._log.snapshot(node.image)
+    snapshot(node.controller._log, node.image)
     (latest,) = list_snapshots(node.disk, str(node.directory))
     assert latest.offset == node.image.offset + 1
     node.restart()
@@ -148,7 +148,7 @@ def test_snapshots_come_as_the_log_grows_and_keep_it_short(node):
     start(node)
     seen = set()
     for _ in range(60):
-        (result,) = node.controller.create_topics([NewTopic("t", 500, 1)])
+        (result,) = node.controller.create_topics([NewTopic("t", 500, 1)]).value
         node.controller.delete_topics([result.topic_id])
         seen |= set(list_snapshots(node.disk, str(node.directory)))
     assert len(seen) >= 2
@@ -226,7 +226,7 @@ def test_dynamic_voters_are_carried_on(tmp_path):
     assert json.loads((node.directory / "quorum-state").read_text())["data_version"] == 1
     node.restart()
     assert node.controller._log.quorum.voters == voters
-    node.controller._log.snapshot(node.image)
+    snapshot(node.controller._log, node.image)
     node.restart()
     assert node.controller._log.quorum.voters == voters
     assert node.controller._log.quorum.kraft_version == 1
@@ -243,9 +243,9 @@ def test_the_log_of_another_quorum_is_left_alone(node):
 def test_a_missing_snapshot_is_noticed(node):
     start(node)
     log = node.controller._log
-    log.snapshot(node.image)
-    (snapshot,) = list_snapshots(node.disk, str(node.directory))
-    (node.directory / snapshot.file_name).unlink()
+    snapshot(log, node.image)
+    (found,) = list_snapshots(node.disk, str(node.directory))
+    (node.directory / found.file_name).unlink()
     node.logs.shutdown()
     with pytest.raises(ReplayError, match="no snapshot covers"):
         node.restart()
@@ -306,7 +306,7 @@ def perform(node, what, first, second):
         case "delete":
             controller.delete_topics([t.id for t in [node.image.topic(name)] if t is not None])
         case "config":
-            controller.alter_configs({(2, name): {"retention.ms": str(second) if second else None}})
+            controller.alter_configs(lambda: {(2, name): {"retention.ms": str(second) if second else None}})
         case "fence":
             controller.fence_broker(first)
         case "unfence":
@@ -314,7 +314,7 @@ def perform(node, what, first, second):
         case "ids":
             controller.allocate_producer_ids(first)
         case "snapshot":
-            controller._log.snapshot(node.image)
+            snapshot(controller._log, node.image)
         case "restart":
             node.restart(clean=first)
             node.controller.start_brokers([registration(i) for i in (1, 2, 3)], clean=second)

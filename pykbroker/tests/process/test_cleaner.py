@@ -19,7 +19,7 @@ from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.storage.checkpoints import PARTITION_METADATA, encode_partition_metadata
 from pykbroker.storage.compaction.cleaning import CleaningJob
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.tests.running import running_broker
+from pykbroker.tests.running import ended, running_broker
 from pykbroker.wire.records import Record, decode_records, encode_batch
 
 SETTINGS = {
@@ -34,7 +34,7 @@ def test_a_compacted_topic_keeps_the_newest_of_every_key(tmp_path: Path) -> None
     async def scenario() -> None:
         async with running_broker(tmp_path, SETTINGS) as broker:
             cluster = broker.cluster
-            assert cluster.auto_create("compacted")
+            await ended(cluster.auto_creation.create(["compacted"]))
             partition = cluster.partition("compacted", 0)
             now = cluster.runtime.clock.now_ms()
             for round_ in range(60):

@@ -24,7 +24,7 @@ def cluster() -> Cluster:
     config = BrokerConfig(dict.fromkeys(intervals, str(INTERVAL_MS)))
     cluster = Cluster.open(config, Path("/data"), SimulatedDisk(), ManualClock(), random.Random(1))
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
-    cluster.auto_create("t")
+    cluster.auto_creation.create(["t"])
     log = cluster.partition("t", 0).log
     log.home.remove_later(f"{log.path}/{0:020d}", 0)
     return cluster

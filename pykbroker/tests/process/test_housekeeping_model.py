@@ -57,7 +57,7 @@ class House:
         )
         self.cluster = Cluster.open(config, Path("/data"), self.disk, self.clock, random.Random(seed))
         self.cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
-        self.cluster.auto_create("t")
+        self.cluster.auto_creation.create(["t"])
         partition = self.cluster.partition("t", 0)
         assert partition is not None
         self.log = partition.log

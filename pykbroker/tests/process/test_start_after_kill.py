@@ -19,7 +19,7 @@ SETTINGS = {"listeners": "PLAINTEXT://127.0.0.1:0", "num.partitions": str(PARTIT
 def started(folder: Path) -> Cluster:
     cluster = Cluster.open(BrokerConfig(SETTINGS), folder, RealDisk(durable=False), SystemClock(), random.Random(1))
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", 1)]})
-    cluster.auto_create("t")
+    cluster.auto_creation.create(["t"])
     return cluster
 
 

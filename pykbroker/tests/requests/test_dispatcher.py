@@ -76,7 +76,7 @@ def test_a_step_may_see_that_nothing_is_sent() -> None:
 
 def test_a_dispatcher_may_have_a_table_of_its_own() -> None:
     few = Dispatcher([api for api in SUPPORTED if api.key == ApiKey.FIND_COORDINATOR])
-    found = decoded(ask(few, FindCoordinatorRequest(coordinator_keys=["g"])), FindCoordinatorResponse)
+    found = decoded(ask(few, FindCoordinatorRequest(coordinator_keys=["g"])).value, FindCoordinatorResponse)
     assert len(found.coordinators) == 1
     with pytest.raises(CloseConnection, match="UNSUPPORTED_VERSION"):
         ask(few)

@@ -7,9 +7,11 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.clients.admin import Admin
 from pykbroker.simulation.clients.assignors import COOPERATIVE, RANGE
 from pykbroker.simulation.clients.consumer import ClassicConsumer
@@ -167,13 +169,16 @@ class Story:
         image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1)]
         if self._is_rude:
             image.append(NewTopic(RUDE, 1, 1))
-        metadata = self.world.server.running.metadata
-        metadata.create_topics(image)
+        cluster = self.world.server.running
+        waits: list[Deferred[Any]] = [cluster.controller.create_topics(image)]
         if self.cast.crowd:
             internal = (CONSUMER_OFFSETS, TRANSACTION_STATE)
-            metadata.auto_create(internal)
+            waits.append(cluster.auto_creation.create(internal))
             largest = {"max.message.bytes": str(_LARGEST_BATCH)}
-            metadata.alter_configs({(TOPIC_RESOURCE, name): largest for name in internal})
+            waits.append(
+                cluster.controller.alter_configs(lambda: {(TOPIC_RESOURCE, name): largest for name in internal})
+            )
+        self.world.run(1000, until=lambda: all(wait.done for wait in waits))
 
     def _enter(self) -> None:
         partitions = [(SOURCE, index) for index in range(self.cast.width)]

@@ -41,7 +41,7 @@ def commit_all(world: World, group: str, offset: int) -> dict:
 
 
 def allow_batches_of(world: World, size: int) -> None:
-    world.cluster.metadata.alter_configs({(TOPIC_RESOURCE, CONSUMER_OFFSETS): {"max.message.bytes": str(size)}})
+    world.cluster.metadata.alter_configs(lambda: {(TOPIC_RESOURCE, CONSUMER_OFFSETS): {"max.message.bytes": str(size)}})
 
 
 def shard(world: World):

@@ -42,7 +42,7 @@ def test_transactional_ids_that_expire_together_need_no_batch_that_holds_them_al
     for number in range(MANY):
         Producer(world, f"{number}-of-many").started()
     sizes = {(TOPIC_RESOURCE, TRANSACTION_STATE): {"max.message.bytes": "500"}}
-    world.cluster.metadata.alter_configs(sizes)
+    world.cluster.metadata.alter_configs(lambda: sizes)
     world.advance(8 * DAY)
     world.settle()
     assert transactions(world) == {}

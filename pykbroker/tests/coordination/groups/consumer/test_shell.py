@@ -81,8 +81,10 @@ def test_topics_that_go_are_taken_away(world):
 def test_settings_altered_at_run_time_count(world):
     world.enter()
     image = world.cluster.metadata.image
-    world.cluster.metadata.alter_configs({(BROKER_RESOURCE, ""): {"group.consumer.assignment.interval.ms": "7000"}})
-    world.cluster.metadata.alter_configs({(GROUP_RESOURCE, GROUP): {"consumer.heartbeat.interval.ms": "6000"}})
+    world.cluster.metadata.alter_configs(
+        lambda: {(BROKER_RESOURCE, ""): {"group.consumer.assignment.interval.ms": "7000"}}
+    )
+    world.cluster.metadata.alter_configs(lambda: {(GROUP_RESOURCE, GROUP): {"consumer.heartbeat.interval.ms": "6000"}})
     assert image.config(GROUP_RESOURCE, GROUP)
     world.enter("two")
     assert world.beat("one", 2).heartbeat_interval_ms == 6_000

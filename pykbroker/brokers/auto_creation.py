@@ -1,0 +1,58 @@
+"""Topics that their first use creates, each of them asked for once at a time (AutoTopicCreationManager)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pykbroker.controller.internal_topics import Settings, topic_to_create
+from pykbroker.runtime.waits import Deferred, attempt, gather
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.controller.port import ControllerPort
+    from pykbroker.controller.topics import TopicResult
+
+log = logging.getLogger(__name__)
+
+
+class AutoCreation:
+    """They get the broker's defaults, internal ones their own settings."""
+
+    def __init__(self, controller: ControllerPort, config: Settings) -> None:
+        self._controller = controller
+        self._config = config
+        self._under_way: dict[str, Deferred[None]] = {}
+
+    def create(self, names: Iterable[str]) -> Deferred[None]:
+        """Completes when the controller has answered for all of them. What it refused is in the log: the topic is not there."""
+        names = list(names)
+        new = [name for name in names if name not in self._under_way]
+        over: Deferred[None] = Deferred()
+        waits = [*(self._under_way[name] for name in names if name not in new), over]
+        if new:
+            self._under_way.update(dict.fromkeys(new, over))
+            topics = [topic_to_create(name, self._config) for name in new]
+            created = attempt(self._controller.create_topics, topics).map(_tell_refused)
+            told = created.recover(KafkaError, partial(_tell_failed, new))
+            told.or_log("creating the topics %s", ", ".join(new))
+            told.settled().map(lambda _: self._end(new)).pass_to(over)
+        else:
+            over.complete(None)
+        return gather(waits).map(lambda _: None)
+
+    def _end(self, names: Sequence[str]) -> None:
+        for name in names:
+            del self._under_way[name]
+
+
+def _tell_refused(results: Sequence[TopicResult]) -> None:
+    for result in results:
+        if result.error is not None:
+            log.warning("Topic %s was not created on its first use: %s", result.name, result.error)
+
+
+def _tell_failed(names: Sequence[str], error: KafkaError) -> None:
+    log.warning("The topics %s were not created on their first use: %s", ", ".join(names), error)

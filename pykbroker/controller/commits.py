@@ -1,0 +1,196 @@
+"""The one way into the metadata log: decide, append, sync, publish, one change after the other.
+
+A change is decided when its turn comes, on the image that the one before has published, so what two clients ask for at the
+same time is never planned on the same state. Its records are appended to the log in one batch and synced in a thread; only
+then are they replayed into the image, the subscribers are told, and the caller has the result. So an answer is never ahead of
+the log, what subscribers prepare (partitions, shards) is ready before a client can see it, and the loop never waits for the
+disk. What a subscriber or a caller asks for meanwhile has its turn later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from pykbroker.metadata.answers import Answers
+from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.metadata.quorum import Quorum
+from pykbroker.metadata.replay import MetadataRecord, replay
+from pykbroker.metadata.source import Subscriber
+from pykbroker.runtime.runtime import Runtime
+from pykbroker.runtime.waits import Deferred, attempt
+
+T = TypeVar("T")
+
+#: What becomes of a request for a change: the records that make it, perhaps none, and what the caller is told.
+Decision = tuple[Sequence[MetadataRecord], T]
+
+
+class RecordLog(Protocol):
+    """Where decisions are kept: an ordered log of metadata records."""
+
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record will get."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """The leader epoch that records are appended under."""
+        ...
+
+    @property
+    def quorum(self) -> Quorum:
+        """Who votes on the log: this process alone."""
+        ...
+
+    @property
+    def snapshot_due(self) -> bool:
+        """Whether reading the log again would take much longer than reading a snapshot."""
+        ...
+
+    def append(self, records: Sequence[MetadataRecord]) -> int:
+        """Write the records, all or none; ``sync`` makes them durable. Returns the first one's offset. Raises KafkaError."""
+        ...
+
+    def sync(self, first: int) -> None:
+        """Have what was appended from offset ``first`` on survive a power loss, or take it back. For any thread, which waits
+        for the disk. Raises KafkaError.
+        """
+        ...
+
+    def write_snapshot(self, image: MetadataImage) -> None:
+        """Write a snapshot of the image, which stands at the end of the log and stays as it is. For any thread, which waits
+        for the disk.
+        """
+        ...
+
+    def snapshot_ended(self, error: BaseException | None) -> None:
+        """Let go of what the snapshot replaces, or note that there is none."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Change:
+    """One that was asked for; ``first`` is the offset of its records once they are appended."""
+
+    decide: Callable[[], Decision[Any]]
+    done: Deferred[Any]
+    records: Sequence[MetadataRecord] = ()
+    result: Any = None
+    first: int = -1
+
+
+class Commits:
+    """See the module."""
+
+    def __init__(self, log: RecordLog, image: MetadataImage, runtime: Runtime) -> None:
+        self.image = image
+        #: Metadata answers given since the last change.
+        self.answers = Answers()
+        self.log = log
+        self._runtime = runtime
+        self._subscribers: list[Subscriber] = []
+        self._asked: deque[_Change] = deque()
+        #: Appended, and not published yet.
+        self._under_way: _Change | None = None
+        self._writes_snapshot = False
+        self._advancing = False
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Call ``subscriber(image, delta)`` after each change, before who asked for it has the result."""
+        self._subscribers.append(subscriber)
+
+    def decide(self, decide: Callable[[], Decision[T]]) -> Deferred[T]:
+        """Call ``decide`` when its turn comes, and make what it decides; its result, once that is durable and published.
+
+        Fails with what ``decide`` raises, and with KAFKA_STORAGE_ERROR where the log cannot take the records: then nothing
+        has changed.
+        """
+        change = _Change(decide, Deferred())
+        self._asked.append(change)
+        self._advance()
+        return change.done
+
+    def commit_now(self, records: Sequence[MetadataRecord]) -> None:
+        """Append, sync and publish in this turn, which waits for the disk: for the start and the end of the process.
+
+        Raises KafkaError when the log cannot take the records: then nothing has changed.
+        """
+        if records:
+            first = self.log.append(records)
+            self.log.sync(first)
+            self._publish(records, first)
+
+    def finish_now(self) -> None:
+        """Bring what was appended already to its end, and forget what has not begun: the process ends, its threads have
+        ended, and nobody is left to take an answer. Raises KafkaError as ``commit_now``.
+        """
+        self._asked.clear()
+        change, self._under_way = self._under_way, None
+        if change is not None:
+            self.log.sync(change.first)
+            self._publish(change.records, change.first)
+
+    def _advance(self) -> None:
+        """Begin what has its turn. One that needs no record is over at once, and so is one whose sync needs no thread."""
+        if self._advancing:
+            return
+        self._advancing = True
+        try:
+            while self._asked and self._under_way is None and not self._writes_snapshot:
+                self._begin(self._asked.popleft())
+        finally:
+            self._advancing = False
+
+    def _begin(self, change: _Change) -> None:
+        try:
+            change.records, change.result = change.decide()
+            if change.records:
+                change.first = self.log.append(change.records)
+        except Exception as error:  # noqa: BLE001 - who asked looks at it
+            change.done.fail(error)
+            return
+        if not change.records:
+            change.done.complete(change.result)
+            return
+        self._under_way = change
+        synced = attempt(self._runtime.offload, self.log.sync, change.first)
+        synced.map(lambda _: self._synced(change)).pass_to(change.done)
+        synced.settled().map(lambda _: self._ended(change)).or_log("going on after a change of the metadata")
+
+    def _synced(self, change: _Change) -> Any:
+        if self._under_way is change:  # else the process ends, and did it itself
+            self._publish(change.records, change.first)
+        return change.result
+
+    def _ended(self, change: _Change) -> None:
+        if self._under_way is change:
+            self._under_way = None
+            if self.log.snapshot_due:
+                self._write_snapshot()
+            self._advance()
+
+    def _publish(self, records: Sequence[MetadataRecord], first: int) -> None:
+        self.answers.forget()
+        delta = MetadataDelta()
+        for record in records:
+            replay(self.image, record, delta)
+        self.image.offset = first + len(records) - 1
+        self.image.epoch = self.log.epoch
+        for subscriber in self._subscribers:
+            subscriber(self.image, delta)
+
+    def _write_snapshot(self) -> None:
+        """In a thread; until it is written the image stays as it is, and the next change waits."""
+        self._writes_snapshot = True
+        written = attempt(self._runtime.offload, self.log.write_snapshot, self.image)
+        noted = written.map(lambda _: self.log.snapshot_ended(None)).recover(Exception, self.log.snapshot_ended)
+        noted.settled().map(self._snapshot_over).or_log("going on after a snapshot of the metadata")
+
+    def _snapshot_over(self, _: None) -> None:
+        self._writes_snapshot = False
+        self._advance()

@@ -1,0 +1,69 @@
+"""A topic of many open logs is deleted: nobody waits for all its files, and none of them comes back under its name."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from pykbroker.controller.topics import NewTopic
+from pykbroker.tests.coordination.transactions.world import World
+
+WIDTH = 300
+
+
+def wide(world: World) -> bytes:
+    """A topic with a record in each of its partitions; its id."""
+    world.cluster.controller.create_topics([NewTopic("w", WIDTH, 1)])
+    for index in range(WIDTH):
+        world.cluster.partition("w", index).append_internal([(None, b"old")], 1)
+    return world.cluster.metadata.image.topic("w").id
+
+
+def directories(world: World) -> list[str]:
+    """Those of the topic that still have its name."""
+    return [name for name in world.disk.list("/data") if name.startswith("w-") and "." not in name]
+
+
+def test_files_go_some_in_a_turn_and_nobody_finds_the_topic():
+    world = World()
+    topic_id = wide(world)
+    world.cluster.controller.delete_topics([topic_id])
+    assert list(world.cluster.partitions()) == []
+    assert len(directories(world)) == WIDTH
+    world.cluster.runtime.wake_queue.run()
+    assert 0 < len(directories(world)) < WIDTH
+    while len(world.cluster.runtime.slices):
+        world.cluster.runtime.wake_queue.run()
+    assert directories(world) == []
+
+
+def test_a_topic_that_is_made_again_at_once_has_none_of_the_old_files():
+    world = World()
+    world.cluster.controller.delete_topics([wide(world)])
+    world.cluster.controller.create_topics([NewTopic("w", 3, 1)])
+    for index in range(3):
+        partition = world.cluster.partition("w", index)
+        assert (partition.log_start_offset, partition.log_end_offset) == (0, 0)
+        partition.append_internal([(None, b"new")], 1)
+    while len(world.cluster.runtime.slices):
+        world.cluster.runtime.wake_queue.run()
+    assert sorted(directories(world)) == ["w-0", "w-1", "w-2"]
+    assert [world.cluster.partition("w", index).log_end_offset for index in range(3)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("how", ["stop", "kill", "power"])
+def test_what_was_not_put_aside_when_the_process_ended_does_not_come_back(how):
+    world = World()
+    world.cluster.controller.delete_topics([wide(world)])
+    world.cluster.runtime.wake_queue.run()
+    if how == "stop":
+        world.cluster.shutdown()
+        assert directories(world) == []
+    elif how == "power":
+        world.disk.crash(random.Random(1))
+    world.start()
+    if how != "power":  # which may leave a directory without a file
+        assert directories(world) == []
+    world.cluster.controller.create_topics([NewTopic("w", WIDTH, 1)])
+    assert [world.cluster.partition("w", index).log_end_offset for index in range(WIDTH)] == [0] * WIDTH

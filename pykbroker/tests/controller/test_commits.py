@@ -1,0 +1,204 @@
+"""One change after the other, each on what the one before has published, and nobody waits for the disk but who asked."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pykbroker.controller.controller import Controller
+from pykbroker.controller.topics import NewPartitions, NewTopic
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.runtime import Runtime, run_inline
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.metadata.fake import SETTINGS, MemoryLog, accept_any, registration, replayed
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+
+class World:
+    """A controller whose syncs end when the test says so."""
+
+    def __init__(self) -> None:
+        self.log = MemoryLog()
+        self.image = MetadataImage("cluster")
+        self.threads: deque[Callable[[], None]] = deque()
+        runtime = Runtime(ManualClock(), random.Random(1))
+        self.controller = Controller(self.log, self.image, runtime, config=SETTINGS, check_topic_configs=accept_any)
+        self.controller.start_brokers([registration(1), registration(2)])
+        runtime.offload = self._offload
+
+    def _offload(self, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+        done: Deferred[Any] = Deferred()
+        self.threads.append(lambda: run_inline(function, *args).pass_to(done))
+        return done
+
+    def sync(self) -> None:
+        """The thread that syncs, or writes a snapshot, is done."""
+        self.threads.popleft()()
+
+    def settle(self) -> None:
+        while self.threads:
+            self.sync()
+
+
+def test_a_change_is_published_and_answered_when_it_is_synced():
+    world = World()
+    before = world.image.offset
+    created = world.controller.create_topics([NewTopic("t")])
+    assert (world.image.offset, created.done) == (before, False)
+    assert world.log.end_offset > before + 1
+    world.sync()
+    assert "t" in world.image.topics
+    assert created.value[0].error is None
+
+
+def test_the_next_is_planned_on_what_the_one_before_has_published():
+    world = World()
+    twice = [world.controller.create_topics([NewTopic("t", 1, 1)]) for _ in range(2)]
+    more = world.controller.create_partitions([NewPartitions("t", 2)])
+    assert len(world.threads) == 1
+    world.settle()
+    assert twice[0].value[0].error is None
+    assert twice[1].value[0].error.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    assert more.value == [("t", None)]
+
+
+def test_settings_are_looked_at_when_their_turn_comes():
+    """Two clients append to one list: nothing of either is lost."""
+    world = World()
+    key = (2, "t")
+
+    def append(value: str) -> dict[tuple[int, str], dict[str, str | None]]:
+        return {
+            key: {
+                "cleanup.policy": ",".join(
+                    [*filter(None, [world.image.topic_config("t").get("cleanup.policy")]), value]
+                )
+            }
+        }
+
+    world.controller.create_topics([NewTopic("t")])
+    for value in ("compact", "delete"):
+        world.controller.alter_configs(partial(append, value))
+    world.settle()
+    assert world.image.topic_config("t") == {"cleanup.policy": "compact,delete"}
+
+
+def test_what_is_asked_for_while_others_are_told_has_its_turn_later():
+    world = World()
+    seen = []
+    asked: list[Deferred[Any]] = []
+
+    def subscriber(image, delta):
+        seen.append([topic.name for topic in delta.created_topics])
+        if seen == [["a"]]:
+            asked.append(world.controller.create_topics([NewTopic("b")]))
+            assert "b" not in image.topics
+
+    world.controller.subscribe(subscriber)
+    first = world.controller.create_topics([NewTopic("a")])
+    asked_by_caller = first.chain(lambda _: world.controller.create_topics([NewTopic("c")]))
+    world.settle()
+    assert seen == [["a"], ["b"], ["c"]]
+    assert asked[0].value[0].error is None
+    assert asked_by_caller.value[0].error is None
+
+
+@pytest.mark.parametrize("where", ["fail_with", "fail_syncs_with"])
+def test_a_failed_write_tells_who_asked_and_undoes_nothing_that_was_published(where):
+    world = World()
+    world.controller.create_topics([NewTopic("before")])
+    world.settle()
+    offset = world.image.offset
+    setattr(world.log, where, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))
+    refused = world.controller.create_topics([NewTopic("t")])
+    world.settle()
+    with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
+        _ = refused.value
+    assert (list(world.image.topics), world.image.offset) == (["before"], offset)
+    setattr(world.log, where, None)
+    after = world.controller.create_topics([NewTopic("after")])
+    world.settle()
+    assert after.value[0].error is None
+    assert replayed(world.log.records).topics.keys() == world.image.topics.keys()
+
+
+def test_a_thread_that_cannot_be_started_is_an_error_of_that_change_alone():
+    world = World()
+    threads, world.controller._commits._runtime.offload = (
+        world._offload,
+        lambda *_: Deferred.failed(RuntimeError("none")),
+    )
+    refused = world.controller.create_topics([NewTopic("t")])
+    with pytest.raises(RuntimeError):
+        _ = refused.value
+    world.controller._commits._runtime.offload = threads
+    assert world.controller._commits._under_way is None
+
+
+def test_the_end_of_the_process_completes_what_was_written_and_forgets_what_was_not():
+    """Else the log would fence a broker that a record before has forgotten, and could not be read again."""
+    world = World()
+    forgotten = world.controller.unregister_broker(2)
+    never = world.controller.create_topics([NewTopic("t")])
+    world.controller.stop_brokers()
+    image = replayed(world.log.records)
+    assert [broker.id for broker in image.brokers.values()] == [1]
+    assert not image.active_brokers()
+    assert not image.topics
+    world.settle()  # a thread that comes too late changes nothing
+    assert world.image.offset + 1 == world.log.end_offset
+    assert (forgotten.done, never.done) == (True, False)
+
+
+def test_changes_wait_while_a_snapshot_is_written():
+    world = World()
+    world.log.snapshot_due = True
+    created = world.controller.create_topics([NewTopic("a")])
+    world.sync()
+    assert created.done
+    second = world.controller.create_topics([NewTopic("b")])
+    assert "b" not in [getattr(record, "name", None) for record in world.log.records]
+    world.settle()
+    assert world.log.snapshots == [["a"]]
+    assert second.value[0].error is None
+
+
+@given(st.lists(st.sampled_from(["create", "delete", "grow", "fail", "sync", "fence", "start"]), max_size=40))
+def test_the_log_always_makes_the_image(steps):
+    """Whatever is asked for, and however long syncs take or fail: what was published is what the log says."""
+    world = World()
+    waits: list[Deferred[Any]] = []
+    for step in steps:
+        match step:
+            case "create":
+                waits.append(world.controller.create_topics([NewTopic(f"t{len(waits) % 3}", 1, 1)]))
+            case "delete":
+                waits.append(world.controller.delete_topics([topic.id for topic in world.image.topics.values()]))
+            case "grow":
+                waits.append(world.controller.create_partitions([NewPartitions("t0", 2 + len(waits))]))
+            case "fence":
+                waits.append(world.controller.fence_broker(2))
+            case "start":
+                waits.append(world.controller.start_broker(registration(2)))
+            case "fail":
+                world.log.fail_syncs_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+                if world.threads:
+                    world.sync()
+                world.log.fail_syncs_with = None
+            case "sync" if world.threads:
+                world.sync()
+        assert len(world.threads) <= 1
+    world.settle()
+    assert all(wait.done for wait in waits)
+    made = replayed(world.log.records)
+    assert made.topics == world.image.topics
+    assert made.brokers == world.image.brokers
+    assert world.image.offset + 1 == world.log.end_offset
