@@ -182,7 +182,7 @@ def test_records_of_a_transaction_count_together_or_not_at_all(node):
 
 
 def format_as_kafka(directory, snapshot):
-    (directory / "meta.properties").write_text("version=1\n")
+    (directory / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
     (directory / "bootstrap.checkpoint").write_bytes(snapshot)
 
 
