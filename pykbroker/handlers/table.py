@@ -96,7 +96,7 @@ _TABLE_WIDTH = 3
 
 
 def table() -> str:
-    """SUPPORTED in Markdown, as it stands in the README: three pairs of columns, each read downwards."""
+    """SUPPORTED in Markdown, as it stands in docs/compatibility.md: three pairs of columns, each read downwards."""
     cells = [f"{api.key.name} ({int(api.key)}) | {_versions(api)}" for api in SUPPORTED]
     height = -(-len(cells) // _TABLE_WIDTH)
     cells += [" | "] * (height * _TABLE_WIDTH - len(cells))
