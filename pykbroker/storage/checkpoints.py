@@ -131,5 +131,5 @@ def read_meta_properties(disk: Disk, directory: str) -> dict[str, str]:
 
 
 def encode_clean_shutdown(broker_epoch: int) -> bytes:
-    """The marker of a clean stop (KIP-966: with the broker's epoch)."""
+    """The marker of a clean shutdown (KIP-966: with the broker's epoch)."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
