@@ -277,7 +277,7 @@ class Cluster:
         return self.metadata.auto_create([topic]).get(topic) is None
 
     def open_log(self, partition: Partition) -> Log:
-        """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        """The log of a partition, made when it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self.dormant.partitions.discard(partition)
         log = self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
         if log.needs_flush_before_ack:  # recovered after a kill: nobody is to read what the next one may take

@@ -86,7 +86,7 @@ def _check_whose(paths: DirectoryPaths) -> None:
     for path in (paths.metadata, *paths.others):
         same = seen.setdefault(os.path.realpath(path), path)
         if same is not path:  # each partition would seem to lie there twice
-            raise StartFailed(f"the log directories {same} and {path} are one: name it once")
+            raise StartFailed(f"the log directories {same} and {path} are one directory: name it once")
         try:
             check_ours(RealDisk(), str(path))
         except ForeignDirectoryError as error:

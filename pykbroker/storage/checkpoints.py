@@ -125,7 +125,7 @@ def decode_properties(data: bytes) -> dict[str, str]:
 
 
 def read_meta_properties(disk: Disk, directory: str) -> dict[str, str]:
-    """What meta.properties of a data directory says; nothing where it is missing. Raises OSError."""
+    """What meta.properties of a log directory says; nothing where it is missing. Raises OSError."""
     path = f"{directory}/{META_PROPERTIES}"
     return decode_properties(disk.read(path)) if disk.exists(path) else {}
 

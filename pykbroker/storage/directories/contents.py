@@ -63,11 +63,11 @@ class DirectoryContents:
         self.directory = directory
         #: directory.id of meta.properties: 22 characters.
         self.directory_id = ""
-        #: Whether the last shutdown was a clean one: set by ``load``.
+        #: Whether the last shutdown was clean: set by ``load``.
         self.clean = False
         #: How many partitions lie here.
         self.partitions = 0
-        #: Logs that are not open and lie as they were closed, although the last shutdown was not a clean one.
+        #: Logs that are not open and lie as they were closed, although the last shutdown was unclean.
         self.closed: set[TopicPartition] = set()
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_starts: dict[TopicPartition, int] = {}

@@ -84,7 +84,7 @@ class LogManager:
     def load(self) -> None:
         """See whose the directories are, and read what lies beside the logs.
 
-        Where the last shutdown was not a clean one (``clean`` is False then), each log is recovered when it is opened, with
+        Where the last shutdown was unclean (``clean`` is False then), each log is recovered when it is opened, with
         its own settings; whoever does not want to wait for that later opens all of them before serving.
 
         A directory that cannot be used is offline from the start, and the others are served (``LogDirectories.load`` says what is
@@ -94,7 +94,7 @@ class LogManager:
 
     @property
     def clean(self) -> bool:
-        """Whether the last shutdown was a clean one."""
+        """Whether the last shutdown was clean."""
         return all(contents.clean for contents in self.directories.usable)
 
     @property

@@ -150,7 +150,7 @@ def test_one_folder_under_two_names_is_told(tmp_path: Path) -> None:
     for other in (link, os.path.relpath(folder)):
         status, said = refused(*LISTEN, "--set", f"log.dirs={folder},{other}")
         assert status in (1, 2)
-        assert "are one folder" in said
+        assert "are one directory" in said
 
 
 def test_a_file_in_the_place_of_the_control_socket_stays(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which names in a data directory are a broker's."""
+"""Which names in a log directory are a broker's."""
 
 from __future__ import annotations
 
