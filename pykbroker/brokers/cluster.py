@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Node(NamedTuple):
+class BrokerEndPoint(NamedTuple):
     """A live broker as clients of one listener see it."""
 
     node_id: int
@@ -75,7 +75,7 @@ class Cluster:
         self.auto_creation = AutoCreation(self.controller, config)
         self.runtime = runtime
         self._discards = Discards(logs, runtime.slices)
-        self.dormant = DormantLogs(self.runtime, logs.folders)
+        self.dormant = DormantLogs(self.runtime, logs.directories)
         #: The brokers that run, by node id, and those that were stopped meanwhile.
         self.brokers: dict[int, Broker] = {}
         self._stopped: dict[int, Broker] = {}
@@ -135,7 +135,7 @@ class Cluster:
             check_topic_configs=check_topic_configs,
         )
         cluster = cls(config, logs, metadata, runtime)
-        logs.folders.put_strays_aside(cluster._partitions)
+        logs.directories.put_strays_aside(cluster._partitions)
         cluster.dormant.partitions.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
         if not logs.clean:
             cluster._recover()
@@ -156,10 +156,10 @@ class Cluster:
                     log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
         if found:
             took = self.runtime.clock.monotonic() - started
-            log.info("Recovered %d of %d logs after an unclean stop in %.1f s", recovered, found, took)
+            log.info("Recovered %d of %d logs after an unclean shutdown in %.1f s", recovered, found, took)
 
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
-        """Fence the brokers, close the logs, leave the marker of a clean stop.
+        """Fence the brokers, close the logs, leave the marker of a clean shutdown.
 
         ``apply`` may be a thread pool's map, for closing waits for the disk.
         """
@@ -228,10 +228,10 @@ class Cluster:
         """A broker that runs. KeyError for any other."""
         return self.brokers[node_id]
 
-    def nodes(self, listener: str) -> list[Node]:
+    def nodes(self, listener: str) -> list[BrokerEndPoint]:
         """The live brokers that have the listener, by id."""
         return [
-            Node(broker.id, endpoint.host, endpoint.port, broker.rack)
+            BrokerEndPoint(broker.id, endpoint.host, endpoint.port, broker.rack)
             for broker in self.metadata.image.active_brokers()
             if (endpoint := broker.endpoints.get(listener)) is not None
         ]
@@ -282,7 +282,7 @@ class Cluster:
         return None if topic is None else topic.name
 
     def open_log(self, partition: Partition) -> Log:
-        """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        """The log of a partition, made when it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self.dormant.partitions.discard(partition)
         log = self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
         if log.needs_flush_before_ack:  # recovered after a kill: nobody is to read what the next one may take
@@ -319,7 +319,7 @@ class Cluster:
                 key = change.topic.name, change.after.index
                 self._discards.make_room(key)
                 self._add(Partition(self, change.topic.name, change.topic.id, change.after))
-                self.logs.folders.place(key)
+                self.logs.directories.place(key)
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
                 self._reconfigure(name)
