@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from pykbroker.process.cleaner import CleanerFailed, CleanerProcess, CleanerStopped, Order
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.storage.checkpoints import PARTITION_METADATA, encode_partition_metadata
-from pykbroker.storage.compaction.cleaning import CleaningJob
+from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.tests.running import ended, running_broker
 from pykbroker.wire.records import Record, decode_records, encode_batch
@@ -105,14 +106,15 @@ def test_a_log_of_more_segments_than_files_may_be_open(tmp_path: Path) -> None:
     segments = [(number, size, False) for number, size in enumerate(sizes)]
     config = LogConfig(segment_bytes=sizes[0])
     job = CleaningJob(str(tmp_path), segments, 0, SEGMENTS, 0, [], {}, config, bytes(16), 1 << 20)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
-    try:
-        result = CleanerProcess().run(Order(job, float("inf"), durable=False))
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with get_context("spawn").Pool(1) as process:  # this one may have more files open already
+        result = process.apply(clean_with_few_files, (Order(job, float("inf"), durable=False),))
     assert len(result.groups) == SEGMENTS
     assert len(list(tmp_path.glob("*.log.swap"))) == SEGMENTS
+
+
+def clean_with_few_files(order: Order) -> CleaningResult:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    return CleanerProcess().run(order)
 
 
 def endless_order(directory: Path) -> Order:
