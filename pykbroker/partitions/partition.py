@@ -133,8 +133,11 @@ class Partition:
         """The log, opened (and made, where it is new) on first use. Raises KafkaError with KAFKA_STORAGE_ERROR."""
         log = self._log
         if log is None:
-            log = self._log = self._host.open_log(self)
+            log = self._host.open_log(self)
+            if log.needs_flush_before_ack:  # recovered after a kill: nobody is to read what the next one may take
+                log.flush()
             self._begin_epoch(log)
+            self._log = log
         return log
 
     def _begin_epoch(self, log: Log) -> None:
