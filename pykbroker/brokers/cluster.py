@@ -284,10 +284,7 @@ class Cluster:
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, made when it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self.dormant.partitions.discard(partition)
-        log = self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
-        if log.needs_flush_before_ack:  # recovered after a kill: nobody is to read what the next one may take
-            log.flush()
-        return log
+        return self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
 
     def _log_config(self, topic: str) -> LogConfig:
         overrides = self.metadata.image.topic_config(topic)

@@ -8,7 +8,6 @@ says where a batch lies and gives the wait, and ``_advance`` alone moves the hig
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pykbroker.metadata.image import NO_LEADER
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import PartitionImage
     from pykbroker.partitions.host import PartitionHost
     from pykbroker.storage.log.config import LogConfig
-    from pykbroker.storage.log.log import Log
+    from pykbroker.storage.log.log import AppendResult, Log
 
 
 #: A record has at most so many bytes besides its key and its value: lengths, attributes, its deltas, no headers.
@@ -39,19 +38,6 @@ class PartitionWatcher(Protocol):
 
     def appended(self, partition: Partition, size: int) -> None: ...
     def changed(self, partition: Partition) -> None: ...
-
-
-@dataclass(slots=True)
-class Appended:
-    """Where a batch lies in the log, and the wait until it is committed."""
-
-    base_offset: int
-    last_offset: int
-    #: Milliseconds where the log sets timestamps (or of a batch that was there already), else -1.
-    log_append_time: int
-    log_start_offset: int
-    #: Completes when the batch is committed, fails with KafkaError when it may be lost; None: it is committed already.
-    committed: Deferred[None] | None
 
 
 class Partition:
@@ -147,8 +133,11 @@ class Partition:
         """The log, opened (and made, where it is new) on first use. Raises KafkaError with KAFKA_STORAGE_ERROR."""
         log = self._log
         if log is None:
-            log = self._log = self._host.open_log(self)
+            log = self._host.open_log(self)
+            if log.needs_flush_before_ack:  # recovered after a kill: nobody is to read what the next one may take
+                log.flush()
             self._begin_epoch(log)
+            self._log = log
         return log
 
     def _begin_epoch(self, log: Log) -> None:
@@ -228,13 +217,12 @@ class Partition:
 
     # ---- appending -----------------------------------------------------------------------------------------------------
 
-    def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> Appended:
+    def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> AppendResult:
         """Append one batch as its leader and wake who waits for it; ``records`` may be changed in place and is not kept.
 
         Raises KafkaError, or its RecordsRejected with errors per record.
         """
         log = self.log
-        before = log.log_end_offset
         result = log.append_as_leader(
             records,
             leader_epoch=self.leader_epoch,
@@ -242,21 +230,17 @@ class Partition:
             origin=origin,
             transaction_version=transaction_version,
         )
-        if log.log_end_offset != before:
+        if not result.duplicate:
             self._advance(log)
             if self.watchers:
                 size = len(records)
                 for watcher in list(self.watchers):
                     watcher.appended(self, size)
-        return Appended(
-            result.base_offset,
-            result.last_offset,
-            result.log_append_time,
-            result.log_start_offset,
-            None if result.last_offset < log.high_watermark else self.committed(),
-        )
+        if result.last_offset >= log.high_watermark:
+            result.committed = self.committed()
+        return result
 
-    def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> Appended:
+    def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> AppendResult:
         """``append`` what a client of that transaction version sent; with ``to_all`` (acks=all) enough replicas must be in
         sync.
         """
@@ -270,7 +254,7 @@ class Partition:
         records: Sequence[tuple[bytes | None, bytes | None]],
         timestamp_ms: int,
         producer: tuple[int, int] | None = None,
-    ) -> Appended:
+    ) -> AppendResult:
         """``append`` a coordinator's records as one batch.
 
         With ``producer`` (id and epoch) they are part of its transaction, and count when its marker says so.
@@ -313,7 +297,7 @@ class Partition:
         producer_epoch: int,
         transaction_version: int,
         timestamp_ms: int,
-    ) -> Appended:
+    ) -> AppendResult:
         """``append`` the end of a producer's transaction.
 
         Raises KafkaError (INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR).
@@ -323,7 +307,7 @@ class Partition:
         )
         return self._append_own(batch, timestamp_ms, transaction_version)
 
-    def _append_own(self, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> Appended:
+    def _append_own(self, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> AppendResult:
         """Append a batch that this process made. As in Kafka, that is done by the leader, with acks=all."""
         if self.leader == NO_LEADER:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)

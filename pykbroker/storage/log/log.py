@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.index.index import Reader, read_blocking
@@ -33,14 +34,18 @@ from pykbroker.wire.records import decode_records
 
 @dataclass(slots=True)
 class AppendResult:
-    """Where a batch stands in the log. ``duplicate``: it stood there already, nothing was written."""
+    """Where a batch stands in the log."""
 
     base_offset: int
     last_offset: int
     #: Milliseconds where the log sets timestamps (or of the batch that is repeated), else -1.
     log_append_time: int
     log_start_offset: int
+    #: It stood there already, nothing was written.
     duplicate: bool = False
+    #: Set by the partition: completes when the batch is committed, fails with KafkaError when it may be lost; None where it is
+    #: committed already.
+    committed: Deferred[None] | None = None
 
 
 class Log:

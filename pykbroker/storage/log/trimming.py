@@ -170,12 +170,15 @@ def _start_over(log: Log, offset: int) -> None:
 
 def restore_producers(log: Log) -> None:
     """Producers' state at the log end offset: from the newest sound snapshot, then from the batches behind it."""
+    uncommitted = log.producers.uncommitted_ends.copy()  # of which a snapshot says nothing
     log.producers.clear(log.log_start_offset)
     load_snapshot(log, log.log_end_offset)
     if log.producers.end_offset < log.log_end_offset:
         for header, data in log.batches(log.producers.end_offset):
             log.replay_batch(header, data, None)
     log.producers.end_offset = log.log_end_offset
+    left = {marker: first for marker, first in uncommitted.items() if marker < log.log_end_offset}
+    log.producers.uncommitted_ends.update(left)
     log.producers.committed_to(log.high_watermark)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.tests.coordination.transactions.world import World
+from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -78,6 +79,30 @@ def test_a_waiting_fetch_is_answered_by_the_sync():
     assert not fetched.done
     world.sync()
     assert fetched.value.responses[0].partitions[0].high_watermark == 1
+
+
+def test_a_transaction_is_seen_when_its_marker_is_synced():
+    world = SlowDisk(flush_messages=1)
+    partition = world.cluster.partition("t", 0)
+    now_ms = world.clock.now_ms()
+    partition.append_internal([(None, b"x")], now_ms, producer=(7, 0))
+    world.settle()
+    world.sync()
+    assert world.fetch("t", 0, 0).last_stable_offset == 0
+    ended = partition.append_marker(
+        EndTxnMarker(commit=True, coordinator_epoch=0),
+        producer_id=7,
+        producer_epoch=0,
+        transaction_version=1,
+        timestamp_ms=now_ms,
+    )
+    world.settle()
+    assert ended.committed is not None
+    assert world.fetch("t", 0, 0).last_stable_offset == 0
+    assert world.read() == []
+    world.sync()
+    assert ended.committed.done
+    assert world.read() == [b"x"]
 
 
 def test_what_was_seen_is_seen_still_when_more_waits_for_the_disk():

@@ -109,3 +109,18 @@ def test_after_a_truncation_what_is_left_counts_anew():
     assert log.last_stable_offset == 2
     log.truncate_to(1)
     assert log.last_stable_offset == 0
+
+
+def test_a_truncation_behind_a_snapshot_remembers_what_is_not_committed():
+    log = Store().log()
+    write(log, producer=(7, 0, 0))
+    marker = encode_end_txn_batch(EndTxnMarker(True, 0), producer_id=7, producer_epoch=0, timestamp=START_MS)
+    log.append_as_leader(bytearray(marker), leader_epoch=0, now_ms=START_MS, origin=Origin.COORDINATOR)
+    log.roll(START_MS)
+    write(log)
+    write(log)
+    log.commit_to(1)
+    log.truncate_to(3)
+    assert log.last_stable_offset == 0
+    log.commit_to(2)
+    assert log.last_stable_offset == 2

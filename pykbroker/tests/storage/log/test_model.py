@@ -50,7 +50,7 @@ class Worker:
         self.config = replace(
             CONFIG,
             preallocate=self.random.random() < 0.3,
-            retention_bytes=self.random.choice((-1, -1, 5000)),
+            retention_bytes=self.random.choice((-1, -1, 5000, 1000)),
         )
         #: Whether replicas elsewhere are late, so that the high watermark follows in steps of its own.
         self.late = self.random.random() < 0.4
