@@ -1,7 +1,7 @@
 """WriteTxnMarkers (key 27), versions 1 to 2: end transactions in partitions that this broker leads.
 
 Brokers ask it of each other, and administrators to end a transaction that its coordinator has forgotten (KIP-664).
-Between brokers of one process markers go the short way (``transactions/completing.py``). Version 2 says the transaction
+Between brokers of one process markers go the short way (``coordination/markers.py``). Version 2 says the transaction
 version, by which the epoch is judged.
 """
 

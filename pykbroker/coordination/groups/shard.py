@@ -15,6 +15,7 @@ from pykbroker.coordination.groups import committing, no_group
 from pykbroker.coordination.groups.classic.answers import not_assigned, not_joined
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.classic.joining import Joining
+from pykbroker.coordination.groups.committed import Committed
 from pykbroker.coordination.groups.consumer import leaving, migration, replaying
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
@@ -23,8 +24,6 @@ from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.forgetting import Forgetting, Gone
 from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.kinds import kind_of
-from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
-from pykbroker.coordination.groups.pending import PendingOffsets
 from pykbroker.coordination.groups.records import group_record, group_tombstone, offset_tombstone
 from pykbroker.coordination.outcome import Outcome, Part, Record
 from pykbroker.coordination.shard import Shard
@@ -33,7 +32,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue
-from pykbroker.wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
+from pykbroker.wire.internal.offset_commit import OffsetCommitKey
 from pykbroker.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -54,12 +53,8 @@ class GroupShard(Shard):
     def __init__(self, around: Surroundings) -> None:
         self.groups: dict[str, Group] = {}
         self.around = around
-        self._offsets = Offsets()
-        self._pending = PendingOffsets()
-        self._forgetting = Forgetting(self.groups, self._offsets, self._pending)
-        #: What is about to be forgotten, and not to be given to anybody.
-        self._hidden: list[Gone] = []
-        self._commits = 0
+        self.committed = Committed()
+        self._forgetting = Forgetting(self.groups, self.committed.offsets, self.committed.pending)
         #: The consumer group that the record before this one ended.
         self._just_ended: str | None = None
         self._clock = around.clock
@@ -203,10 +198,7 @@ class GroupShard(Shard):
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
         """The marker of a producer's transaction is in the log: what was committed in it counts, or goes."""
-        for (group_id, topic, index), committed in self._pending.end(producer_id).items():
-            existing = self._offsets.of_group(group_id).get(topic, {}).get(index)
-            if commit and (existing is None or existing.order < committed.order):
-                self._offsets.put(group_id, topic, index, committed)
+        self.committed.end_transaction(producer_id, commit=commit)
 
     def fetch(self, request: OffsetFetchRequestGroup, *, stable: bool = False) -> OffsetFetchResponseGroup:
         """OffsetFetch of one group; one that does not exist has no offsets, which is no error.
@@ -215,13 +207,13 @@ class GroupShard(Shard):
         """
         group = self.groups.get(request.group_id)
         kind_of(group).check_fetch(group, request)
-        pending = set(self._pending.of_group(request.group_id)) if stable else set()
-        return committing.fetch(request, self._shown_offsets(request.group_id), pending)
+        pending = set(self.committed.pending.of_group(request.group_id)) if stable else set()
+        return committing.fetch(request, self.committed.shown(request.group_id), pending)
 
     def delete_offsets(self, request: OffsetDeleteRequest, reply: Deferred[OffsetDeleteResponse]) -> Outcome:
         """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""
         group = self._existing(request.group_id)
-        records, response = committing.delete(group, request, self._offsets.of_group(request.group_id))
+        records, response = committing.delete(group, request, self.committed.offsets.of_group(request.group_id))
         return Outcome(records, [(reply, response)], atomic=False)
 
     def delete_group(self, group_id: str, reply: Deferred[ErrorCode]) -> Outcome:
@@ -234,9 +226,8 @@ class GroupShard(Shard):
             return Outcome(replies=[(reply, ErrorCode.GROUP_ID_NOT_FOUND)])
         if not group.is_empty:
             return Outcome(replies=[(reply, ErrorCode.NON_EMPTY_GROUP)])
-        offsets = {(topic, index) for topic, found in self._offsets.of_group(group_id).items() for index in found}
-        offsets.update(self._pending.of_group(group_id))
-        tombstones = [offset_tombstone(group_id, topic, index) for topic, index in sorted(offsets)]
+        everything = self.committed.everything_of(group_id)
+        tombstones = [offset_tombstone(group_id, topic, index) for topic, index in everything]
         return Outcome([*tombstones, *kind_of(group).end(group)], [(reply, ErrorCode.NONE)], atomic=False)
 
     def expire(self, largest: float = WEIGHT_OF_A_STEP) -> Iterator[Part]:
@@ -245,7 +236,7 @@ class GroupShard(Shard):
 
     def forget_topic(self, topic: str, topic_id: bytes, largest: float = WEIGHT_OF_A_STEP) -> Iterator[Part]:
         """Remove what was committed for a topic that is deleted, unless it was committed for another of that name."""
-        newest = self._commits
+        newest = self.committed.count
         return self._forget(
             lambda name, committed: name == topic and committed.order <= newest and committed.is_for(topic_id),
             topic,
@@ -266,27 +257,7 @@ class GroupShard(Shard):
 
     def _forget(self, gone: Gone, topic: str | None, largest: float) -> Iterator[Part]:
         """From now on nobody is given what is gone, also where the tombstones are still to come."""
-        self._hidden.append(gone)
-
-        def parts() -> Iterator[Part]:
-            yield from self._forgetting.forget(gone, topic, largest)
-            self._hidden.remove(gone)
-
-        return parts()
-
-    def _shown_offsets(self, group_id: str) -> TopicOffsets:
-        topics = self._offsets.of_group(group_id)
-        if not self._hidden:
-            return topics
-        shown = {
-            topic: {
-                index: committed
-                for index, committed in partitions.items()
-                if not any(gone(topic, committed) for gone in self._hidden)
-            }
-            for topic, partitions in topics.items()
-        }
-        return {topic: partitions for topic, partitions in shown.items() if partitions}
+        return self.committed.hide(gone, self._forgetting.forget(gone, topic, largest))
 
     def topics_changed(self, names: Iterable[str]) -> None:
         """Topics came, went, or have more partitions: groups that read them look at their metadata again."""
@@ -306,7 +277,10 @@ class GroupShard(Shard):
         """Take a record that is in the log into the state. Types of groups not served here are skipped."""
         ended, self._just_ended = self._just_ended, None
         if isinstance(record.key, OffsetCommitKey):
-            self._replay_offset(record.key, record.value, record.producer_id)
+            group_id = record.key.group
+            if record.value is not None and group_id not in self.groups:  # it exists by its offsets alone
+                self.groups[group_id] = ClassicGroup(group_id, self._clock, self._settings)
+            self.committed.replay(record.key, record.value, record.producer_id)
         elif isinstance(record.key, GroupMetadataKey):
             self._replay_group(record.key.group, record.value, downgraded=ended == record.key.group)
         elif isinstance(record.key, replaying.KEYS):
@@ -326,21 +300,6 @@ class GroupShard(Shard):
             group.die()
         else:
             replaying.replay(group, key, value)
-
-    def _replay_offset(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:
-        if value is None:
-            self._offsets.remove(key.group, key.topic, key.partition)
-            self._pending.remove((key.group, key.topic, key.partition))
-            return
-        if key.group not in self.groups:  # a simple group: it exists by its offsets alone
-            self.groups[key.group] = ClassicGroup(key.group, self._clock, self._settings)
-        self._commits += 1
-        committed = CommittedOffset.from_record(value)
-        committed.order = self._commits
-        if producer_id < 0:
-            self._offsets.put(key.group, key.topic, key.partition, committed)
-        else:
-            self._pending.put(producer_id, (key.group, key.topic, key.partition), committed)
 
     def _replay_group(self, group_id: str, value: GroupMetadataValue | None, *, downgraded: bool) -> None:
         group = self.groups.get(group_id)

@@ -88,7 +88,7 @@ class Watch:
 
     def _look_at_offsets(self, cluster: Cluster) -> None:
         for shard in group_shards(cluster).values():
-            for group, topic, index, committed in shard._offsets:
+            for group, topic, index, committed in shard.committed.offsets:
                 image = cluster.metadata.image.topic(topic)
                 key = (group, b"" if image is None else image.id, topic, index)
                 before = self._committed.get(key, -1)
@@ -131,11 +131,11 @@ def dump_group_shard(shard: GroupShard) -> dict:
     return {
         "offsets": {
             (group, topic, index): (each.offset, each.metadata, each.commit_timestamp_ms, each.topic_id)
-            for group, topic, index, each in shard._offsets
+            for group, topic, index, each in shard.committed.offsets
         },
         "pending": {
             producer_id: {where: each.offset for where, each in offsets.items()}
-            for producer_id, offsets in shard._pending._producers.items()
+            for producer_id, offsets in shard.committed.pending._producers.items()
         },
         "groups": {group_id: dump_group(group) for group_id, group in shard.groups.items()},
     }

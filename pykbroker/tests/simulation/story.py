@@ -395,7 +395,7 @@ class Story:
 
     def _committed(self, group: str, partition) -> int:
         for shard in group_shards(self.world.server.running).values():
-            found = shard._offsets.of_group(group).get(partition.topic, {}).get(partition.index)
+            found = shard.committed.offsets.of_group(group).get(partition.topic, {}).get(partition.index)
             if found is not None:
                 return found.offset
         return 0

@@ -141,10 +141,10 @@ def test_a_deleted_topic_takes_its_offsets_along_some_at_a_time(world):
     world.cluster.runtime.slices.weight_of_a_turn = 20
     world.delete_topic("t")
     # Whoever asks in between sees none of them.
-    assert shard(world)._offsets.of_group(GROUPS[-1])
+    assert shard(world).committed.offsets.of_group(GROUPS[-1])
     assert [committed(world, group) for group in GROUPS] == [{}] * len(GROUPS)
     assert len(turns(world)) > 1
-    assert not any(shard(world)._offsets.of_group(group) for group in GROUPS)
+    assert not any(shard(world).committed.offsets.of_group(group) for group in GROUPS)
 
 
 def test_a_topic_made_again_between_two_slices_keeps_what_is_committed_for_it(world):
@@ -166,7 +166,7 @@ def test_a_kill_between_two_slices_leaves_no_offset_of_a_deleted_topic(world):
     world.topic(partitions=WIDTH)
     assert [committed(world, group) for group in GROUPS] == [{}] * len(GROUPS)
     turns(world)
-    assert not any(shard(world)._offsets.of_group(group) for group in GROUPS)
+    assert not any(shard(world).committed.offsets.of_group(group) for group in GROUPS)
 
 
 def test_a_shard_that_moves_between_two_slices_is_left_alone(caplog):
@@ -181,7 +181,7 @@ def test_a_shard_that_moves_between_two_slices_is_left_alone(caplog):
     world.cluster.stop_broker(first)
     for _ in range(100):
         world.advance(0)
-    assert not any(shard(world)._offsets.of_group(group) for group in GROUPS)
+    assert not any(shard(world).committed.offsets.of_group(group) for group in GROUPS)
     assert "could not be appended" not in caplog.text
 
 

@@ -86,12 +86,12 @@ def test_every_sequence(first):
         unstable = ErrorCode.UNSTABLE_OFFSET_COMMIT if model.pending and model.committed else model.committed
         assert fetched(shard, stable=True) == unstable, (first, *rest)
         assert dict(pending(shard)) == model.pending, (first, *rest)
-        assert list(shard._pending.of_group(GROUP)) == [("t", 0)] * bool(model.pending), (first, *rest)
-        assert list(shard._pending.of_group("another")) == []
+        assert list(shard.committed.pending.of_group(GROUP)) == [("t", 0)] * bool(model.pending), (first, *rest)
+        assert list(shard.committed.pending.of_group("another")) == []
 
 
 def pending(shard: GroupShard):
-    for producer, offsets in shard._pending._producers.items():
+    for producer, offsets in shard.committed.pending._producers.items():
         for committed in offsets.values():
             yield producer, committed.offset
 

@@ -1,0 +1,81 @@
+"""All that was committed in a shard: offsets that count, those of open transactions, and what is about to be forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
+from pykbroker.coordination.groups.pending import PendingOffsets
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.forgetting import Gone
+    from pykbroker.coordination.outcome import Part
+    from pykbroker.wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
+
+
+class Committed:
+    """See the module. ``replay`` and ``end_transaction`` alone change it."""
+
+    __slots__ = ("_hidden", "count", "offsets", "pending")
+
+    def __init__(self) -> None:
+        self.offsets = Offsets()
+        self.pending = PendingOffsets()
+        #: How many commits there were, by which they are ordered.
+        self.count = 0
+        #: What is about to be forgotten, and not to be given to anybody.
+        self._hidden: list[Gone] = []
+
+    def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:
+        """Take a record that is in the log into the state."""
+        where = (key.group, key.topic, key.partition)
+        if value is None:
+            self.offsets.remove(*where)
+            self.pending.remove(where)
+            return
+        self.count += 1
+        committed = CommittedOffset.from_record(value)
+        committed.order = self.count
+        if producer_id < 0:
+            self.offsets.put(*where, committed)
+        else:
+            self.pending.put(producer_id, where, committed)
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """The marker of a producer's transaction is in the log: what was committed in it counts, or goes."""
+        for (group_id, topic, index), committed in self.pending.end(producer_id).items():
+            existing = self.offsets.of_group(group_id).get(topic, {}).get(index)
+            if commit and (existing is None or existing.order < committed.order):
+                self.offsets.put(group_id, topic, index, committed)
+
+    def everything_of(self, group_id: str) -> list[tuple[str, int]]:
+        """Topics and partitions that a group has committed anything for, in transactions that are still open, too."""
+        found = {(topic, index) for topic, indexes in self.offsets.of_group(group_id).items() for index in indexes}
+        found.update(self.pending.of_group(group_id))
+        return sorted(found)
+
+    def shown(self, group_id: str) -> TopicOffsets:
+        """What a group's readers are given."""
+        topics = self.offsets.of_group(group_id)
+        if not self._hidden:
+            return topics
+        shown = {
+            topic: {
+                index: committed
+                for index, committed in partitions.items()
+                if not any(gone(topic, committed) for gone in self._hidden)
+            }
+            for topic, partitions in topics.items()
+        }
+        return {topic: partitions for topic, partitions in shown.items() if partitions}
+
+    def hide(self, gone: Gone, parts: Iterator[Part]) -> Iterator[Part]:
+        """From now on nobody is given what is gone, until ``parts`` have removed it."""
+        self._hidden.append(gone)
+
+        def hidden() -> Iterator[Part]:
+            yield from parts
+            self._hidden.remove(gone)
+
+        return hidden()
