@@ -1,4 +1,4 @@
-"""Metadata, as Apache Kafka 4.3.1 answers it, but for topics created by asking: here they are ready at once."""
+"""Metadata, as Apache Kafka 4.3.1 answers it. The stub commits at once, so a topic that asking creates is there for the next."""
 
 from __future__ import annotations
 
