@@ -6,24 +6,30 @@ import asyncio
 import atexit
 import itertools
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from pykbroker.testing.aio import Aio
+from pykbroker.testing.asking import Asking
 from pykbroker.testing.embedded import Embedded
 from pykbroker.testing.intercept import Interceptors, WatchedDispatcher
 from pykbroker.testing.request_log import Request, RequestLog, chosen
 from pykbroker.testing.settings import texts
 
 if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.node import Node
+
+T = TypeVar("T")
 
 _numbers = itertools.count(1)
 _running: weakref.WeakSet[Kafka] = weakref.WeakSet()
 
 
-class Kafka:
+class Kafka(Asking):
     """One broker, or several of one cluster, in a thread of this process, from ``with`` to its end.
 
     ``settings`` are Kafka's broker settings, by their names or as keywords with underscores in place of dots. Data lies in
@@ -41,6 +47,9 @@ class Kafka:
         **more_settings: object,
     ) -> None:
         """Raises ConfigError for a setting that Kafka does not have, or whose value is bad."""
+        super().__init__()
+        #: The helpers for coroutines.
+        self.aio = Aio(self)
         #: What looks at requests and acts on them, the outermost first.
         self.interceptors = Interceptors()
         #: Called by ``reset`` and ``restore`` on the broker's thread, just before the clients are cut off.
@@ -56,6 +65,7 @@ class Kafka:
             WatchedDispatcher(self.interceptors, self._requests.refused),
         )
         self._host.ending = self._ending
+        self._host.begun = lambda node: self._waits.follow(node.cluster)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
 
@@ -88,6 +98,13 @@ class Kafka:
         for tell in self.on_reset:
             tell()
 
+    @property
+    def _cluster(self) -> Cluster:
+        return self._host.node.cluster
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return self._host.begin(work)
+
     # ---- while it runs ------------------------------------------------------------------------------------------------
 
     @property
@@ -115,6 +132,18 @@ class Kafka:
         that name, and RuntimeError for a broker with a ``data_dir``.
         """
         self._host.restore(name)
+
+    def unserved(self) -> list[Request]:
+        """Requests whose connections were closed instead of an answer, for their API or its version is not served, or they
+        were malformed; each says why in ``refused``.
+        """
+        return [each for each in self.requests() if each.refused is not None]
+
+    def check_served(self) -> None:
+        """Raises AssertionError where clients sent what is not served."""
+        found = self.unserved()
+        if found:
+            raise AssertionError("clients sent what is not served:\n" + "\n".join(map(str, found)))
 
     def requests(
         self, api: str | None = None, *, client_id: str | None = None, topic: str | None = None
