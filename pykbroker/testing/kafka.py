@@ -16,6 +16,7 @@ from pykbroker.testing.aio import Aio
 from pykbroker.testing.asking import Asking
 from pykbroker.testing.embedded import Embedded
 from pykbroker.testing.intercept import Interceptors, WatchedDispatcher
+from pykbroker.testing.log_lines import LogLines
 from pykbroker.testing.request_log import Request, RequestLog, chosen
 from pykbroker.testing.settings import texts
 
@@ -57,8 +58,10 @@ class Kafka(Asking):
         self._requests = RequestLog()
         self.interceptors.steps.append(self._requests)
         self.on_reset.append(self._requests.clear)
+        name = f"pykbroker-{next(_numbers)}"
+        self._lines = LogLines(name)
         self._host = Embedded(
-            f"pykbroker-{next(_numbers)}",
+            name,
             texts(settings, more_settings, host=host, port=port),
             brokers,
             None if data_dir is None else Path(data_dir),
@@ -71,14 +74,22 @@ class Kafka(Asking):
 
     def start(self) -> Self:
         """Come back when clients are accepted. Raises StartFailed; then nothing is left behind."""
-        self._host.start()
+        self._lines.open()
+        try:
+            self._host.start()
+        except BaseException:
+            self._lines.close()
+            raise
         _running.add(self)
         return self
 
     def stop(self) -> None:
         """End the broker, and remove its data unless it was given a folder. Harmless when repeated."""
         _running.discard(self)
-        self._host.stop()
+        try:
+            self._host.stop()
+        finally:
+            self._lines.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -132,6 +143,11 @@ class Kafka(Asking):
         that name, and RuntimeError for a broker with a ``data_dir``.
         """
         self._host.restore(name)
+
+    @property
+    def log_lines(self) -> list[str]:
+        """The newest lines of the broker's log, from INFO on, whatever the test's own logging is set to."""
+        return self._lines.newest()
 
     def unserved(self) -> list[Request]:
         """Requests whose connections were closed instead of an answer, for their API or its version is not served, or they
