@@ -10,7 +10,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Final
 
-from pykbroker.process.data_folders import StartFailed
+from pykbroker.process.log_directories import StartFailed
 
 _KEPT_LINES: Final = 200
 #: How long an orderly stop may take before it is made short.

@@ -35,7 +35,7 @@ from pykbroker.wire.internal.voters_record import Voter, VotersRecord
 
 
 class Node:
-    """A data directory and the controller on it; ``restart`` forgets all that is not on disk."""
+    """A log directory and the controller on it; ``restart`` forgets all that is not on disk."""
 
     def __init__(self, path, node_id=1):
         self.path = path

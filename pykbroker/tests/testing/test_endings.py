@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.process.data_folders import StartFailed
+from pykbroker.process.log_directories import StartFailed
 from pykbroker.testing import Kafka, KafkaCluster
 from pykbroker.testing.temporary import sweep
 
