@@ -254,3 +254,27 @@ def test_the_page_shows_what_works(tmp_path: Path) -> None:
     ]
     status, output = run(tmp_path, "\n".join(blocks), head="")
     assert (status, "2 passed" in output) == (0, True), output
+
+
+MARKS = """
+def pytest_load_initial_conftests(early_config):
+    early_config.pluginmanager.rewrite_hook.mark_rewrite("pykbroker")
+"""
+
+
+def test_the_brokers_own_asserts_are_not_rewritten(tmp_path: Path) -> None:
+    """pytest marks every module of a distribution that brings a plugin, where it is installed as a wheel."""
+    (tmp_path / "marks.py").write_text(MARKS)
+    status, output = run(
+        tmp_path,
+        """
+import sys
+
+def test_it(kafka):
+    ours = [module for name, module in sys.modules.items() if name.startswith("pykbroker.")]
+    assert [each.__name__ for each in ours if "Rewrit" in type(each.__spec__.loader).__name__] == []
+""",
+        *("-p", "marks", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
+        head="",
+    )
+    assert status == 0, output
