@@ -7,6 +7,7 @@ turn in which it is so, and raise TimedOut with what was seen last after ``timeo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from asyncio import wrap_future
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from difflib import get_close_matches
@@ -19,7 +20,9 @@ from pykbroker.testing.waiting import Seen, Waits
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.testing.groups import Group, Partitions, Transaction
+    from pykbroker.wire.errors import KafkaError
 
 T = TypeVar("T")
 
@@ -67,6 +70,19 @@ class Asking(ABC):
 
         return self._run(called())
 
+    def _ask_later(self, function: Callable[..., Deferred[T]], *args: Any, **named: Any) -> T:
+        """The same for what is answered later: come back when it is."""
+
+        async def called() -> T:
+            over: Future[None] = Future()
+            answer = function(self._cluster, *args, **named)
+            answer.settled().map(over.set_result)
+            await wrap_future(over)
+            self._waits.look()
+            return answer.value
+
+        return self._run(called())
+
     def _wait(self, look: Callable[[Cluster], Seen[T]], what: str, timeout: float) -> T:
         return self._run(self._waits.until(lambda: look(self._cluster), what, timeout))
 
@@ -83,20 +99,18 @@ class Asking(ABC):
         """Create a topic; -1 stands for the broker's default. It is there when this returns. Raises KafkaError."""
         texts = {setting: _as_text(value) for setting, value in (configs or {}).items()}
         new = NewTopic(name, partitions, replication_factor, configs=texts)
-        result = self._ask(lambda cluster: cluster.metadata.create_topics([new])[0])
+        (result,) = self._ask_later(lambda cluster: cluster.controller.create_topics([new]))
         records.raise_refusal(result.error, f"topic {name} cannot be created")
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; it is gone when this returns. Raises LookupError where there is none of this name."""
 
-        def delete(cluster: Cluster) -> None:
+        def delete(cluster: Cluster) -> Deferred[dict[bytes, KafkaError | None]]:
             records.check_topic(cluster, name)
-            topic_id = cluster.metadata.image.topics[name].id
-            records.raise_refusal(
-                cluster.metadata.delete_topics([topic_id])[topic_id], f"topic {name} cannot be deleted"
-            )
+            return cluster.controller.delete_topics([cluster.metadata.image.topics[name].id])
 
-        self._ask(delete)
+        (error,) = self._ask_later(delete).values()
+        records.raise_refusal(error, f"topic {name} cannot be deleted")
 
     def topics(self, *, internal: bool = False) -> dict[str, int]:
         """The topics there are, each with its number of partitions; Kafka's own only if asked for."""
@@ -127,7 +141,7 @@ class Asking(ABC):
         there is no such topic or partition, and KafkaError where the record is refused.
         """
         named = {"key": key, "headers": headers, "partition": partition, "timestamp_ms": timestamp_ms}
-        return self._ask(records.produce, topic, value, **named)
+        return self._ask_later(records.produce, topic, value, **named)
 
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
         """The records of a topic, or of one partition, that a consumer of committed records sees, by partition and offset.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.describing import described
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
@@ -16,6 +19,7 @@ from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.coordination.groups.group import Group as CoordinatedGroup
 
 T = TypeVar("T")
 
@@ -78,7 +82,12 @@ class Transaction:
 
 def group(cluster: Cluster, group_id: str) -> Group:
     """A group by its id."""
-    found = _of_coordinator(cluster, lambda broker: cluster.groups.group(broker, group_id))
+    nobody = Group(group_id, "classic", "Dead")
+    told = partial(_group, group_id)
+    return _of_coordinator(cluster, lambda broker: cluster.groups.describe(broker, group_id, told)) or nobody
+
+
+def _group(group_id: str, found: CoordinatedGroup | None) -> Group:
     if isinstance(found, ClassicGroup):
         return Group(group_id, "classic", found.state.value, tuple(_classic_members(found)))
     if isinstance(found, ConsumerGroup):
@@ -134,13 +143,16 @@ def transaction(cluster: Cluster, transactional_id: str) -> Transaction:
     )
 
 
-def _of_coordinator(cluster: Cluster, ask: Callable[[Broker], T]) -> T | None:
-    """What the broker says that coordinates; None where none does yet, or it is still reading its topic."""
+def _of_coordinator(cluster: Cluster, ask: Callable[[Broker], Deferred[T]]) -> T | None:
+    """What the broker says that coordinates; None where none does yet, where it is still reading its topic, and while what it
+    would say is not committed.
+    """
     for broker in cluster.brokers.values():
-        try:
-            return ask(broker)
-        except KafkaError:
-            continue
+        answer = attempt(ask, broker)
+        if not answer.done:
+            return None
+        with contextlib.suppress(KafkaError):
+            return answer.value
     return None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pykbroker.cli.partitioner import Partitioner
+from pykbroker.runtime.waits import Deferred
 from pykbroker.wire import records as wire
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -46,11 +47,25 @@ def produce(
     headers: Headers = (),
     partition: int | None = None,
     timestamp_ms: int | None = None,
-) -> Record:
-    """Append a record as a producer with acks=all would, in a topic that is created where it is missing and may be. Raises
-    LookupError where there is no such topic or partition, and KafkaError where the record is refused.
+) -> Deferred[Record]:
+    """Append a record as a producer with acks=all would, in a topic that is created where it is missing and may be. Fails
+    with LookupError where there is no such topic or partition, and with KafkaError where the record is refused.
     """
-    if not cluster.auto_create(topic):
+    there = topic in cluster.metadata.image.topics
+    made = Deferred.completed(None) if there else cluster.auto_creation.create([topic])
+    return made.chain(lambda _: _append(cluster, topic, value, key, headers, partition, timestamp_ms))
+
+
+def _append(
+    cluster: Cluster,
+    topic: str,
+    value: Bytes,
+    key: Bytes,
+    headers: Headers,
+    partition: int | None,
+    timestamp_ms: int | None,
+) -> Deferred[Record]:
+    if topic not in cluster.metadata.image.topics:
         raise LookupError(f"there is no topic {topic}, and auto.create.topics.enable is false: create_topic({topic!r})")
     count = len(cluster.metadata.image.topics[topic].partitions)
     raw_key = as_bytes(key)
@@ -65,10 +80,9 @@ def produce(
     )
     record = wire.Record(offset=0, timestamp=timestamp_ms, key=raw_key, value=as_bytes(value), headers=pairs)
     appended = found.append_produce(memoryview(bytearray(wire.encode_batch([record], base_offset=0))), to_all=True)
-    if found.log.needs_flush_before_ack:
-        found.log.flush()
     stamped = appended.log_append_time if appended.log_append_time >= 0 else timestamp_ms
-    return Record(topic, index, appended.base_offset, stamped, raw_key, record.value, pairs)
+    lies = Record(topic, index, appended.base_offset, stamped, raw_key, record.value, pairs)
+    return (appended.committed or Deferred.completed(None)).map(lambda _: lies)
 
 
 def as_bytes(value: Bytes) -> bytes | None:
