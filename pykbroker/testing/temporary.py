@@ -22,9 +22,11 @@ class TemporaryFolder:
     def __init__(self) -> None:
         parent = Path(tempfile.gettempdir())
         sweep(parent)
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        self._lock = os.open(self.path / _OWNED, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        # Under another name until it is locked: who sweeps up at this very moment would take it for one without an owner.
+        made = Path(tempfile.mkdtemp(prefix="pykbroker-new-", dir=parent))
+        self._lock = os.open(made / _OWNED, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.path = made.rename(parent / made.name.replace("pykbroker-new-", _PREFIX))
         self._made = 0
         self._removing: list[threading.Thread] = []
 

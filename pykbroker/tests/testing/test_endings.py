@@ -64,7 +64,7 @@ def test_an_interpreter_that_ends_in_the_middle_leaves_nothing(tmp_path: Path, e
 
 
 def test_what_a_killed_interpreter_left_is_swept_up_by_the_next(tmp_path: Path) -> None:
-    with script(tmp_path, f"{USE.format(process=False)}input()") as killed:
+    with script(tmp_path, f"{USE.format(process=False)}import signal; signal.pause()") as killed:
         assert killed.stdout is not None
         killed.stdout.readline()
         sweep(tmp_path)
@@ -75,7 +75,7 @@ def test_what_a_killed_interpreter_left_is_swept_up_by_the_next(tmp_path: Path) 
 
 
 def test_a_process_of_its_own_ends_with_a_killed_interpreter(tmp_path: Path) -> None:
-    with script(tmp_path, f"{USE.format(process=True)}import time; time.sleep(60)") as killed:
+    with script(tmp_path, f"{USE.format(process=True)}import signal; signal.pause()") as killed:
         assert killed.stdout is not None
         watched = os.pidfd_open(int(killed.stdout.readline()))
         killed.kill()
