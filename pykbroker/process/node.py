@@ -33,6 +33,7 @@ from pykbroker.storage.disk import Disk, RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
+    from pykbroker.faults.injector import Injector
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import DirectoryLock
@@ -99,8 +100,18 @@ class Node:
         self._control = Control(self, self._folders.metadata)
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
+        self._faults: Injector | None = None
         self._clock = clock or SystemClock()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+
+    @property
+    def faults(self) -> Injector:
+        """What this process is told to do wrong; imported when that is first asked for."""
+        if self._faults is None:
+            from pykbroker.faults.injector import Injector  # noqa: PLC0415 - start-up counts
+
+            self._faults = Injector(self.server.dispatcher, lambda: self.cluster)
+        return self._faults
 
     @property
     def cluster(self) -> Cluster:
