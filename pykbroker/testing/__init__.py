@@ -1,8 +1,12 @@
 """A Kafka broker for tests: the real protocol, in the test's own process, ready in milliseconds.
 
-``with Kafka() as kafka:`` runs a broker; ``kafka.bootstrap_servers`` is what clients are pointed at.
+``with Kafka() as kafka:`` runs a broker; ``kafka.bootstrap_servers`` is what clients are pointed at. With pytest, ask for
+the fixture ``kafka``. docs/testing.md has it all.
 """
 
 from pykbroker.testing.kafka import Kafka, KafkaCluster
+from pykbroker.testing.records import Record
+from pykbroker.testing.request_log import Request
+from pykbroker.testing.waiting import TimedOut
 
-__all__ = ["Kafka", "KafkaCluster"]
+__all__ = ["Kafka", "KafkaCluster", "Record", "Request", "TimedOut"]

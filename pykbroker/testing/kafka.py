@@ -1,30 +1,36 @@
-"""Brokers in the process that uses them: started, stopped, emptied, photographed."""
+"""A broker for tests, or several of one cluster: what a test is given, and what it can ask of it."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-import threading
-from collections.abc import Mapping
+import atexit
+import itertools
+import weakref
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pykbroker.config.broker import BrokerConfig
-from pykbroker.process.node import Node
-from pykbroker.testing.loop import LoopThread
+from pykbroker.testing.aio import Aio
+from pykbroker.testing.asking import Asking
+from pykbroker.testing.embedded import Embedded
+from pykbroker.testing.intercept import Interceptors, WatchedDispatcher
+from pykbroker.testing.log_lines import LogLines
+from pykbroker.testing.request_log import Request, RequestLog, chosen
+from pykbroker.testing.settings import texts
 
-#: What a test wants other than an operator. Anything given explicitly wins.
-TEST_SETTINGS = {
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.num.partitions": "1",
-    "log.retention.ms": "-1",  # a test's timestamps may be of any year
-}
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.process.node import Node
+
+T = TypeVar("T")
+
+_numbers = itertools.count(1)
+_running: weakref.WeakSet[Kafka] = weakref.WeakSet()
 
 
-class Kafka:
+class Kafka(Asking):
     """One broker, or several of one cluster, in a thread of this process, from ``with`` to its end.
 
     ``settings`` are Kafka's broker settings, by their names or as keywords with underscores in place of dots. Data lies in
@@ -42,69 +48,48 @@ class Kafka:
         **more_settings: object,
     ) -> None:
         """Raises ConfigError for a setting that Kafka does not have, or whose value is bad."""
-        self._brokers = brokers
-        self._given = {
-            "listeners": f"PLAINTEXT://{host}:{port}",
-            **TEST_SETTINGS,
-            **{name: as_text(value) for name, value in (settings or {}).items()},
-            **{name.replace("_", "."): as_text(value) for name, value in more_settings.items()},
-        }
-        self._kept = None if data_dir is None else Path(data_dir)
-        self._root: Path | None = None
-        self._lives = 0
-        self._thread = LoopThread("pykbroker")
-        self._node: Node | None = None
-        self._removing: list[threading.Thread] = []
+        super().__init__()
+        #: The helpers for coroutines.
+        self.aio = Aio(self)
+        #: What looks at requests and acts on them, the outermost first.
+        self.interceptors = Interceptors()
+        #: Called by ``reset`` and ``restore`` on the broker's thread, just before the clients are cut off.
+        self.on_reset: list[Callable[[], None]] = []
+        self._requests = RequestLog()
+        self.interceptors.steps.append(self._requests)
+        self.on_reset.append(self._requests.clear)
+        name = f"pykbroker-{next(_numbers)}"
+        self._lines = LogLines(name)
+        self._host = Embedded(
+            name,
+            texts(settings, more_settings, host=host, port=port),
+            brokers,
+            None if data_dir is None else Path(data_dir),
+            WatchedDispatcher(self.interceptors, self._requests.refused),
+        )
+        self._host.ending = self._ending
+        self._host.begun = lambda node: self._waits.follow(node.cluster)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
         """Come back when clients are accepted. Raises StartFailed; then nothing is left behind."""
-        self._thread.start()
+        self._lines.open()
         try:
-            self._begin_start().result()
+            self._host.start()
         except BaseException:
-            self._end()
+            self._lines.close()
             raise
+        _running.add(self)
         return self
 
     def stop(self) -> None:
         """End the broker, and remove its data unless it was given a folder. Harmless when repeated."""
-        if self._node is not None:
-            try:
-                self._thread.begin(self._node.stop()).result()
-            finally:
-                self._end()
-
-    def _begin_start(self) -> Future[None]:
-        return self._thread.begin(self._start())
-
-    async def _start(self) -> None:
-        node = Node(self._config(), self._brokers, durable=self._kept is not None)
-        await node.start()
-        self._node = node
-
-    def _end(self) -> None:
-        self._node = None
-        self._thread.stop()
-        for removing in self._removing:
-            removing.join()
-        self._removing.clear()
-        if self._root is not None:
-            shutil.rmtree(self._root, ignore_errors=True)
-            self._root = None
-
-    def _config(self) -> BrokerConfig:
-        directory = str(self._kept or self._new_directory())
-        return BrokerConfig({**self._given, "log.dirs": directory, "metadata.log.dir": directory})
-
-    def _new_directory(self) -> Path:
-        if self._root is None:
-            self._root = Path(tempfile.mkdtemp(prefix="pykbroker-"))
-        self._lives += 1
-        directory = self._root / str(self._lives)
-        directory.mkdir()
-        return directory
+        _running.discard(self)
+        try:
+            self._host.stop()
+        finally:
+            self._lines.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -120,33 +105,69 @@ class Kafka:
     ) -> None:
         await asyncio.to_thread(self.stop)
 
+    def _ending(self) -> None:
+        for tell in self.on_reset:
+            tell()
+
+    @property
+    def _cluster(self) -> Cluster:
+        return self._host.node.cluster
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return self._host.begin(work)
+
     # ---- while it runs ------------------------------------------------------------------------------------------------
 
     @property
     def node(self) -> Node:
         """The brokers themselves; they belong to their own thread. Raises RuntimeError where they do not run."""
-        if self._node is None:
-            raise RuntimeError("the broker is not running; enter it with `with`, or call start()")
-        return self._node
+        return self._host.node
 
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker that runs, with commas between, as clients want it."""
-        return ",".join(self.node.addresses().values())
+        return ",".join(self._host.addresses())
 
     def reset(self) -> None:
         """As new: topics, groups, transactions, credentials and settings altered at run time are gone, and connections of
         clients are cut. It takes as long however much there was. Raises RuntimeError for a broker with a ``data_dir``.
         """
-        if self._kept is not None:
-            raise RuntimeError(
-                "reset() removes all data, and this broker was given a data_dir that stays; leave it out"
-            )
-        before = self._root and self._root / str(self._lives)
-        self._thread.begin(self.node.begin_anew(self._config())).result()
-        removing = threading.Thread(target=shutil.rmtree, args=(before,), kwargs={"ignore_errors": True})
-        removing.start()
-        self._removing = [each for each in self._removing if each.is_alive()] + [removing]
+        self._host.reset()
+
+    def snapshot(self, name: str) -> None:
+        """Keep all data as it is now under ``name``, for ``restore``; what was kept under it before is replaced."""
+        self._host.snapshot(name)
+
+    def restore(self, name: str) -> None:
+        """Go on with the data of a snapshot; connections of clients are cut. Raises LookupError where there is none of
+        that name, and RuntimeError for a broker with a ``data_dir``.
+        """
+        self._host.restore(name)
+
+    @property
+    def log_lines(self) -> list[str]:
+        """The newest lines of the broker's log, from INFO on, whatever the test's own logging is set to."""
+        return self._lines.newest()
+
+    def unserved(self) -> list[Request]:
+        """Requests whose connections were closed instead of an answer, for their API or its version is not served, or they
+        were malformed; each says why in ``refused``.
+        """
+        return [each for each in self.requests() if each.refused is not None]
+
+    def check_served(self) -> None:
+        """Raises AssertionError where clients sent what is not served."""
+        found = self.unserved()
+        if found:
+            raise AssertionError("clients sent what is not served:\n" + "\n".join(map(str, found)))
+
+    def requests(
+        self, api: str | None = None, *, client_id: str | None = None, topic: str | None = None
+    ) -> list[Request]:
+        """What clients sent since the start or the last reset, in its order: all, or of an API, a client, about a topic.
+        The newest thousand are kept. Raises ValueError for an API that Kafka does not have.
+        """
+        return chosen(self._host.call(list, self._requests), api, client_id, topic)
 
 
 class KafkaCluster(Kafka):
@@ -156,6 +177,8 @@ class KafkaCluster(Kafka):
         super().__init__(settings, brokers=brokers, **more)
 
 
-def as_text(value: object) -> str:
-    """A setting's value as Kafka's files have it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+@atexit.register
+def _drop_all() -> None:
+    """An interpreter that ends in the middle leaves nothing behind either."""
+    for kafka in list(_running):
+        kafka._host.drop()  # noqa: SLF001 - of this module

@@ -42,8 +42,13 @@ class LoopThread:
             loop.run_forever()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine on the loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
+        """Start a coroutine on the loop. Raises RuntimeError where it does not run."""
+        try:
+            loop = self.loop
+        except RuntimeError:
+            work.close()
+            raise
+        return asyncio.run_coroutine_threadsafe(work, loop)
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function between two turns of the loop, and return, or raise, what it does."""

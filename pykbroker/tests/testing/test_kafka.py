@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
+from pykbroker.brokers.broker import Broker
 from pykbroker.config.setting import ConfigError
+from pykbroker.requests.dispatcher import Step
+from pykbroker.security.context import RequestContext
 from pykbroker.testing import Kafka, KafkaCluster
 
 
@@ -94,3 +100,63 @@ def test_a_bad_value_is_refused_and_nothing_left_behind() -> None:
     with pytest.raises(ConfigError, match=r"num\.partitions"):
         Kafka(num_partitions="many").start()
     assert set(threading.enumerate()) == before
+
+
+def test_an_unknown_setting_is_refused_with_what_was_meant() -> None:
+    with pytest.raises(ConfigError, match=r"no broker setting num\.partitons; did you mean num\.partitions\?"):
+        Kafka(num_partitons=3)
+    with pytest.raises(ConfigError, match=r"no broker setting nothing\.of\.the\.kind"):
+        Kafka({"nothing.of.the.kind": 1})
+
+
+def test_a_snapshot_is_restored_as_often_as_wanted() -> None:
+    with Kafka() as kafka:
+        produce(kafka, "t", b"1", b"2")
+        consume(kafka, "t", 1)
+        kafka.snapshot("two records")
+        for _ in range(2):
+            produce(kafka, "t", b"3")
+            produce(kafka, "u", b"4")
+            kafka.restore("two records")
+            assert topics(kafka) == {"t", "__consumer_offsets"}
+            kafka.reset()
+            assert topics(kafka) == set()
+            kafka.restore("two records")
+            assert consume(kafka, "t", 1) == [b"2"]  # the group goes on where it was
+
+
+def test_an_unknown_snapshot_is_refused_with_those_that_are_there() -> None:
+    with Kafka() as kafka:
+        with pytest.raises(LookupError, match="none was made"):
+            kafka.restore("a")
+        kafka.snapshot("b")
+        with pytest.raises(LookupError, match="no snapshot 'a'; there are 'b'"):
+            kafka.restore("a")
+
+
+def test_steps_are_called_from_the_outermost_in() -> None:
+    called = []
+
+    def step(name: str) -> Step:
+        def pass_on(broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Any]) -> Any:
+            called.append((name, ctx.api_key))
+            return proceed()
+
+        return pass_on
+
+    with Kafka() as kafka:
+        kafka.interceptors.steps += [step("outer"), step("inner")]
+        topics(kafka)
+        assert ("outer", 18) in called
+        assert called[0::2] == [("outer", key) for _, key in called[1::2]]
+        assert {name for name, _ in called[1::2]} == {"inner"}
+
+
+def test_what_hooks_into_a_reset_is_told_before_clients_are_cut_off() -> None:
+    with Kafka() as kafka:
+        told = []
+        kafka.on_reset.append(lambda: told.append(len(kafka.node.server.sockets(1).connections)))
+        with socket.create_connection(kafka.bootstrap_servers.split(":")):
+            topics(kafka)
+            kafka.reset()
+        assert told[0] >= 1

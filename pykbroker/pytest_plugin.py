@@ -1,0 +1,142 @@
+"""The pytest plugin: fixtures ``kafka``, ``kafka_cluster`` and ``kafka_bootstrap``, and the marker ``kafka``.
+
+Found by its entry point in every run where pykbroker is installed, so it imports nothing before a fixture is asked for.
+Brokers are shared by the tests of a session (of a worker, with pytest-xdist) that want the same settings, and emptied
+before each test that was not the first to use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pykbroker.testing import Kafka
+
+#: So many brokers with settings of their own are kept for tests to come; then the one longest unused is ended.
+_KEPT = 4
+_SHOWN_REQUESTS = 30
+_SHOWN_LINES = 30
+
+_USED = pytest.StashKey["dict[str, Kafka]"]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Strict markers want to be told."""
+    config.addinivalue_line(
+        "markers",
+        "kafka(settings=None, *, brokers=1, served_only=False, **settings): the broker that the fixtures kafka and "
+        "kafka_cluster give: Kafka's settings, with underscores for dots; served_only fails the test when a client sent "
+        "what is not served",
+    )
+
+
+class _Pool:
+    """The brokers of a session, by fixture and settings."""
+
+    def __init__(self) -> None:
+        self._brokers: dict[Any, Kafka] = {}
+
+    def take(self, fixture: str, brokers: int, settings: dict[str, Any]) -> Kafka:
+        """A broker with nothing in it. Raises ConfigError and StartFailed."""
+        from pykbroker.testing import Kafka  # noqa: PLC0415 - runs without Kafka do not pay for it
+
+        key = (fixture, brokers, repr(sorted(settings.items())))
+        kafka = self._brokers.pop(key, None)
+        if kafka is None:
+            kafka = Kafka(settings, brokers=brokers).start()
+        else:
+            kafka.reset()
+        self._brokers[key] = kafka
+        while len(self._brokers) > _KEPT:
+            self._brokers.pop(next(iter(self._brokers))).stop()
+        return kafka
+
+    def stop(self) -> None:
+        with ExitStack() as stack:
+            for kafka in self._brokers.values():
+                stack.callback(kafka.stop)
+            self._brokers.clear()
+
+
+@pytest.fixture(scope="session")
+def _kafka_pool() -> Iterator[_Pool]:
+    pool = _Pool()
+    yield pool
+    pool.stop()
+
+
+@pytest.fixture
+def kafka(request: pytest.FixtureRequest, _kafka_pool: _Pool) -> Iterator[Kafka]:
+    """A broker (pykbroker.testing.Kafka) that nobody has used; its settings are those of the marker ``kafka``."""
+    yield from _given(request, _kafka_pool, "kafka", 1)
+
+
+@pytest.fixture
+def kafka_cluster(request: pytest.FixtureRequest, _kafka_pool: _Pool) -> Iterator[Kafka]:
+    """Three brokers of one cluster, or as many as the marker ``kafka`` says, that nobody has used."""
+    yield from _given(request, _kafka_pool, "kafka_cluster", 3)
+
+
+@pytest.fixture
+def kafka_bootstrap(kafka: Kafka) -> str:
+    """``host:port`` of the broker that the fixture ``kafka`` gives, as clients want it in ``bootstrap.servers``."""
+    return kafka.bootstrap_servers
+
+
+def _given(request: pytest.FixtureRequest, pool: _Pool, fixture: str, brokers: int) -> Iterator[Kafka]:
+    settings, brokers, served_only = _marked(request.node, brokers)
+    kafka = pool.take(fixture, brokers, settings)
+    request.node.stash.setdefault(_USED, {})[fixture] = kafka
+    yield kafka
+    if served_only:
+        kafka.check_served()
+
+
+def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, bool]:
+    """What the markers say, that of the function before that of its class and its module."""
+    given: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers("kafka"))):
+        if len(marker.args) > 1 or any(not isinstance(each, dict) for each in marker.args):
+            raise pytest.UsageError(
+                f"@pytest.mark.kafka takes settings by keyword (num_partitions=3) or as one dictionary, not {marker.args}"
+            )
+        for settings in marker.args:
+            given.update({name.replace("_", "."): value for name, value in settings.items()})
+        given.update({name if name in _OWN else name.replace("_", "."): each for name, each in marker.kwargs.items()})
+    count: Any = given.pop("brokers", brokers)
+    if not isinstance(count, int) or count < 1:
+        raise pytest.UsageError(f"@pytest.mark.kafka(brokers=...) is a number of brokers from 1 on, not {count!r}")
+    served_only = bool(given.pop("served_only", False))
+    return given, count, served_only
+
+
+_OWN = ("brokers", "served_only")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that failed shows what its brokers were asked, and what they logged."""
+    report = yield
+    if report.failed:
+        for fixture, broker in item.stash.get(_USED, {}).items():
+            report.sections += _sections(fixture, broker, report.when or "")
+    return report
+
+
+def _sections(fixture: str, broker: Kafka, when: str) -> Iterator[tuple[str, str]]:
+    try:
+        requests = broker.requests()
+    except RuntimeError as error:  # the test stopped it
+        yield f"{fixture}: requests at {when}", str(error)
+    else:
+        left_out = len(requests) - _SHOWN_REQUESTS
+        shown = [str(each) for each in requests[-_SHOWN_REQUESTS:]] or ["none"]
+        before = [f"({left_out} before these)"] if left_out > 0 else []
+        yield f"{fixture}: the last requests at {when}", "\n".join(before + shown)
+    lines = broker.log_lines[-_SHOWN_LINES:]
+    if lines:
+        yield f"{fixture}: the last log lines at {when}", "\n".join(lines)

@@ -1,0 +1,50 @@
+"""The same questions for tests that are coroutines: clients in the test's own loop go on while it waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from pykbroker.testing.asking import Asking
+
+if TYPE_CHECKING:
+    from pykbroker.testing.kafka import Kafka
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _awaited(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Aio, P], Coroutine[Any, Any, T]]:
+    async def call(self: Aio, /, *args: P.args, **named: P.kwargs) -> T:
+        return await asyncio.to_thread(getattr(self.kafka, method.__name__), *args, **named)
+
+    call.__name__, call.__doc__ = method.__name__, method.__doc__
+    return call
+
+
+class Aio:
+    """``await kafka.aio.wait_for_group("g", "Stable")``: as the method of the same name, in a thread. A wait that is
+    cancelled ends at its timeout.
+    """
+
+    def __init__(self, kafka: Kafka) -> None:
+        self.kafka = kafka
+
+    create_topic = _awaited(Asking.create_topic)
+    delete_topic = _awaited(Asking.delete_topic)
+    topics = _awaited(Asking.topics)
+    produce = _awaited(Asking.produce)
+    records = _awaited(Asking.records)
+    wait_for_record = _awaited(Asking.wait_for_record)
+    wait_for_records = _awaited(Asking.wait_for_records)
+    group = _awaited(Asking.group)
+    wait_for_group = _awaited(Asking.wait_for_group)
+    committed = _awaited(Asking.committed)
+    wait_for_committed = _awaited(Asking.wait_for_committed)
+    wait_for_lag = _awaited(Asking.wait_for_lag)
+    transaction = _awaited(Asking.transaction)
+    wait_for_transaction = _awaited(Asking.wait_for_transaction)
+    wait_until = _awaited(Asking.wait_until)

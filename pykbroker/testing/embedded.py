@@ -1,0 +1,165 @@
+"""Brokers in a thread of this process, over a temporary folder or one that stays."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.process.control import SOCKET
+from pykbroker.process.node import Node
+from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.testing.loop import LoopThread
+from pykbroker.testing.temporary import TemporaryFolder
+
+T = TypeVar("T")
+
+
+class Embedded:
+    """A Node on a loop of its own, in the life after life that ``begin_anew`` gives it."""
+
+    def __init__(
+        self, name: str, settings: dict[str, str], brokers: int, data_dir: Path | None, dispatcher: Dispatcher
+    ) -> None:
+        self._settings = settings
+        self._brokers = brokers
+        self._kept = data_dir
+        self._dispatcher = dispatcher
+        self._thread = LoopThread(name)
+        self._temporary: TemporaryFolder | None = None
+        self._directory: Path | None = None
+        self._node: Node | None = None
+        self._snapshots: dict[str, Path] = {}
+        #: Called on the loop, before a life ends by ``reset`` or ``restore``, and when one has begun.
+        self.ending: Callable[[], None] = lambda: None
+        self.begun: Callable[[Node], None] = lambda _: None
+
+    @property
+    def node(self) -> Node:
+        """The brokers; they belong to the loop. Raises RuntimeError where they do not run."""
+        if self._node is None:
+            raise RuntimeError("the broker is not running; enter it with `with`, or call start()")
+        return self._node
+
+    @property
+    def running(self) -> bool:
+        return self._node is not None
+
+    def start(self) -> None:
+        """Raises StartFailed; then nothing is left behind."""
+        self._thread.start()
+        try:
+            self._thread.begin(self._start()).result()
+        except BaseException:
+            self._end()
+            raise
+
+    async def _start(self) -> None:
+        directory = self._directory = self._kept or self._new_folder()
+        node = Node(self._config(directory), self._brokers, durable=self._kept is not None, dispatcher=self._dispatcher)
+        await node.start()
+        self.begun(node)
+        self._node = node
+
+    def stop(self) -> None:
+        """Harmless when repeated."""
+        if self._node is not None:
+            try:
+                self._thread.begin(self._node.stop()).result()
+            finally:
+                self._end()
+
+    def _end(self) -> None:
+        self._node = None
+        self._thread.stop()
+        self._snapshots.clear()
+        if self._temporary is not None:
+            self._temporary.remove()
+            self._temporary = None
+
+    def drop(self) -> None:
+        """What is left to do when the interpreter ends: no thread can be started any more, so it is not a clean stop."""
+        self._end()
+
+    def addresses(self) -> list[str]:
+        return list(self.node.addresses().values())
+
+    # ---- on the loop ---------------------------------------------------------------------------------------------------
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine on the broker's loop."""
+        return self._thread.begin(work)
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a function between two turns of the broker's loop."""
+        return self._thread.call(function, *args)
+
+    # ---- lives -----------------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Go on with nothing."""
+        self._check_may_forget("reset")
+        self._go_on_with(self._new_folder())
+
+    def snapshot(self, name: str) -> None:
+        """Keep what there is under a name, in place of what was kept under it before."""
+        before = self._snapshots.get(name)
+        target = self._new_folder()
+        self._thread.call(self._photograph, target)
+        self._snapshots[name] = target
+        if before is not None:
+            self._folder().remove_later(before)
+
+    def _photograph(self, target: Path) -> None:
+        """All at one moment: nothing is handled meanwhile."""
+        assert self._directory is not None
+        shutil.copytree(self._directory, target, ignore=_not_data, dirs_exist_ok=True)
+
+    def restore(self, name: str) -> None:
+        """Go on with what is kept under a name. Raises LookupError."""
+        kept = self._snapshots.get(name)
+        if kept is None:
+            raise LookupError(
+                f"there is no snapshot {name!r}; "
+                + (f"there are {', '.join(map(repr, sorted(self._snapshots)))}" if self._snapshots else "none was made")
+            )
+        self._check_may_forget("restore")
+        directory = self._new_folder()
+        shutil.copytree(kept, directory, dirs_exist_ok=True)
+        self._go_on_with(directory)
+
+    def _go_on_with(self, directory: Path) -> None:
+        before, self._directory = self._directory, directory
+        self._thread.begin(self._begin_anew(directory)).result()
+        if before is not None:
+            self._folder().remove_later(before)
+
+    async def _begin_anew(self, directory: Path) -> None:
+        self.ending()
+        await self.node.begin_anew(self._config(directory))
+        self.begun(self.node)
+
+    def _check_may_forget(self, what: str) -> None:
+        if self._kept is not None:
+            raise RuntimeError(
+                f"{what}() removes all data, and this broker was given a data_dir that stays; leave it out"
+            )
+
+    def _config(self, directory: Path) -> BrokerConfig:
+        return BrokerConfig({**self._settings, "log.dirs": str(directory), "metadata.log.dir": str(directory)})
+
+    def _folder(self) -> TemporaryFolder:
+        if self._temporary is None:
+            self._temporary = TemporaryFolder()
+        return self._temporary
+
+    def _new_folder(self) -> Path:
+        return self._folder().new()
+
+
+def _not_data(_directory: str, names: list[str]) -> set[str]:
+    """A lock and a socket are of the process, not of its data."""
+    return {name for name in names if name in (".lock", SOCKET)}

@@ -1,0 +1,164 @@
+"""What the coordinators know, as plain objects: groups, their members and offsets, and transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from pykbroker.coordination.groups.classic.group import ClassicGroup
+from pykbroker.coordination.groups.consumer.describing import described
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.wire.errors import KafkaError, WireError
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.brokers.cluster import Cluster
+
+T = TypeVar("T")
+
+#: Topic to partitions, in their order.
+Partitions = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a group, and the partitions it has."""
+
+    member_id: str
+    client_id: str
+    instance_id: str | None
+    assignment: Partitions
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as its coordinator knows it. ``state`` is Kafka's word for it: ``Stable``, ``Empty``, ``PreparingRebalance``,
+    ``Reconciling`` ...; ``Dead`` where there is none of this name. ``type`` is ``classic`` or ``consumer``.
+    """
+
+    group_id: str
+    type: str
+    state: str
+    members: tuple[Member, ...] = ()
+
+    @property
+    def assigned(self) -> Partitions:
+        """The partitions that any member has."""
+        found: dict[str, set[int]] = {}
+        for member in self.members:
+            for topic, indexes in member.assignment.items():
+                found.setdefault(topic, set()).update(indexes)
+        return {topic: tuple(sorted(indexes)) for topic, indexes in found.items()}
+
+    def __str__(self) -> str:
+        have = "; ".join(f"{member.client_id} has {_told(member.assignment)}" for member in self.members)
+        return f"group {self.group_id} is {self.state} with {len(self.members)} members" + (
+            f" ({have})" if have else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transactional id as its coordinator knows it. ``state`` is Kafka's word: ``Ongoing``, ``PrepareCommit``,
+    ``CompleteCommit``, ``CompleteAbort`` ...; ``Dead`` where there is none.
+    """
+
+    transactional_id: str
+    state: str
+    producer_id: int = -1
+    producer_epoch: int = -1
+    partitions: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        return f"transaction {self.transactional_id} is {self.state} (producer {self.producer_id}, epoch {self.producer_epoch})"
+
+
+def group(cluster: Cluster, group_id: str) -> Group:
+    """A group by its id."""
+    found = _of_coordinator(cluster, lambda broker: cluster.groups.group(broker, group_id))
+    if isinstance(found, ClassicGroup):
+        return Group(group_id, "classic", found.state.value, tuple(_classic_members(found)))
+    if isinstance(found, ConsumerGroup):
+        members = [
+            Member(
+                member.member_id,
+                member.client_id,
+                member.instance_id,
+                {each.topic_name: tuple(each.partitions) for each in member.assignment.topic_partitions},
+            )
+            for member in described(found).members
+        ]
+        return Group(group_id, "consumer", found.state.value, tuple(members))
+    return Group(group_id, "classic", "Dead")
+
+
+def committed(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
+    """The committed offsets of a group, by topic and partition."""
+    asked = OffsetFetchRequestGroup(group_id=group_id, topics=None)
+    found = _of_coordinator(cluster, lambda broker: cluster.groups.fetch(broker, asked))
+    return {
+        (topic.name, each.partition_index): each.committed_offset
+        for topic in (found.topics if found is not None else ())
+        for each in topic.partitions
+        if each.committed_offset >= 0
+    }
+
+
+def lags(cluster: Cluster, group_id: str, topic: str | None = None) -> dict[tuple[str, int], int]:
+    """How many offsets a group is behind the high watermark, in each partition of a topic, or of all topics that it has
+    committed offsets of. What it never committed counts from the log start offset on.
+    """
+    offsets = committed(cluster, group_id)
+    topics = {name for name, _ in offsets} if topic is None else {topic}
+    return {
+        (each.topic, each.index): each.high_watermark - offsets.get((each.topic, each.index), each.log_start_offset)
+        for each in cluster.partitions()
+        if each.topic in topics
+    }
+
+
+def transaction(cluster: Cluster, transactional_id: str) -> Transaction:
+    """A transactional id."""
+    found = _of_coordinator(cluster, lambda broker: cluster.transactions.transaction(broker, transactional_id))
+    if found is None:
+        return Transaction(transactional_id, "Dead")
+    return Transaction(
+        transactional_id,
+        found.state.title,
+        found.producer_id,
+        found.producer_epoch,
+        tuple(sorted(found.partitions)),
+    )
+
+
+def _of_coordinator(cluster: Cluster, ask: Callable[[Broker], T]) -> T | None:
+    """What the broker says that coordinates; None where none does yet, or it is still reading its topic."""
+    for broker in cluster.brokers.values():
+        try:
+            return ask(broker)
+        except KafkaError:
+            continue
+    return None
+
+
+def _classic_members(found: ClassicGroup) -> list[Member]:
+    return [
+        Member(member.member_id, member.client_id, member.instance_id, _assignment(member.assignment))
+        for member in found.members
+    ]
+
+
+def _assignment(encoded: bytes) -> Partitions:
+    """Empty where there is none, or it is not in the consumers' own format (Connect has another)."""
+    try:  # version 0 is read whatever version is written: every later one begins with it, behind two bytes of version
+        assignment, _ = ConsumerProtocolAssignment.decode(encoded, 2, 0)
+    except WireError:
+        return {}
+    return {each.topic: tuple(sorted(each.partitions)) for each in assignment.assigned_partitions}
+
+
+def _told(partitions: Partitions) -> str:
+    return ", ".join(f"{topic} {list(indexes)}" for topic, indexes in sorted(partitions.items())) or "nothing"

@@ -1,0 +1,49 @@
+"""What stands between clients and handlers in a test's broker: a dispatcher that lets others look at requests, and act.
+
+One list for all who do, the outermost first: ``request log`` sees what the client sees, then come the faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.handlers.contract import CloseConnection
+from pykbroker.requests.dispatcher import Dispatcher, Step
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.handlers.contract import Answer
+    from pykbroker.security.context import Peer, RequestContext
+
+#: Told of a frame that was no request, or none that is served, and of why its connection is closed.
+Refused = Callable[["Broker", "Peer", memoryview, CloseConnection], None]
+
+
+class Interceptors:
+    """Steps as one step of the dispatcher; they may be added and removed while the broker runs."""
+
+    def __init__(self) -> None:
+        #: The outermost first.
+        self.steps: list[Step] = []
+
+    def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
+        for step in reversed(self.steps):
+            proceed = partial(step, broker, ctx, request, proceed)
+        return proceed()
+
+
+class WatchedDispatcher(Dispatcher):
+    """A dispatcher that also tells of what does not come as far as its steps: what is not served, or malformed."""
+
+    def __init__(self, intercept: Step, refused: Refused) -> None:
+        super().__init__(intercept=intercept)
+        self._refused = refused
+
+    def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
+        try:
+            return super().answer(broker, peer, frame)
+        except CloseConnection as error:
+            self._refused(broker, peer, frame, error)
+            raise

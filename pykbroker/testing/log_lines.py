@@ -1,0 +1,81 @@
+"""The newest lines of each broker's log, kept apart from the logging of the process that the brokers run in.
+
+Loggers belong to the process. While a broker of a test runs, that of ``pykbroker`` lets INFO pass, to the lines kept here;
+whoever set up the logging of the process gets what he would have got without that, and no more.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from typing import Final
+
+_LOGGER: Final = logging.getLogger("pykbroker")
+_KEPT: Final = 200
+#: INFO, but for somebody's own INFO, which is to be told from it.
+_OURS: Final = logging.INFO - 1
+_FORMAT: Final = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+class LogLines:
+    """Those of one broker: what is logged in threads whose names begin with ``thread``."""
+
+    def __init__(self, thread: str) -> None:
+        self.thread = thread
+        self._kept: deque[logging.LogRecord] = deque(maxlen=_KEPT)
+
+    def open(self) -> None:
+        _divider.add(self)
+
+    def close(self) -> None:
+        """The lines stay, and no more come. Harmless when repeated."""
+        _divider.remove(self)
+
+    def keep(self, record: logging.LogRecord) -> None:
+        self._kept.append(record)
+
+    def newest(self) -> list[str]:
+        return [_FORMAT.format(record) for record in list(self._kept)]
+
+
+class _Divider(logging.Handler):
+    """Stands at the logger of ``pykbroker`` while brokers of tests run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open: dict[LogLines, None] = {}
+        self._changing = threading.Lock()
+        self._found = logging.NOTSET
+        self._passed_on = True
+
+    def add(self, lines: LogLines) -> None:
+        with self._changing:
+            if not self._open:
+                self._found, self._passed_on = _LOGGER.level, _LOGGER.propagate
+                _LOGGER.addHandler(self)
+                _LOGGER.propagate = False
+                if self._found == logging.NOTSET:
+                    _LOGGER.setLevel(_OURS)
+            self._open[lines] = None
+
+    def remove(self, lines: LogLines) -> None:
+        with self._changing:
+            if self._open.pop(lines, self) is self or self._open:
+                return
+            _LOGGER.removeHandler(self)
+            _LOGGER.propagate = self._passed_on
+            if _LOGGER.level == _OURS:
+                _LOGGER.setLevel(self._found)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        name = record.threadName or ""
+        for lines in list(self._open):
+            if name == lines.thread or name.startswith(f"{lines.thread}-"):
+                lines.keep(record)
+        wanted = _LOGGER.level if _LOGGER.level != _OURS else logging.root.getEffectiveLevel()
+        if self._passed_on and record.levelno >= wanted:
+            logging.root.handle(record)
+
+
+_divider = _Divider()

@@ -1,0 +1,141 @@
+"""Records as plain objects, appended and read without a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pykbroker.cli.partitioner import Partitioner
+from pykbroker.wire import records as wire
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.partitions.partition import Partition
+
+#: What keys, values and headers' values may be given as; text is encoded in UTF-8.
+Bytes = bytes | str | None
+Headers = Mapping[str, Bytes] | Iterable[tuple[str, Bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record where it lies. ``timestamp_ms`` is in milliseconds since 1970."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+    @property
+    def text(self) -> str | None:
+        """The value as UTF-8."""
+        return None if self.value is None else self.value.decode()
+
+
+def produce(
+    cluster: Cluster,
+    topic: str,
+    value: Bytes,
+    *,
+    key: Bytes = None,
+    headers: Headers = (),
+    partition: int | None = None,
+    timestamp_ms: int | None = None,
+) -> Record:
+    """Append a record as a producer with acks=all would, in a topic that is created where it is missing and may be. Raises
+    LookupError where there is no such topic or partition, and KafkaError where the record is refused.
+    """
+    if not cluster.auto_create(topic):
+        raise LookupError(f"there is no topic {topic}, and auto.create.topics.enable is false: create_topic({topic!r})")
+    count = len(cluster.metadata.image.topics[topic].partitions)
+    raw_key = as_bytes(key)
+    index = Partitioner(count).choose(raw_key) if partition is None else partition
+    found = cluster.partition(topic, index)
+    if found is None:
+        raise LookupError(f"topic {topic} has no partition {index}; it has {count}, from 0 on")
+    if timestamp_ms is None:
+        timestamp_ms = cluster.runtime.clock.now_ms()
+    pairs = tuple(
+        (name, as_bytes(each)) for name, each in (headers.items() if isinstance(headers, Mapping) else headers)
+    )
+    record = wire.Record(offset=0, timestamp=timestamp_ms, key=raw_key, value=as_bytes(value), headers=pairs)
+    appended = found.append_produce(memoryview(bytearray(wire.encode_batch([record], base_offset=0))), to_all=True)
+    if found.log.needs_flush_before_ack:
+        found.log.flush()
+    stamped = appended.log_append_time if appended.log_append_time >= 0 else timestamp_ms
+    return Record(topic, index, appended.base_offset, stamped, raw_key, record.value, pairs)
+
+
+def as_bytes(value: Bytes) -> bytes | None:
+    """Text in UTF-8. Raises TypeError for what is neither text, bytes nor None."""
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    raise TypeError(f"keys, values and headers are bytes, text or None, not {type(value).__name__}; encode it first")
+
+
+class Reader:
+    """Reads the records of a topic that consumers of committed records see, each once, as often as it is asked."""
+
+    def __init__(self, cluster: Cluster, topic: str, partition: int | None = None) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self._only = partition
+        self._read_to: dict[int, int] = {}
+
+    def read(self) -> Iterator[Record]:
+        """What is new, partition by partition. Nothing where there is no such topic."""
+        for partition in self._partitions():
+            begin = max(self._read_to.get(partition.index, 0), partition.log_start_offset)
+            end = self._read_to[partition.index] = partition.last_stable_offset
+            if begin < end:
+                yield from _between(partition, begin, end)
+
+    def _partitions(self) -> list[Partition]:
+        found = [
+            each
+            for each in self._cluster.partitions()
+            if each.topic == self._topic and self._only in (None, each.index)
+        ]
+        return sorted(found, key=lambda each: each.index)
+
+
+def _between(partition: Partition, begin: int, end: int) -> Iterator[Record]:
+    aborted = [
+        (each.producer_id, each.first_offset, each.last_offset)
+        for each in partition.log.aborted_transactions(begin, end)
+    ]
+    for header, data in partition.log.batches(begin):
+        if header.base_offset >= end:
+            return
+        producer, at = header.producer_id, header.base_offset
+        undone = header.is_transactional and any(
+            producer == each and first <= at <= last for each, first, last in aborted
+        )
+        if header.is_control or undone:
+            continue
+        for record in wire.decode_records(data, header=header):
+            if begin <= record.offset < end:
+                yield Record(
+                    *(partition.topic, partition.index, record.offset, record.timestamp),
+                    *(record.key, record.value, tuple(record.headers)),
+                )
+
+
+def check_topic(cluster: Cluster, topic: str) -> None:
+    """Raises LookupError where there is no such topic, with those that are there."""
+    if topic not in cluster.metadata.image.topics:
+        names = sorted(cluster.metadata.image.topics)
+        raise LookupError(f"there is no topic {topic!r}; there are {', '.join(names) if names else 'none'}")
+
+
+def raise_refusal(error: KafkaError | None, about: str) -> None:
+    """Raises KafkaError in words where there is one."""
+    if error is not None:
+        raise KafkaError(ErrorCode(error.code), f"{about}: {error}")

@@ -1,0 +1,51 @@
+"""The settings of a test's broker: Kafka's names in either spelling, and nothing that Kafka does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pykbroker.config import unserved
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.setting import ConfigError
+
+#: What a test wants other than an operator. Anything given explicitly wins.
+TEST_SETTINGS: Final = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.consumer.heartbeat.interval.ms": "200",  # members learn of a rebalance by it
+    "group.consumer.min.heartbeat.interval.ms": "200",
+    "group.initial.rebalance.delay.ms": "0",  # a first member need not wait for others
+    "log.retention.ms": "-1",  # a test's timestamps may be of any year
+}
+
+
+def texts(
+    settings: Mapping[str, object] | None, keywords: Mapping[str, object], *, host: str, port: int
+) -> dict[str, str]:
+    """All settings as Kafka's files have them. Raises ConfigError for one that Kafka does not have, with what may have
+    been meant, or whose value is bad.
+    """
+    given = {
+        "listeners": f"PLAINTEXT://{host}:{port}",
+        **TEST_SETTINGS,
+        **{name: as_text(value) for name, value in (settings or {}).items()},
+        **{name.replace("_", "."): as_text(value) for name, value in keywords.items()},
+    }
+    config = BrokerConfig(given)
+    for name in config.unknown:
+        meant = unserved.nearest(name, config)
+        raise ConfigError(
+            f"Kafka has no broker setting {name}"
+            + (f"; did you mean {meant}?" if meant else "; see the list of settings in Kafka's documentation")
+        )
+    return given
+
+
+def as_text(value: object) -> str:
+    """A setting's value as Kafka's files have it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ",".join(map(as_text, value))
+    return str(value)

@@ -1,0 +1,61 @@
+"""A temporary folder that goes with its process, even where that was killed: the next one sweeps up after it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import Final
+
+_PREFIX: Final = "pykbroker-test-"
+#: Held locked in the folder as long as its owner lives; the system lets the lock go with the process, however it ends.
+_OWNED: Final = ".owned"
+
+
+class TemporaryFolder:
+    """A folder that is there from its making to ``remove``, with numbered folders inside."""
+
+    def __init__(self) -> None:
+        parent = Path(tempfile.gettempdir())
+        sweep(parent)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        self._lock = os.open(self.path / _OWNED, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._made = 0
+        self._removing: list[threading.Thread] = []
+
+    def new(self) -> Path:
+        """One folder more inside, empty."""
+        self._made += 1
+        made = self.path / str(self._made)
+        made.mkdir()
+        return made
+
+    def remove_later(self, folder: Path) -> None:
+        """Remove a folder inside, however much is in it, without anybody waiting for that."""
+        removing = threading.Thread(target=shutil.rmtree, args=(folder,), kwargs={"ignore_errors": True}, daemon=True)
+        removing.start()
+        self._removing = [each for each in self._removing if each.is_alive()] + [removing]
+
+    def remove(self) -> None:
+        """Remove all of it; come back when it is gone."""
+        for removing in self._removing:
+            removing.join()
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def sweep(parent: Path) -> None:
+    """Remove the folders whose owner was killed."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # gone meanwhile, somebody else's, or still owned
+            lock = os.open(folder / _OWNED, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
