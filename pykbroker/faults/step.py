@@ -142,7 +142,7 @@ def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
 def pause(runtime: Runtime, ms: float) -> Deferred[None]:
     """Completes after so many milliseconds."""
     over: Deferred[None] = Deferred()
-    runtime.timers.after(ms, lambda: over.complete(None))
+    runtime.client_timers.after(ms, lambda: over.complete(None))
     return over
 
 

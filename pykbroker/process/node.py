@@ -80,6 +80,7 @@ class Node:
         durable: bool = True,
         clock: Clock | None = None,
         dispatcher: Dispatcher | None = None,
+        wrap_disk: Callable[[Disk], Disk] | None = None,
     ) -> None:
         self._folders = data_folders.named_by(config)
         self._config = data_folders.with_node_id(self._folders, config)
@@ -100,9 +101,16 @@ class Node:
         self._control = Control(self, self._folders.metadata)
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
+        self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+
+    @property
+    def housekeeping(self) -> Housekeeping:
+        """What the process does on its own, once it is started."""
+        assert self._housekeeping is not None, "the node is not started"
+        return self._housekeeping
 
     @property
     def faults(self) -> Injector:
@@ -167,7 +175,7 @@ class Node:
         config = self._config
         self._locks = data_folders.lock(self._folders)
         self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        cluster = self._cluster = _open_cluster(config, self._folders, self._disk, self._clock)
+        cluster = self._cluster = _open_cluster(config, self._folders, self._wrap_disk(self._disk), self._clock)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
             cluster.start_brokers(
