@@ -19,10 +19,9 @@ def ask(run: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         address = kafka.bootstrap_servers
 
         def asked(*words: str, status: int = 0) -> Any:
-            out, err = run(
-                "faults", *words, "--data-dir", str(tmp_path), *([] if status else ["--json"]), status=status
-            )
-            return err if status else json.loads(out)
+            done = run("faults", *words, "--data-dir", str(tmp_path), *([] if status else ["--json"]))
+            assert done.status == status, done.err
+            return done.err if status else json.loads(done.out)
 
         asked.address = address  # type: ignore[attr-defined]
         yield asked
