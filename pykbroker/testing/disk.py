@@ -102,6 +102,10 @@ class _FaultyFile(_Faulty):
         path: str = self._real.path
         return path
 
+    @path.setter
+    def path(self, path: str) -> None:
+        self._real.path = path
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
