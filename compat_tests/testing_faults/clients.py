@@ -85,7 +85,7 @@ class KafkaPython:
     def consume(self, bootstrap: str, topic: str, group: str) -> str:
         consumer = kafka.KafkaConsumer(
             topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False,
-            fetch_max_wait_ms=200, request_timeout_ms=7000, session_timeout_ms=6000, consumer_timeout_ms=LIMIT_S * 1000,
+            fetch_max_wait_ms=200, request_timeout_ms=7000, session_timeout_ms=6000, metadata_max_age_ms=300,  # it may be assigned partitions of a topic it has no metadata of yet
             **self.common,
         )  # fmt: skip
         try:
