@@ -12,7 +12,7 @@ COPY setup.py README.md LICENSE ./
 COPY wire wire
 COPY pykbroker pykbroker
 RUN pip install --no-cache-dir --no-deps .
-# Every command finds the data folder here, under `docker exec`, too. It is not the volume itself: what else lies in the root
+# Every command finds the log directory here, under `docker exec`, too. It is not the volume itself: what else lies in the root
 # of a volume (lost+found) is no concern of a broker.
 ENV PYKBROKER_DATA_DIR=/var/lib/pykbroker/data
 WORKDIR /var/lib/pykbroker

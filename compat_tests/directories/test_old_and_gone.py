@@ -98,7 +98,7 @@ def test_messages_of_old_formats(tmp_path, magic):
             index.unlink()
         with serving(folder, "kafka") as client:
             assert bytes(fetch(client, "old").records) == data
-        for how in ("stop", "kill", "kill"):  # so the next start is after a clean stop, after a kill
+        for how in ("stop", "kill", "kill"):  # so the next start is after a clean shutdown, after a kill
             folder.start("ours")
             with closing(Client(folder.bootstrap)) as client:
                 assert fetch(client, "old").error_code == _UNSUPPORTED_FOR_MESSAGE_FORMAT

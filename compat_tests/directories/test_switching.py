@@ -2,7 +2,7 @@
 
 At each end of a turn all that clients can read is written down, and the next broker has to tell the same. The folder
 begins with Kafka (formatted with static voters, and with a dynamic quorum) and with pykbroker; turns end with a clean
-stop or with SIGKILL. After a clean stop, Kafka's dump-log reads every file.
+stop or with SIGKILL. After a clean shutdown, Kafka's dump-log reads every file.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class ServerProcess(ABC):
         return self._end(signal.SIGKILL, 30.0)
 
     def restart(self) -> None:
-        """A clean stop and a start on the same folder and port."""
+        """A clean shutdown and a start on the same folder and port."""
         self.stop()
         self.start()
 

@@ -38,7 +38,7 @@ def _matches(pattern: str, text: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text) is not None
 
 
-#: Settings of a broker that say how the two were started, or that have another default here (README lists those).
+#: Settings of a broker that say how the two were started, or that have another default here (docs/compatibility.md lists those).
 _STARTED_OTHERWISE = (
     "advertised.listeners",
     "broker.heartbeat.interval.ms",
@@ -68,7 +68,9 @@ _OPAQUE = (
     "Apache Kafka decompresses every batch it is given; here a batch with a right checksum is not opened unless a setting of the "
     "topic asks for it, so one that says gzip and is not is stored as it came."
 )
-_NOT_SERVED = "An API that is not served yet is not listed, and neither is a feature of it; README says which."
+_NOT_SERVED = (
+    "An API that is not served yet is not listed, and neither is a feature of it; docs/compatibility.md says which."
+)
 
 DIFFERENCES: tuple[Difference, ...] = (
     Difference("ApiVersions/what_is_served", "*.api_keys.*", _NOT_SERVED, ours="<missing>"),

@@ -1,4 +1,4 @@
-"""The fenced code blocks of our pages."""
+"""The fenced code blocks of our pages, their headings, and where they link to."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from compat_tests.harness.process import ROOT
 
+_LINK = re.compile(r"\]\((?!https?://)([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
@@ -36,3 +38,14 @@ def blocks(page: Path) -> list[Block]:
         Block(f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, found.start()) + 1}", found[2], found[3])
         for found in _FENCE.finditer(text)
     ]
+
+
+def links(page: Path) -> list[str]:
+    """The targets of a page's links and pictures, but for those on other machines."""
+    return _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as they are made where the page is shown."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in _HEADING.findall(text)}

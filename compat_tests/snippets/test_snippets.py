@@ -7,6 +7,7 @@ with the test's address in place of 127.0.0.1:9092. A block that is no command i
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -20,7 +21,7 @@ import pytest
 from compat_tests.harness.clone import clone
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import ROOT
-from compat_tests.snippets.blocks import Block, blocks, pages
+from compat_tests.snippets.blocks import Block, blocks, headings, links, pages
 from compat_tests.snippets.isolation import all_free, own_network
 
 #: Commands that are not run here, as regular expressions of the whole line, and why.
@@ -29,6 +30,7 @@ ELSEWHERE = {
     r"scripts/demo\b.*": "compat_tests/demo runs it, with a kill",
     r"pip install '\.\[cli\]'.*": "compat_tests/packages installs the packages into empty environments",
     r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
+    r"docker (build|run|exec) .*": "compat_tests/image carries out the Dockerfile and what its page says",
 }
 #: What stands in a ``text`` block, by its first line.
 TEXTS = {
@@ -59,8 +61,23 @@ def of(chosen: list[Block]) -> pytest.MarkDecorator:
 
 
 def test_there_are_blocks_and_each_says_what_it_is() -> None:
-    assert {block.place.partition(":")[0] for block in ALL} >= {"README.md", "CONTRIBUTING.md"}
+    assert {block.place.partition(":")[0] for block in ALL} >= {"README.md", "CONTRIBUTING.md", "docs/operating.md"}
     assert [block.place for block in ALL if block.language not in ("sh", "python", "text")] == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_what_is_there(page: Path) -> None:
+    """To a file of this repository, and to a heading of it where one is named."""
+    for target in links(page):
+        path, _, heading = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        assert not heading or heading in headings(file), target
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached = {(ROOT / target.partition("#")[0]).resolve() for target in links(ROOT / "README.md")}
+    assert {page for page in pages() if page.parent.name == "docs" and page.name != "README.md"} <= reached
 
 
 def test_every_excuse_is_needed() -> None:
@@ -123,13 +140,22 @@ def test_brokers_start_as_printed(place: str, line: str, fresh: Path, tmp_path: 
     ) as process:
         try:
             ready = process.stdout.readline()
-            assert ready.startswith("pykbroker ready: "), process.stderr.read()
+            if not ready:
+                pytest.fail(process.stderr.read())
             wanted = re.search(r"--brokers (\d+)", line)
-            assert ready.count(" on ") == (int(wanted[1]) if wanted else 1)
+            assert brokers_of(ready) == (int(wanted[1]) if wanted else 1)
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
         finally:
             process.kill()
+
+
+def brokers_of(ready: str) -> int:
+    """How many brokers a line says are ready, the one for people or that of --json."""
+    if ready.startswith("{"):
+        return len(json.loads(ready)["brokers"])
+    assert ready.startswith("pykbroker ready: ")
+    return ready.count(" on ")
 
 
 @of(PYTHON)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Node(NamedTuple):
+class BrokerEndPoint(NamedTuple):
     """A live broker as clients of one listener see it."""
 
     node_id: int
@@ -70,7 +70,7 @@ class Cluster:
         self.logs = logs
         self.metadata = metadata
         self.runtime = Runtime(clock, rng)
-        self.dormant = DormantLogs(self.runtime, logs.folders)
+        self.dormant = DormantLogs(self.runtime, logs.directories)
         self.group_commit = GroupCommit(self.runtime)
         #: The brokers that run, by node id, and those that were stopped meanwhile.
         self.brokers: dict[int, Broker] = {}
@@ -131,7 +131,7 @@ class Cluster:
             check_topic_configs=check_topic_configs,
         )
         cluster = cls(config, logs, metadata, clock, rng)
-        logs.folders.put_strays_aside(cluster._partitions)
+        logs.directories.put_strays_aside(cluster._partitions)
         cluster.dormant.partitions.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
         if not logs.clean:
             cluster._recover()
@@ -152,10 +152,10 @@ class Cluster:
                     log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
         if found:
             took = self.runtime.clock.monotonic() - started
-            log.info("Recovered %d of %d logs after an unclean stop in %.1f s", recovered, found, took)
+            log.info("Recovered %d of %d logs after an unclean shutdown in %.1f s", recovered, found, took)
 
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
-        """Fence the brokers, close the logs, leave the marker of a clean stop.
+        """Fence the brokers, close the logs, leave the marker of a clean shutdown.
 
         ``apply`` may be a thread pool's map, for closing waits for the disk.
         """
@@ -216,10 +216,10 @@ class Cluster:
         """A broker that runs. KeyError for any other."""
         return self.brokers[node_id]
 
-    def nodes(self, listener: str) -> list[Node]:
+    def nodes(self, listener: str) -> list[BrokerEndPoint]:
         """The live brokers that have the listener, by id."""
         return [
-            Node(broker.id, endpoint.host, endpoint.port, broker.rack)
+            BrokerEndPoint(broker.id, endpoint.host, endpoint.port, broker.rack)
             for broker in self.metadata.image.active_brokers()
             if (endpoint := broker.endpoints.get(listener)) is not None
         ]
@@ -277,7 +277,7 @@ class Cluster:
         return self.metadata.auto_create([topic]).get(topic) is None
 
     def open_log(self, partition: Partition) -> Log:
-        """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        """The log of a partition, made when it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self.dormant.partitions.discard(partition)
         log = self.logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
         if log.needs_flush_before_ack:  # recovered after a kill: nobody is to read what the next one may take
@@ -310,7 +310,7 @@ class Cluster:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id:
                 self._add(Partition(self, change.topic.name, change.topic.id, change.after))
-                self.logs.folders.place((change.topic.name, change.after.index))
+                self.logs.directories.place((change.topic.name, change.after.index))
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
                 self._reconfigure(name)
@@ -338,7 +338,7 @@ class Cluster:
             else:
                 self.logs.delete_unopened(topic, topic_id, index, self._log_config(topic))
         except KafkaError:
-            log.exception("The files of %s-%d could not be removed; they go at the next start", topic, index)
+            log.exception("Files of %s-%d cannot be removed; the next start removes them", topic, index)
 
     def _reconfigure(self, topic: str) -> None:
         config = self._log_config(topic)

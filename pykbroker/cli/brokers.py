@@ -29,7 +29,7 @@ DataDir = Annotated[
         "--data-dir",
         metavar="DIR",
         envvar=DATA_DIR_VARIABLE,
-        help="The data folder of the process. With --ephemeral, its log says where.",
+        help="The log directory of the process. With --ephemeral, its log says where.",
     ),
 ]
 Number = Annotated[int, typer.Argument(metavar="N", help="The broker's id.")]
@@ -86,7 +86,7 @@ def exchange(path: Path, request: dict[str, Any]) -> dict[str, Any]:
         except OSError as error:
             reason = error.strerror or error
             raise Unreachable(
-                f"No broker of yours answers at {path} ({reason}); --data-dir names its folder."
+                f"No broker of yours answers at {path} ({reason}); --data-dir names its log directory."
             ) from error
     if not line:
         raise Unreachable(f"The process behind {path} ended before it answered.")

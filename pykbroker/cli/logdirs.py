@@ -1,4 +1,4 @@
-"""``pykbroker logdirs``: the folders in which brokers keep partitions, and how large those are."""
+"""``pykbroker logdirs``: the log directories in which brokers keep partitions, and how large those are."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def logdirs(
     broker: Annotated[
         list[int] | None, typer.Option("--broker", min=0, metavar="N", help="Only this broker; may be repeated.")
     ] = None,
-    partitions: Annotated[bool, typer.Option("--partitions", help="Each partition in its folder.")] = False,
+    partitions: Annotated[bool, typer.Option("--partitions", help="Each partition in its log directory.")] = False,
 ) -> None:
     """Show the log directories of brokers: space, partitions, sizes."""
     out = Output(as_json=as_json)

@@ -109,7 +109,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help=f"where data is kept (default {DATA_DIR_VARIABLE} of the environment, or else ./{DEFAULT_DATA_DIR})",
     )
-    store.add_argument("--ephemeral", action="store_true", help="keep data in a temporary folder, removed at the end")
+    store.add_argument(
+        "--ephemeral", action="store_true", help="keep data in a temporary directory, removed at the end"
+    )
     made.add_argument(
         "--brokers", metavar="N", type=_count, default=1, help="brokers in this process, each on a port of its own"
     )
@@ -239,7 +241,7 @@ def run(config: BrokerConfig, options: argparse.Namespace) -> int:
         runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     except ImportError:
         runner = asyncio.Runner()
-    from pykbroker.process.data_folders import StartFailed
+    from pykbroker.process.log_directories import StartFailed
     from pykbroker.process.node import serve
 
     with runner:

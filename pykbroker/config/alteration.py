@@ -48,8 +48,8 @@ def check_form(changes: Iterable[Change]) -> None:
 
 
 def altered(resource_type: int, changes: Iterable[Change], now: Mapping[str, str]) -> dict[str, str | None]:
-    """The texts that the changes lead to, None for a setting taken away. Raises KafkaError for a list operation on
-    what is no list. Lists start from the override ``now``, or else from Kafka's default (not from another layer).
+    """The texts that the changes lead to, None for a setting taken away. Raises KafkaError INVALID_CONFIG for a list
+    operation on what is no list. Lists start from the override ``now``, or else from Kafka's default (not from another layer).
     """
     result: dict[str, str | None] = {}
     for name, operation, value in changes:

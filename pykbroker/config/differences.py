@@ -1,4 +1,4 @@
-"""Defaults that differ from Apache Kafka's, each with its reason. The README has the table that
+"""Defaults that differ from Apache Kafka's, each with its reason. docs/compatibility.md has the table that
 ``python -m pykbroker.config.differences`` prints.
 """
 
@@ -44,14 +44,15 @@ def default_value(name: str) -> Any:
     return None if setting is None or setting.default is REQUIRED else setting.default
 
 
-def _print_table() -> None:
-    """The README's list."""
-    print("| setting | Kafka | pykbroker | why |\n|---|---|---|---|")  # noqa: T201
+def table() -> str:
+    """OUR_DEFAULTS in Markdown, as it stands in docs/compatibility.md."""
+    lines = ["| setting | Kafka | pykbroker | why |", "|---|---|---|---|"]
     for name, ours in OUR_DEFAULTS.items():
         kafkas = BROKER_SETTINGS[name].default
         told = "(none: it must be set)" if kafkas is REQUIRED else value_text(kafkas)
-        print(f"| `{name}` | {told} | {value_text(ours.value)} | {ours.reason} |")  # noqa: T201
+        lines.append(f"| `{name}` | {told} | {value_text(ours.value)} | {ours.reason} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    _print_table()
+    print(table())  # noqa: T201

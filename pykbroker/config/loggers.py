@@ -19,7 +19,9 @@ def levels() -> dict[str, str]:
 
 
 def alter_levels(changes: Iterable[Change], *, validate_only: bool) -> None:
-    """Set (or with DELETE inherit) levels, all or none. Raises KafkaError in Kafka's words. Nothing is kept on disk."""
+    """Set (or with DELETE inherit) levels, all or none; nothing is kept on disk. Raises KafkaError INVALID_REQUEST for
+    an operation or a removal that loggers do not have, INVALID_CONFIG for a logger or a level that does not exist.
+    """
     changes = list(changes)
     for change in changes:
         _check(change)

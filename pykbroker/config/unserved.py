@@ -15,7 +15,7 @@ from pykbroker.config.setting import ConfigError
 
 #: Settings whose being set, or set to more than this, has no effect here, and what is so instead.
 _WITHOUT_EFFECT: Final = {
-    "remote.log.storage.system.enable": "there is no tiered storage: all data stays in the data folder",
+    "remote.log.storage.system.enable": "there is no tiered storage: all data stays in the log directories",
     "create.topic.policy.class.name": "classes of Java are not run: every topic may be created",
     "alter.config.policy.class.name": "classes of Java are not run: every setting may be altered",
     "client.quota.callback.class": "classes of Java are not run: quotas are not divided by it",

@@ -2,7 +2,7 @@
 
 While the ISR is smaller than ``min.insync.replicas``, nothing is acknowledged with acks=all, so a replica that left it
 meanwhile has missed nothing and may lead again. Replicas that share one store miss nothing at any time, so the list says
-too little here and never too much; it is kept for clients, and for Apache Kafka when it takes over the folder. The rules are
+too little here and never too much; it is kept for clients, and for Apache Kafka when it takes over the log directory. The rules are
 those of PartitionChangeBuilder and ConfigurationControlManager, Kafka 4.3.1.
 """
 

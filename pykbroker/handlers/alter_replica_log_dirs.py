@@ -42,10 +42,10 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequ
 
 def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
     logs = broker.cluster.logs
-    folder = next((folder for folder in logs.folders.of_partitions if folder.path == path), None)
-    if folder is None:
+    contents = next((contents for contents in logs.directories.of_partitions if contents.path == path), None)
+    if contents is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
-    if folder.home.offline:
+    if contents.directory.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     partition = broker.cluster.partition(topic, index)
     if partition is None:
@@ -53,6 +53,6 @@ def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
     if broker.node_id not in partition.replicas:
         return ErrorCode.REPLICA_NOT_AVAILABLE
     moves = broker.cluster.log_moves
-    if not logs.folders.place_in(folder, (topic, index)) or moves.under_way(partition):
-        moves.want(partition, folder)
+    if not logs.directories.place_in(contents, (topic, index)) or moves.under_way(partition):
+        moves.want(partition, contents)
     return ErrorCode.NONE

@@ -1,6 +1,6 @@
 """DeleteAcls (key 31, versions 1 to 3): remove the access lists that filters match (KIP-140).
 
-There is no authorizer, so each filter is answered SECURITY_DISABLED, as by Apache Kafka without one; what a data folder
+There is no authorizer, so each filter is answered SECURITY_DISABLED, as by Apache Kafka without one; what a log directory
 holds of access lists stays. v2: flexible; v3: user resources.
 """
 

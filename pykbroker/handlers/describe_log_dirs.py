@@ -1,6 +1,6 @@
-"""DescribeLogDirs (key 35), versions 1 to 5 (KIP-113): the data folders, their space, and the size of each log in them.
+"""DescribeLogDirs (key 35), versions 1 to 5 (KIP-113): the log directories, their space, and the size of each log in them.
 
-Left out: future replicas (moving a log between folders).
+Left out: future replicas (moving a log between them).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def handle(
 
 def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsResponse:
     """Asks the disk: for a thread. A log that nobody has opened stays closed, its directory tells its size."""
-    results = {folder.home: _described(folder.home) for folder in logs.folders.of_partitions}
+    results = {contents.directory: _described(contents.directory) for contents in logs.directories.of_partitions}
     topics: dict[tuple[LogDirectory, str], DescribeLogDirsTopic] = {}
     for partition in wanted:
         found = _found(logs, partition)
@@ -52,7 +52,7 @@ def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsRespo
 
 
 def _described(home: LogDirectory) -> DescribeLogDirsResult:
-    """A folder and its space; one whose space cannot be told, since it is gone, is offline from now on."""
+    """A log directory and its space; one whose space cannot be told, since it is gone, is offline from now on."""
     result = DescribeLogDirsResult(log_dir=home.path)
     try:
         home.check()
@@ -65,7 +65,7 @@ def _described(home: LogDirectory) -> DescribeLogDirsResult:
 
 
 def _found(logs: LogManager, partition: Partition) -> tuple[LogDirectory, int] | None:
-    """Where a partition lies and how large it is; None where its folder is offline."""
+    """Where a partition lies and how large it is; None where its log directory is offline."""
     try:
         return logs.size_of(partition.topic, partition.index)
     except KafkaError:

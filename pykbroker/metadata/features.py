@@ -11,7 +11,7 @@ GROUP_VERSION = "group.version"
 TRANSACTION_VERSION = "transaction.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 
-#: Finalized when a data directory is new, in the order of Kafka's records. A level of 0 is said by absence.
+#: Finalized when a log directory is new, in the order of Kafka's records. A level of 0 is said by absence.
 BOOTSTRAP_LEVELS: dict[str, int] = {
     METADATA_VERSION: 30,  # 4.3-IV0
     ELR_VERSION: 1,

@@ -104,10 +104,10 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self.host, self.port = peer[0], peer[1]
-        log.debug("Accepted a connection from %s:%d on listener %s", self.host, self.port, self.listener)
+        log.debug("Connection from %s:%d on listener %s accepted", self.host, self.port, self.listener)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        log.debug("The connection from %s:%d on listener %s has ended", self.host, self.port, self.listener)
+        log.debug("Connection from %s:%d on listener %s ended", self.host, self.port, self.listener)
         self._transport = self._socket = None
         waiting, self._waiting = self._waiting, deque()
         for slot in waiting:
@@ -160,7 +160,7 @@ class Connection(asyncio.BufferedProtocol):
         except CloseConnection as error:
             self._close_for(error, first=not self._waiting)
         except Exception:
-            log.exception("A request from %s:%d failed in a way we did not foresee", self.host, self.port)
+            log.exception("Unhandled error in a request from %s:%d", self.host, self.port)
             self.close("its request could not be answered (the error stands above)")
         finally:
             self._in_turn = False
@@ -248,7 +248,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close_for(error, first=slot is self._waiting[0])
             return
         except Exception:
-            log.exception("A waiting request from %s:%d failed in a way we did not foresee", self.host, self.port)
+            log.exception("Unhandled error in a waiting request from %s:%d", self.host, self.port)
             self.close("its request could not be answered (the error stands above)")
             return
         if self._transport is None:
@@ -299,7 +299,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stream = None
         if error is not None:
             log.warning(
-                "Cut the connection to %s:%d: records that were announced cannot be read (%s)",
+                "Connection from %s:%d cut: records that were announced cannot be read (%s)",
                 self.host,
                 self.port,
                 error,
@@ -389,9 +389,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None:
             return
         if reason is not None:
-            log.warning(
-                "Closed the connection from %s:%d on listener %s: %s", self.host, self.port, self.listener, reason
-            )
+            log.warning("Connection from %s:%d on listener %s closed: %s", self.host, self.port, self.listener, reason)
         self._flush()
         transport, self._transport = self._transport, None
         if self._stream is None:

@@ -91,7 +91,7 @@ class Server:
         room = sum(len(sockets.connections) for sockets in self._sockets.values()) < self._most_connections
         if not room and not self._said_full:
             log.warning(
-                "There are %d connections, and no more are accepted: the limit on open files (ulimit -n) allows no more",
+                "No more connections are accepted: %d are open, as many as the limit on open files (ulimit -n) allows",
                 self._most_connections,
             )
         self._said_full = not room
@@ -206,7 +206,7 @@ class Server:
                 self._loop.add_signal_handler(number, self._stop_by, number)
 
     def _stop_by(self, number: signal.Signals) -> None:
-        log.info("Stopping: %s arrived", number.name)
+        log.info("Shutting down: received %s", number.name)
         self._stopped.set()
 
     def stop_with_parent(self) -> None:
@@ -217,7 +217,7 @@ class Server:
             if os.getppid() == parent:
                 self._loop.call_later(_PARENT_CHECK_S, look)
             elif not self._stopped.is_set():
-                log.info("Stopping: the process %d that started this one has ended", parent)
+                log.info("Shutting down: the parent process %d has ended", parent)
                 self._stopped.set()
 
         look()

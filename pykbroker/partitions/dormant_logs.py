@@ -14,7 +14,7 @@ from pykbroker.wire.errors import KafkaError
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
-    from pykbroker.storage.directories.folders import Folders
+    from pykbroker.storage.directories.log_directories import LogDirectories
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +25,9 @@ _OPENED_AT_ONCE = 16
 class DormantLogs:
     """The partitions whose logs are closed, and the way to open them without stalling the loop."""
 
-    def __init__(self, runtime: Runtime, folders: Folders) -> None:
+    def __init__(self, runtime: Runtime, directories: LogDirectories) -> None:
         self._runtime = runtime
-        self._folders = folders
+        self._directories = directories
         self.partitions: set[Partition] = set()
 
     def open(self, partitions: Collection[Partition]) -> Deferred[None]:
@@ -44,7 +44,7 @@ class DormantLogs:
             ready.complete(None)
             return
         names = [f"{partition.topic}-{partition.index}" for partition in some]
-        read = attempt(self._runtime.offload_read, self._folders.warm, names).settled()
+        read = attempt(self._runtime.offload_read, self._directories.warm, names).settled()
         read.map(partial(self._open_some, some, rest, ready)).pass_failure_to(ready)
 
     def _open_some(self, some: list[Partition], rest: list[Partition], ready: Deferred[None], _read: None) -> None:

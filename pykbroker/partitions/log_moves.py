@@ -13,7 +13,7 @@ from pykbroker.wire.errors import KafkaError
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
-    from pykbroker.storage.directories.folder import DataFolder
+    from pykbroker.storage.directories.contents import DirectoryContents
     from pykbroker.storage.directories.manager import LogManager
 
 log = logging.getLogger(__name__)
@@ -28,32 +28,32 @@ class LogMoves:
     def __init__(self, runtime: Runtime, logs: LogManager) -> None:
         self._runtime = runtime
         self._logs = logs
-        self._wanted: dict[Partition, DataFolder] = {}
+        self._wanted: dict[Partition, DirectoryContents] = {}
 
     def under_way(self, partition: Partition) -> bool:
         """Whether a move of the partition has not ended yet."""
         return partition in self._wanted
 
-    def want(self, partition: Partition, folder: DataFolder) -> None:
+    def want(self, partition: Partition, contents: DirectoryContents) -> None:
         """Have the partition in this directory, whatever was wanted before."""
         under_way = partition in self._wanted
-        self._wanted[partition] = folder
+        self._wanted[partition] = contents
         if not under_way:
             self._begin(partition)
 
     def _begin(self, partition: Partition) -> None:
-        folder = self._wanted[partition]
+        contents = self._wanted[partition]
         try:
-            there = partition.deleted or partition.log.home is folder.home
+            there = partition.deleted or partition.log.home is contents.directory
         except KafkaError as error:
-            log.error("%r cannot be moved to %s: %s", partition, folder.path, error)
+            log.error("%r cannot be moved to %s: %s", partition, contents.path, error)
             there = True
         if there:
             del self._wanted[partition]
         elif partition.log.cleaning is not None:
             self._runtime.timers.after(_PAUSE_MS, partial(self._begin, partition))
         else:
-            self._copy(partition, LogMove(partition.log, folder))
+            self._copy(partition, LogMove(partition.log, contents))
 
     def _copy(self, partition: Partition, move: LogMove) -> None:
         copied = attempt(self._runtime.offload, move.copy).map(lambda _: self._copied(partition, move))

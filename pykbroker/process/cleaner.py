@@ -20,7 +20,7 @@ from pykbroker.process import descriptors
 from pykbroker.storage.compaction.cleaner_worker import clean_files
 from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult
 
-#: What the child runs, isolated (``-I``): a pickle.py in the folder where the broker was started is not taken for Python's
+#: What the child runs, isolated (``-I``): a pickle.py in the directory where the broker was started is not taken for Python's
 #: own. Its packages are ours, from the first argument; the other arguments are where else the broker finds modules.
 _BEGIN = """
 import sys
@@ -99,7 +99,7 @@ class CleanerProcess:
 
 
 def _command() -> list[str]:
-    """How the child is started, with the broker's own path but for the folder it was started in."""
+    """How the child is started, with the broker's own path but for the directory it was started in."""
     others = [path for path in sys.path if Path(path).is_absolute() and Path(path) != Path.cwd()]
     return [sys.executable, "-I", "-c", _BEGIN, str(Path(pykbroker.__file__).parents[1]), *others]
 

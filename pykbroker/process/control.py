@@ -1,6 +1,6 @@
 """The door for a person at the machine: brokers of a running process are listed, stopped and started.
 
-A Unix socket in the data folder, for the user who runs the process alone. One line of JSON comes in,
+A Unix socket in the log directory, for the user who runs the process alone. One line of JSON comes in,
 ``{"command": "stop", "broker": 2, "abrupt": false}``, and one goes out: ``{"brokers": [...]}``, as they are then, or
 ``{"error": "..."}``. ``{"command": "turns"}`` is answered with ``{"longest_turn_ms": 1.5}``: how long the event loop was busy
 at a stretch, at most, since that was asked last. ``{"command": "faults", "do": "list"}``: ``faults/injector.py`` answers.
@@ -34,9 +34,9 @@ _LONGEST_LINE = 4096
 class Control:
     """Answers on the socket, as long as the process runs."""
 
-    def __init__(self, node: Node, folder: Path) -> None:
+    def __init__(self, node: Node, directory: Path) -> None:
         self._node = node
-        self._path = folder / SOCKET
+        self._path = directory / SOCKET
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
@@ -45,9 +45,11 @@ class Control:
             with reachable(self._path) as address:
                 listening = _bind(address)
             self._server = await asyncio.start_unix_server(self._answer, sock=listening, limit=_LONGEST_LINE)
-            log.debug("Brokers are listed, stopped and started by way of %s", self._path)
+            log.debug("Control socket %s is open", self._path)
         except OSError as error:
-            log.warning("There is no control socket %s (%s): brokers cannot be stopped one by one", self._path, error)
+            log.warning(
+                "Control socket %s cannot be opened (%s): brokers cannot be stopped one by one", self._path, error
+            )
 
     def close(self) -> None:
         if self._server is not None:
@@ -64,7 +66,7 @@ class Control:
             writer.write(json.dumps(await self._carry_out(json.loads(line))).encode() + b"\n")
             await writer.drain()
         except (ValueError, OSError) as error:  # no JSON, or nobody there any more
-            log.warning("A request on the control socket could not be answered: %s", error)
+            log.warning("Request on the control socket failed: %s", error)
         finally:
             writer.close()
 
@@ -90,19 +92,19 @@ class Control:
 
 @contextlib.contextmanager
 def reachable(path: Path) -> Iterator[str]:
-    """An address for the socket at a path; a long one goes by way of its folder's descriptor. Raises OSError."""
+    """An address for the socket at a path; a long one goes by way of its directory's descriptor. Raises OSError."""
     if len(os.fsencode(path)) <= _LONGEST_PATH:
         yield str(path)
         return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
+        yield f"/proc/self/fd/{directory}/{path.name}"
     finally:
-        os.close(folder)
+        os.close(directory)
 
 
 def _bind(address: str) -> socket.socket:
-    """A socket that only this user can open. One that a killed process left is replaced: the folder is locked."""
+    """A socket that only this user can open. One that a killed process left is replaced: the log directory is locked."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:

@@ -203,9 +203,9 @@ class Housekeeping:
             try:
                 _ = done.value
             except KafkaError as error:
-                log.error("A round of housekeeping failed (%s); it is tried again in %d ms", error, interval_ms)
+                log.error("Housekeeping round failed (%s); retrying in %d ms", error, interval_ms)
             except Exception:
-                log.exception("A round of housekeeping failed; it is tried again in %d ms", interval_ms)
+                log.exception("Unhandled error in a housekeeping round; retrying in %d ms", interval_ms)
             self._cluster.runtime.timers.after(interval_ms, begin)
 
         self._cluster.runtime.timers.after(delay_ms, begin)

@@ -10,7 +10,7 @@ from pykbroker.config.listeners import Listener
 from pykbroker.metadata.image import Endpoint
 from pykbroker.network.server import Server
 from pykbroker.network.sockets import Bind
-from pykbroker.process.data_folders import StartFailed
+from pykbroker.process.log_directories import StartFailed
 
 _SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 

@@ -23,11 +23,11 @@ from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 from pykbroker.network.server import Server
-from pykbroker.process import data_folders, descriptors
+from pykbroker.process import descriptors, log_directories
 from pykbroker.process.control import Control
-from pykbroker.process.data_folders import DataFolders, StartFailed
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.listening import address, advertised, open_sockets, reachable
+from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.disk import Disk, RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
@@ -82,8 +82,8 @@ class Node:
         dispatcher: Dispatcher | None = None,
         wrap_disk: Callable[[Disk], Disk] | None = None,
     ) -> None:
-        self._folders = data_folders.named_by(config)
-        self._config = data_folders.with_node_id(self._folders, config)
+        self._paths = log_directories.named_by(config)
+        self._config = log_directories.with_node_id(self._paths, config)
         try:
             unserved.check(self._config)
         except ConfigError as error:
@@ -98,7 +98,7 @@ class Node:
         self._cluster: Cluster | None = None
         self._disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
-        self._control = Control(self, self._folders.metadata)
+        self._control = Control(self, self._paths.metadata)
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
         self._wrap_disk = wrap_disk or (lambda disk: disk)
@@ -133,12 +133,12 @@ class Node:
         return {node_id: address(reachable(first), ports[first.name]) for node_id, ports in self._ports.items()}
 
     def summary(self) -> dict[str, Any]:
-        """The process for programs: its id, cluster, data folders, and where every listener of each broker is."""
+        """The process for programs: its id, cluster, log directories, and where every listener of each broker is."""
         return {
             "pid": os.getpid(),
             "version": __version__,
             "cluster_id": self.cluster.logs.cluster_id,
-            "data_folders": [folder.path for folder in self.cluster.logs.folders],
+            "log_dirs": [contents.path for contents in self.cluster.logs.directories],
             "brokers": [
                 {
                     "id": node_id,
@@ -173,9 +173,9 @@ class Node:
     async def _open(self) -> None:
         """Everything behind the sockets: the store, the brokers, and then the clients."""
         config = self._config
-        self._locks = data_folders.lock(self._folders)
+        self._locks = log_directories.lock(self._paths)
         self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        cluster = self._cluster = _open_cluster(config, self._folders, self._wrap_disk(self._disk), self._clock)
+        cluster = self._cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
             cluster.start_brokers(
@@ -186,7 +186,7 @@ class Node:
                 self._racks,
             )
         except KafkaError as error:
-            raise data_folders.unusable(self._folders.metadata, error) from error
+            raise log_directories.unusable(self._paths.metadata, error) from error
         cluster.metadata.subscribe(changes.tell)
         await self.server.start_serving(cluster)
         self._housekeeping.start()
@@ -194,11 +194,15 @@ class Node:
     def _tell_started(self, took_s: float) -> None:
         """A line for each thing that an operator asks first."""
         cluster = self.cluster
-        for folder in cluster.logs.folders:
+        for contents in cluster.logs.directories:
             state = (
-                "offline" if folder.home.offline else "closed cleanly" if folder.clean else "new, or not closed cleanly"
+                "offline"
+                if contents.directory.offline
+                else "after a clean shutdown"
+                if contents.clean
+                else "new, or after an unclean shutdown"
             )
-            log.info("Data folder %s (%d partitions, %s)", folder.path, folder.partitions, state)
+            log.info("Log directory %s (%d partitions, %s)", contents.path, contents.partitions, state)
         topics = cluster.metadata.image.topics
         log.info("Cluster %s has %d topics", cluster.logs.cluster_id, len(topics))
         for node_id, broker in cluster.brokers.items():
@@ -208,7 +212,7 @@ class Node:
         log.info("Started in %.2f s", took_s)
 
     async def stop(self) -> None:
-        """End everything in its order, with the marker of a clean stop. A broker that is just being stopped or started comes
+        """End everything in its order, with the marker of a clean shutdown. A broker that is just being stopped or started comes
         first.
         """
         self._control.close()
@@ -236,7 +240,7 @@ class Node:
                 self._disk.give_up()
             while self._locks:
                 self._locks.pop().release()
-            self._folders = data_folders.named_by(config)
+            self._paths = log_directories.named_by(config)
             self._config = config
             await self._open()
 
@@ -258,7 +262,7 @@ class Node:
                 self.cluster.begin_stop(node_id)
                 await self.server.sockets(node_id).finish()
             self.cluster.stop_broker(node_id)
-        log.info("Broker %d was stopped%s", node_id, " abruptly" if abrupt else "")
+        log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
 
     async def start_broker(self, node_id: int) -> None:
         """Start a broker that was stopped, on its ports. Its replicas are in sync at once; what it preferably leads comes
@@ -275,7 +279,7 @@ class Node:
                 sockets.close()
                 raise
             await sockets.start_serving()
-        log.info("Broker %d was started again", node_id)
+        log.info("Broker %d started again", node_id)
 
     def describe(self) -> list[dict[str, Any]]:
         """The brokers for people: id, state, address, and how many partitions each leads. Raises WrongBroker."""
@@ -308,23 +312,21 @@ def _shut_down(cluster: Cluster, clock: Clock) -> None:
     with ThreadPoolExecutor(max_workers=8) as pool:
         try:
             cluster.shutdown(pool.map)
-            log.info(
-                "Stopped cleanly: %d logs were closed in %.2f s", len(cluster.logs.logs), clock.monotonic() - began
-            )
+            log.info("Clean shutdown: %d logs closed in %.2f s", len(cluster.logs.logs), clock.monotonic() - began)
         except KafkaError as error:
-            log.error("The stop was not a clean one (%s); the next start recovers", error)
+            log.error("Unclean shutdown (%s): the next start recovers the logs", error)
 
 
-def _open_cluster(config: BrokerConfig, folders: DataFolders, disk: Disk, clock: Clock) -> Cluster:
+def _open_cluster(config: BrokerConfig, paths: DirectoryPaths, disk: Disk, clock: Clock) -> Cluster:
     try:
         return Cluster.open(
             config,
-            folders.metadata,
+            paths.metadata,
             disk,
             clock,
             random.SystemRandom(),
-            others=folders.others,
-            metadata_apart=folders.metadata_apart,
+            others=paths.others,
+            metadata_apart=paths.metadata_apart,
         )
     except (KafkaError, WireError, OSError, RuntimeError, ValueError) as error:
-        raise data_folders.unusable(folders.metadata, error) from error
+        raise log_directories.unusable(paths.metadata, error) from error

@@ -16,7 +16,7 @@ from logging import DEBUG
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.handlers.table import SUPPORTED, Api
+from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import Peer, RequestContext
 from pykbroker.wire.apis import ApiKey, request_class
@@ -46,7 +46,7 @@ class _Route:
 
     __slots__ = ("api", "decode", "failed", "handle", "logs_of")
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: ServedApi) -> None:
         module = cast("Handler", importlib.import_module(f"pykbroker.handlers.{api.handler}"))
         self.api = api
         self.decode: Callable[..., tuple[Any, int]] = request_class(api.key).decode
@@ -62,7 +62,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        table: Iterable[Api] = SUPPORTED,
+        table: Iterable[ServedApi] = SUPPORTED,
         *,
         intercept: Step | None = None,
         authorise: Step | None = None,

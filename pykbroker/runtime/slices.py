@@ -77,7 +77,7 @@ class Slices:
                 else:
                     _end(over)
             except Exception:
-                log.exception("Work that was done bit by bit failed; the rest of it is left")
+                log.exception("Unhandled error in sliced work; the slices that are left are dropped")
                 _end(over)
         if self._waiting:
             self._wake_queue.add(self._turn)

@@ -113,7 +113,7 @@ class Timers:
             try:
                 timer.fire()
             except Exception:
-                log.exception("A timer's callback failed; the others go on")
+                log.exception("Unhandled error in a timer; the others run")
 
     def _sweep(self) -> None:
         """Drop cancelled timers when the heap has doubled since the last sweep: memory stays bounded by the live ones."""

@@ -125,11 +125,11 @@ def decode_properties(data: bytes) -> dict[str, str]:
 
 
 def read_meta_properties(disk: Disk, directory: str) -> dict[str, str]:
-    """What meta.properties of a data directory says; nothing where it is missing. Raises OSError."""
+    """What meta.properties of a log directory says; nothing where it is missing. Raises OSError."""
     path = f"{directory}/{META_PROPERTIES}"
     return decode_properties(disk.read(path)) if disk.exists(path) else {}
 
 
 def encode_clean_shutdown(broker_epoch: int) -> bytes:
-    """The marker of a clean stop (KIP-966: with the broker's epoch)."""
+    """The marker of a clean shutdown (KIP-966: with the broker's epoch)."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()

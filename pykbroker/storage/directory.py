@@ -1,4 +1,4 @@
-"""The data directory as one thing that can fail: after a disk error it is offline until the process starts again.
+"""The log directory as one thing that can fail: after a disk error it is offline until the process starts again.
 
 A failed sync or write leaves unknown what the disk holds; trying again and going on would acknowledge what may be lost
 ("fsyncgate"). So the first such error takes the directory offline, for reads too, as in Apache Kafka. A full disk is no

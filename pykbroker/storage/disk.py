@@ -132,7 +132,7 @@ def replace_file(disk: Disk, path: str, data: bytes) -> None:
 
 
 class DirectoryLock:
-    """The ``.lock`` file of a data directory, held as Apache Kafka holds it, so that neither opens what the other uses.
+    """The ``.lock`` file of a log directory, held as Apache Kafka holds it, so that neither opens what the other uses.
 
     A POSIX record lock: it ends with the process, however that ends, and does not exclude the process itself.
     """

@@ -1,4 +1,4 @@
-"""The names that a broker gives in a data directory. What bears another one is not ours: it is never removed or renamed."""
+"""The names that a broker gives in a log directory. What bears another one is not ours: it is never removed or renamed."""
 
 from __future__ import annotations
 

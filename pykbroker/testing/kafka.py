@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import itertools
+import os
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
@@ -22,6 +23,7 @@ from pykbroker.testing.faults import Faults
 from pykbroker.testing.intercept import Interceptors, WatchedDispatcher
 from pykbroker.testing.log_lines import LogLines
 from pykbroker.testing.request_log import Request, RequestLog, chosen
+from pykbroker.testing.separate import Separate
 from pykbroker.testing.settings import texts
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ class Kafka(Asking):
 
     ``settings`` are Kafka's broker settings, by their names or as keywords with underscores in place of dots. Data lies in
     a temporary folder that goes with the broker, unless ``data_dir`` names one that stays. Port 0 picks a free one.
+
+    With ``process=True`` it is a process of its own, which ends with this one: to be killed, or to leave this one's time to
+    the clients. Then what looks into the broker (all but its address, its log and its end) raises RuntimeError.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Kafka(Asking):
         data_dir: str | Path | None = None,
         clock: str = "real",
         strict_faults: bool = False,
+        process: bool = False,
         **more_settings: object,
     ) -> None:
         """Raises ConfigError for a setting that Kafka does not have, or whose value is bad."""
@@ -67,31 +73,35 @@ class Kafka(Asking):
         self._requests = RequestLog()
         self.interceptors.steps.append(self._requests)
         self.on_reset.append(self._requests.clear)
+        if process and clock == "manual":
+            raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
         name = f"pykbroker-{next(_numbers)}"
+        given = texts(settings, more_settings, host=host, port=port)
+        folder = None if data_dir is None else Path(data_dir)
         self._lines = LogLines(name)
-        self._host = Embedded(
-            name,
-            texts(settings, more_settings, host=host, port=port),
-            brokers,
-            None if data_dir is None else Path(data_dir),
-            WatchedDispatcher(self.interceptors, self._requests.refused),
+        self._separate = Separate(given, brokers, folder) if process else None
+        self._embedded = Embedded(
+            *(name, given, brokers, folder, WatchedDispatcher(self.interceptors, self._requests.refused))
         )
         if clock == "manual":
-            self._host.time = ManualTime()
+            self._embedded.time = ManualTime()
         #: Rules by which requests go wrong.
-        self.faults = Faults(self._host, strict=strict_faults)
+        self.faults = Faults(self._embedded, strict=strict_faults)
         self._by_id: dict[int, TestBroker] = {}
         self.on_reset.append(self.faults.forget)
-        self._host.ending = self._ending
-        self._host.begun = lambda node: self._waits.follow(node.cluster)
+        self._embedded.ending = self._ending
+        self._embedded.begun = lambda node: self._waits.follow(node.cluster)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
         """Come back when clients are accepted. Raises StartFailed; then nothing is left behind."""
+        if self._separate is not None:
+            self._separate.start()
+            return self
         self._lines.open()
         try:
-            self._host.start()
+            self._embedded.start()
         except BaseException:
             self._lines.close()
             raise
@@ -101,8 +111,10 @@ class Kafka(Asking):
     def stop(self) -> None:
         """End the broker, and remove its data unless it was given a folder. Harmless when repeated."""
         _running.discard(self)
+        if self._separate is not None:
+            self._separate.stop()
         try:
-            self._host.stop()
+            self._embedded.stop()
         finally:
             self._lines.close()
         self.faults.end()
@@ -126,44 +138,61 @@ class Kafka(Asking):
             tell()
 
     @property
+    def _here(self) -> Embedded:
+        if self._separate is not None:
+            raise RuntimeError(
+                "this broker runs in a process of its own, where a test cannot look into it; leave process=True out"
+            )
+        return self._embedded
+
+    @property
     def _cluster(self) -> Cluster:
-        return self._host.node.cluster
+        return self._here.node.cluster
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        return self._host.begin(work)
+        try:
+            return self._here.begin(work)
+        except RuntimeError:
+            work.close()
+            raise
 
     # ---- while it runs ------------------------------------------------------------------------------------------------
 
     @property
     def node(self) -> Node:
         """The brokers themselves; they belong to their own thread. Raises RuntimeError where they do not run."""
-        return self._host.node
+        return self._here.node
 
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker that runs, with commas between, as clients want it."""
-        return ",".join(self._host.addresses())
+        return ",".join((self._separate or self._embedded).addresses())
+
+    @property
+    def pid(self) -> int:
+        """The process that the broker runs in. Raises RuntimeError where it does not run."""
+        return os.getpid() if self._separate is None else self._separate.pid
 
     def reset(self) -> None:
         """As new: topics, groups, transactions, credentials and settings altered at run time are gone, and connections of
         clients are cut. It takes as long however much there was. Raises RuntimeError for a broker with a ``data_dir``.
         """
-        self._host.reset()
+        self._here.reset()
 
     def snapshot(self, name: str) -> None:
         """Keep all data as it is now under ``name``, for ``restore``; what was kept under it before is replaced."""
-        self._host.snapshot(name)
+        self._here.snapshot(name)
 
     def restore(self, name: str) -> None:
         """Go on with the data of a snapshot; connections of clients are cut. Raises LookupError where there is none of
         that name, and RuntimeError for a broker with a ``data_dir``.
         """
-        self._host.restore(name)
+        self._here.restore(name)
 
     @property
     def log_lines(self) -> list[str]:
         """The newest lines of the broker's log, from INFO on, whatever the test's own logging is set to."""
-        return self._lines.newest()
+        return self._lines.newest() if self._separate is None else list(self._separate.lines)
 
     def unserved(self) -> list[Request]:
         """Requests whose connections were closed instead of an answer, for their API or its version is not served, or they
@@ -183,35 +212,35 @@ class Kafka(Asking):
         """What clients sent since the start or the last reset, in its order: all, or of an API, a client, about a topic.
         The newest thousand are kept. Raises ValueError for an API that Kafka does not have.
         """
-        return chosen(self._host.call(list, self._requests), api, client_id, topic)
+        return chosen(self._here.call(list, self._requests), api, client_id, topic)
 
     # ---- what goes wrong, and when -------------------------------------------------------------------------------------
 
     @property
     def disk(self) -> DiskFaults:
         """How the disk fails."""
-        return self._host.disk
+        return self._embedded.disk
 
     def broker(self, node_id: int) -> TestBroker:
         """One broker: to be stopped, killed, paused, started again. Raises ValueError where there is none of that id."""
         known = list(self.node.addresses())
         if node_id not in known:
             raise ValueError(f"there is no broker {node_id}; these are: {', '.join(map(str, known))}")
-        return self._by_id.setdefault(node_id, TestBroker(self._host, self.faults, node_id))
+        return self._by_id.setdefault(node_id, TestBroker(self._here, self.faults, node_id))
 
     def move_leader(self, topic: str, partition: int, *, to: int) -> None:
         """Let another broker lead a partition, in a new leader epoch. Raises ValueError where it has no replica in sync."""
-        self._host.call(lambda: move_leader(self._cluster, topic, partition, to))
+        self._here.call(lambda: move_leader(self._cluster, topic, partition, to))
 
     def move_coordinator(self, *, to: int, group: str | None = None, transactional_id: str | None = None) -> None:
         """Let another broker coordinate a group or a transactional id, and all others of its shard. Raises ValueError."""
-        self._host.call(lambda: move_coordinator(self._cluster, to, group=group, transactional_id=transactional_id))
+        self._here.call(lambda: move_coordinator(self._cluster, to, group=group, transactional_id=transactional_id))
 
     def advance(self, text: str | float | None = None, **units: float) -> None:
         """Let time pass: ``advance("45s")``, ``advance(seconds=45)``; come back when all that became due has been done.
         Raises ValueError for a text that is no duration, and RuntimeError without ``clock="manual"``.
         """
-        time = self._host.time
+        time = self._embedded.time
         if time is None:
             raise RuntimeError('time passes by itself here; write Kafka(clock="manual") to move it')
         self._run(time.advance(duration(text, units)))
@@ -244,4 +273,4 @@ class KafkaCluster(Kafka):
 def _drop_all() -> None:
     """An interpreter that ends in the middle leaves nothing behind either."""
     for kafka in list(_running):
-        kafka._host.drop()  # noqa: SLF001 - of this module
+        kafka._embedded.drop()  # noqa: SLF001 - of this module

@@ -1,7 +1,7 @@
 """The newest lines of each broker's log, kept apart from the logging of the process that the brokers run in.
 
-Loggers belong to the process. While a broker of a test runs, that of ``pykbroker`` lets INFO pass, to the lines kept here;
-whoever set up the logging of the process gets what he would have got without that, and no more.
+Loggers belong to the process. While a broker of a test runs, that of ``pykbroker`` lets INFO pass, to a gate in place of its
+parent that keeps the lines; whoever set up the logging of the process gets what he would have got without that, and no more.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class LogLines:
         self._kept: deque[logging.LogRecord] = deque(maxlen=_KEPT)
 
     def open(self) -> None:
-        _divider.add(self)
+        _gate.add(self)
 
     def close(self) -> None:
         """The lines stay, and no more come. Harmless when repeated."""
-        _divider.remove(self)
+        _gate.remove(self)
 
     def keep(self, record: logging.LogRecord) -> None:
         self._kept.append(record)
@@ -39,34 +39,37 @@ class LogLines:
         return [_FORMAT.format(record) for record in list(self._kept)]
 
 
-class _Divider(logging.Handler):
-    """Stands at the logger of ``pykbroker`` while brokers of tests run."""
+class _Gate(logging.Handler):
+    """Stands between the logger of ``pykbroker`` and the root while brokers of tests run."""
 
     def __init__(self) -> None:
         super().__init__()
         self._open: dict[LogLines, None] = {}
         self._changing = threading.Lock()
         self._found = logging.NOTSET
-        self._passed_on = True
+        #: Not one of the process's loggers: pytest listens at each of these that hands on nothing.
+        self._logger = logging.Logger("pykbroker.testing")  # noqa: LOG001 - on purpose
+        self._logger.propagate = False
+        self._logger.addHandler(self)
 
     def add(self, lines: LogLines) -> None:
         with self._changing:
             if not self._open:
-                self._found, self._passed_on = _LOGGER.level, _LOGGER.propagate
-                _LOGGER.addHandler(self)
-                _LOGGER.propagate = False
+                self._found = _LOGGER.level
+                self._logger.parent, _LOGGER.parent = _LOGGER.parent, self._logger
                 if self._found == logging.NOTSET:
                     _LOGGER.setLevel(_OURS)
             self._open[lines] = None
 
     def remove(self, lines: LogLines) -> None:
         with self._changing:
-            if self._open.pop(lines, self) is self or self._open:
+            if lines not in self._open:
                 return
-            _LOGGER.removeHandler(self)
-            _LOGGER.propagate = self._passed_on
-            if _LOGGER.level == _OURS:
-                _LOGGER.setLevel(self._found)
+            del self._open[lines]
+            if not self._open:
+                _LOGGER.parent = self._logger.parent
+                if _LOGGER.level == _OURS:
+                    _LOGGER.setLevel(self._found)
 
     def emit(self, record: logging.LogRecord) -> None:
         name = record.threadName or ""
@@ -74,8 +77,8 @@ class _Divider(logging.Handler):
             if name == lines.thread or name.startswith(f"{lines.thread}-"):
                 lines.keep(record)
         wanted = _LOGGER.level if _LOGGER.level != _OURS else logging.root.getEffectiveLevel()
-        if self._passed_on and record.levelno >= wanted:
+        if record.levelno >= wanted:
             logging.root.handle(record)
 
 
-_divider = _Divider()
+_gate = _Gate()

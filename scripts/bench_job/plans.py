@@ -22,7 +22,7 @@ class Load(Protocol):
 
 
 def full(folder: Path) -> dict[str, Load]:
-    """The loads of the README's table, by the names that ``--only`` takes."""
+    """The loads of the table in docs/performance.md, by the names that ``--only`` takes."""
     return {
         "start": Starts(folder / "start", idle_s=3),
         "perf-100-1": JavaTools(100, 1, 2_000_000),

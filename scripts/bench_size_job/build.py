@@ -44,7 +44,7 @@ class Form:
 
 
 def build(folder: Path, form: Form, size: int) -> None:
-    """Make the folder, and leave it as a clean stop does."""
+    """Make the folder, and leave it as a clean shutdown does."""
     partitions = form.partitions(size)
     settings = {"num.partitions": str(min(partitions, _TOPIC_PARTITIONS)), "log.retention.ms": "-1"}
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **settings})

@@ -18,7 +18,7 @@ _HEAD = (
     "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
 )
 _EXPLANATION = (
-    "Start: from the call, after a clean stop, to the first answer. All logs open: one ListOffsets request for the end of every "
+    "Start: from the call, after a clean shutdown, to the first answer. All logs open: one ListOffsets request for the end of every "
     "partition. Fetch: 4 KiB from a random offset of a random partition, {fetches:,} times, over one connection. "
     "The gigabytes are sparse files: sound batches from end to end, most of their bytes zeros that take no room."
 )

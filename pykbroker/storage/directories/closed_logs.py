@@ -1,6 +1,6 @@
-"""Which logs lie as a clean stop left them, told after a kill: they need no recovery, and opening them can wait.
+"""Which logs lie as a clean shutdown left them, told after a kill: they need no recovery, and opening them can wait.
 
-A clean stop writes down what the last files of every log look like, in a file of ours beside the checkpoints (Apache Kafka
+A clean shutdown writes down what the last files of every log look like, in a file of ours beside the checkpoints (Apache Kafka
 does not look at it). All of them are on the disk then. Whoever appends, rolls or rebuilds an index changes a size or a time.
 """
 
@@ -36,7 +36,7 @@ def look_now(disk: Disk, directory: str, key: TopicPartition) -> Look | None:
 
 
 def read_looks(disk: Disk, directory: str) -> dict[TopicPartition, Look]:
-    """What the last clean stop wrote down; nothing where that is missing or damaged. Raises OSError."""
+    """What the last clean shutdown wrote down; nothing where that is missing or damaged. Raises OSError."""
     path = f"{directory}/{CLOSED_LOGS}"
     if not disk.exists(path):
         return {}

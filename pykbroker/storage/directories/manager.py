@@ -1,7 +1,7 @@
-"""All logs of a broker: opening, deleting, the rounds of housekeeping, clean stop.
+"""All logs of a broker: opening, deleting, the rounds of housekeeping, clean shutdown.
 
-The data directories are Kafka's: a subdirectory ``<topic>-<partition>`` per log, checkpoints and meta.properties beside
-them (``DataFolder``). Logs are opened when they are first asked for, and recovered then if the last stop was not a clean one.
+The log directories are Kafka's: a subdirectory ``<topic>-<partition>`` per log, checkpoints and meta.properties beside
+them (``DirectoryContents``). Logs are opened when they are first asked for, and recovered then after an unclean shutdown.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
 from pykbroker.storage.compaction.cleaning import CleaningResult
 from pykbroker.storage.compaction.compaction import Cleanable, CompactionPlan, cleanable
 from pykbroker.storage.compaction.retries import Retries
-from pykbroker.storage.directories.folder import DataFolder
-from pykbroker.storage.directories.folders import Folders, put_stray_aside
+from pykbroker.storage.directories.contents import DirectoryContents
+from pykbroker.storage.directories.log_directories import LogDirectories, put_stray_aside
 from pykbroker.storage.directories.moving import LogMove
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk
@@ -56,12 +56,12 @@ class LogManager:
         metadata_apart: bool = False,
         cleaner_memory_bytes: int = 128 * 1024**2,
     ) -> None:
-        self.folders = Folders((directory, *others), disk, clock, random, metadata_apart=metadata_apart)
-        self.home = self.folders.metadata.home
+        self.directories = LogDirectories((directory, *others), disk, clock, random, metadata_apart=metadata_apart)
+        self.home = self.directories.metadata.directory
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.cleaner_memory_bytes = cleaner_memory_bytes
-        #: Written into the marker of a clean stop (KIP-966).
+        #: Written into the marker of a clean shutdown (KIP-966).
         self.broker_epoch = -1
         #: The logs opened so far.
         self.logs: dict[TopicPartition, Log] = {}
@@ -77,33 +77,33 @@ class LogManager:
             log.home.check()
             with contextlib.suppress(FileNotFoundError):  # segments went while we looked
                 return log.home, log.size_bytes
-        return self.folders.size_of((topic, partition))
+        return self.directories.size_of((topic, partition))
 
     # -- starting and stopping ----------------------------------------------------------------------------------------
 
     def load(self) -> None:
         """See whose the directories are, and read what lies beside the logs.
 
-        Where the last stop was not a clean one (``clean`` is False then), each log is recovered when it is opened, with
+        Where the last shutdown was unclean (``clean`` is False then), each log is recovered when it is opened, with
         its own settings; whoever does not want to wait for that later opens all of them before serving.
 
-        A directory that cannot be used is offline from the start, and the others are served (``Folders.load`` says what is
+        A directory that cannot be used is offline from the start, and the others are served (``LogDirectories.load`` says what is
         raised).
         """
-        self.folders.load(self.node_id, self.cluster_id)
+        self.directories.load(self.node_id, self.cluster_id)
 
     @property
     def clean(self) -> bool:
-        """Whether the last stop was a clean one."""
-        return all(folder.clean for folder in self.folders.usable)
+        """Whether the last shutdown was clean."""
+        return all(contents.clean for contents in self.directories.usable)
 
     @property
     def directory_ids(self) -> list[str]:
         """directory.id of each directory that is in use for partitions."""
-        return [folder.directory_id for folder in self.folders.of_partitions if not folder.home.offline]
+        return [contents.directory_id for contents in self.directories.of_partitions if not contents.directory.offline]
 
     def shutdown(self, apply: Callable[[Callable[[Log], KafkaError | None], Iterable[Log]], _Outcomes] = map) -> None:
-        """Flush and close every log, write the checkpoints, and last the marker of a clean stop.
+        """Flush and close every log, write the checkpoints, and last the marker of a clean shutdown.
 
         ``apply`` calls a function with each of the logs, like ``map``; that of a thread pool lets their syncs share the
         disk. Raises KAFKA_STORAGE_ERROR where any of it failed, when all else is done; the next start recovers then.
@@ -111,14 +111,14 @@ class LogManager:
         logs = list(self.logs.values())
         closed = list(zip(logs, apply(_close, logs), strict=True))
 
-        def end(folder: DataFolder) -> None:
-            folder.plan_checkpoints(self._logs_in(folder))()
+        def end(contents: DirectoryContents) -> None:
+            contents.plan_checkpoints(self._logs_in(contents))()
             for log, error in closed:
-                if log.home is folder.home and error is not None:
+                if log.home is contents.directory and error is not None:
                     raise error
-            folder.mark_clean_stop(self.broker_epoch, self._logs_in(folder))
+            contents.mark_clean_shutdown(self.broker_epoch, self._logs_in(contents))
 
-        _all(partial(end, folder) for folder in self.folders.usable)
+        _all(partial(end, contents) for contents in self.directories.usable)
 
     # -- logs ---------------------------------------------------------------------------------------------------------
 
@@ -135,24 +135,24 @@ class LogManager:
             return log
         if log is not None:
             self.delete(log)
-        folder = self.folders.of(key)
-        folder.home.check()
+        contents = self.directories.of(key)
+        contents.directory.check()
         try:
-            log = self._load_log(folder, key, topic_id, config)
+            log = self._load_log(contents, key, topic_id, config)
         except OSError as error:
-            raise folder.home.refused(error, f"opening {topic}-{partition}") from error
+            raise contents.directory.refused(error, f"opening {topic}-{partition}") from error
         self.logs[key] = log
         return log
 
-    def _load_log(self, folder: DataFolder, key: TopicPartition, topic_id: bytes, config: LogConfig) -> Log:
-        disk = folder.home.disk
-        log = Log(folder.home, key[0], key[1], topic_id=topic_id, config=config)
+    def _load_log(self, contents: DirectoryContents, key: TopicPartition, topic_id: bytes, config: LogConfig) -> Log:
+        disk = contents.directory.disk
+        log = Log(contents.directory, key[0], key[1], topic_id=topic_id, config=config)
         stored = _stored_topic_id(disk, log.path)
         if stored is not None and stored != topic_id:
-            put_stray_aside(folder, key)
-            folder.partitions += 1
+            put_stray_aside(contents, key)
+            contents.partitions += 1
             stored = None
-        folder.make(key)
+        contents.make(key)
         if stored is None:
             _check_free(disk, log)
             metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
@@ -160,20 +160,20 @@ class LogManager:
             log.unsynced.append(metadata)
         recovery.load(
             log,
-            clean=folder.clean or key in folder.closed,
-            recovery_point=folder.recovery_points.get(key, 0),
-            log_start_offset=folder.log_starts.get(key, 0),
-            compacted_to=folder.cleaner_offsets.get(key, 0),
+            clean=contents.clean or key in contents.closed,
+            recovery_point=contents.recovery_points.get(key, 0),
+            log_start_offset=contents.log_starts.get(key, 0),
+            compacted_to=contents.cleaner_offsets.get(key, 0),
         )
-        folder.note_cut(log)
-        folder.closed.discard(key)
-        log.flushed_at = folder.home.clock.monotonic()
+        contents.note_cut(log)
+        contents.closed.discard(key)
+        log.flushed_at = contents.directory.clock.monotonic()
         return log
 
     def needs_recovery(self, key: TopicPartition) -> bool:
         """Whether opening the log, which has files, would recover it. Raises KAFKA_STORAGE_ERROR."""
-        folder = self.folders.of(key)
-        return not folder.clean and key not in folder.closed
+        contents = self.directories.of(key)
+        return not contents.clean and key not in contents.closed
 
     def is_open(self, log: Log) -> bool:
         """Whether the log is still in use: not deleted since."""
@@ -188,24 +188,24 @@ class LogManager:
         self.logs.pop(key, None)
         for segment in log.segments:
             segment.close()
-        log.moved(self._discard(self.folders.at(log.home), key, log.config))
+        log.moved(self._discard(self.directories.at(log.home), key, log.config))
 
     def delete_unopened(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> None:
         """The same for a log that was not opened, which need not be there at all. Raises KAFKA_STORAGE_ERROR."""
         key = topic, partition
-        self.folders.forget_placed(key)
-        folder = self.folders.holding(key)
-        if folder is not None and _belongs(folder.home.disk, f"{folder.path}/{topic}-{partition}", topic_id):
-            self._discard(folder, key, config)
+        self.directories.forget_placed(key)
+        contents = self.directories.holding(key)
+        if contents is not None and _belongs(contents.directory.disk, f"{contents.path}/{topic}-{partition}", topic_id):
+            self._discard(contents, key, config)
 
-    def _discard(self, folder: DataFolder, key: TopicPartition, config: LogConfig) -> str:
+    def _discard(self, contents: DirectoryContents, key: TopicPartition, config: LogConfig) -> str:
         """Put a partition's directory aside, to be removed later; its new path."""
-        folder.forget(key)
+        contents.forget(key)
         try:
-            aside = folder.put_aside(key, DELETE)
+            aside = contents.put_aside(key, DELETE)
         except OSError as error:
-            raise folder.home.failed(error, f"deleting {key[0]}-{key[1]}") from error
-        folder.home.remove_later(aside, config.file_delete_delay_ms)
+            raise contents.directory.failed(error, f"deleting {key[0]}-{key[1]}") from error
+        contents.directory.remove_later(aside, config.file_delete_delay_ms)
         return aside
 
     def finish_move(self, move: LogMove) -> None:
@@ -213,7 +213,7 @@ class LogManager:
         is still served from where it was then.
         """
         log, key = move.log, (move.log.topic, move.log.partition)
-        source, target = self.folders.at(log.home), move.target
+        source, target = self.directories.at(log.home), move.target
         move.complete()
         source.note(log)
         target.adopt(key, source)
@@ -230,11 +230,11 @@ class LogManager:
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
         """Those of the partitions that have files, but whose log is not open. Raises OSError."""
-        there = self.folders.existing()
+        there = self.directories.existing()
         return [key for key in names if key in there and key not in self.logs]
 
-    def _logs_in(self, folder: DataFolder) -> list[Log]:
-        return [log for log in self.logs.values() if log.home is folder.home]
+    def _logs_in(self, contents: DirectoryContents) -> list[Log]:
+        return [log for log in self.logs.values() if log.home is contents.directory]
 
     def _usable_logs(self) -> list[Log]:
         return [log for log in self.logs.values() if not log.home.offline]
@@ -263,18 +263,18 @@ class LogManager:
     @property
     def removals_due(self) -> bool:
         """Whether the delay of any removed file is over."""
-        return any(folder.home.removals_due for folder in self.folders.usable)
+        return any(contents.directory.removals_due for contents in self.directories.usable)
 
     def plan_removals(self) -> Callable[[], None]:
         """What removes the files whose delay is over; to be called once, in any thread. It raises KAFKA_STORAGE_ERROR."""
-        plans = [folder.home.plan_removals() for folder in self.folders.usable]
+        plans = [contents.directory.plan_removals() for contents in self.directories.usable]
         return lambda: _all(plans)
 
     def compacted(self) -> list[tuple[Log, int | None]]:
         """The logs that compaction has to care for, each with the offset up to which it is clean."""
         now = self.home.clock.monotonic()
         return [
-            (log, self.folders.at(log.home).cleaner_offsets.get((log.topic, log.partition)))
+            (log, self.directories.at(log.home).cleaner_offsets.get((log.topic, log.partition)))
             for log in self._usable_logs()
             if log.config.compact and self._retries.may_try(log, now)
         ]
@@ -304,19 +304,19 @@ class LogManager:
         if isinstance(result, BaseException):
             if log.cleaning is plan:
                 log.cleaning = None
-                logger.error(
-                    "Compaction of %s failed and is tried again in %d s: %s", log.name, self._pause(log), result
-                )
+                logger.error("Compaction of %s failed; retrying in %d s: %s", log.name, self._pause(log), result)
             return
         end_offset = plan.finish(result)
         if end_offset is None:
             return
-        self.folders.at(log.home).cleaner_offsets[log.topic, log.partition] = end_offset
+        self.directories.at(log.home).cleaner_offsets[log.topic, log.partition] = end_offset
         if result.complete:
             self._retries.forget(log)
         else:
             pause = self._pause(log)
-            logger.warning("The disk has no room to compact all of %s: the rest is tried in %d s", log.name, pause)
+            logger.warning(
+                "Compaction of %s is incomplete for lack of disk space; retrying the rest in %d s", log.name, pause
+            )
 
     def _pause(self, log: Log) -> float:
         """Leave a log alone for a while; for how many seconds."""
@@ -346,7 +346,7 @@ class LogManager:
         """What writes the offset checkpoints as they are now; to be called once, in any thread. It raises
         KAFKA_STORAGE_ERROR where a directory failed, after those of the others.
         """
-        plans = [folder.plan_checkpoints(self._logs_in(folder)) for folder in self.folders]
+        plans = [contents.plan_checkpoints(self._logs_in(contents)) for contents in self.directories]
         return lambda: _all(plans)
 
 

@@ -18,7 +18,7 @@ from pykbroker.storage.log.trimming import close, snapshot_path
 from pykbroker.storage.names import FUTURE
 
 if TYPE_CHECKING:
-    from pykbroker.storage.directories.folder import DataFolder
+    from pykbroker.storage.directories.contents import DirectoryContents
     from pykbroker.storage.log.log import Log
     from pykbroker.storage.log.segment import Segment
 
@@ -33,10 +33,10 @@ class LogMove:
     Meanwhile neither retention nor compaction takes segments away. Methods raise OSError.
     """
 
-    def __init__(self, log: Log, target: DataFolder) -> None:
+    def __init__(self, log: Log, target: DirectoryContents) -> None:
         self.log = log
         self.target = target
-        self.path = f"{target.path}/{log.name}.{target.home.random.getrandbits(128):032x}{FUTURE}"
+        self.path = f"{target.path}/{log.name}.{target.directory.random.getrandbits(128):032x}{FUTURE}"
         #: Bytes of each file that are in the copy.
         self._copied: dict[str, int] = {}
         #: Base offsets of the closed segments that are in the copy with all their files.
@@ -57,14 +57,14 @@ class LogMove:
 
     def copy(self) -> None:
         """Copy the closed segments, and of the active one the batches that are there now; on the disk afterwards."""
-        self.target.home.disk.make_directory(self.path)
+        self.target.directory.disk.make_directory(self.path)
         *closed, active = self.log.segments
         self._copy_segments(closed)
         self._copy(active.log.path, active.size)
 
     def complete(self) -> None:
         """Close the log and copy what is left. Raises KAFKA_STORAGE_ERROR, too."""
-        log, disk = self.log, self.target.home.disk
+        log, disk = self.log, self.target.directory.disk
         close(log)
         self._copy_segments(log.segments)
         others = [f"{log.path}/{name}" for name in (PARTITION_METADATA, LEADER_EPOCHS, COMPACTED)]
@@ -75,7 +75,7 @@ class LogMove:
 
     def install(self) -> None:
         """Give the copy the log's name."""
-        disk = self.target.home.disk
+        disk = self.target.directory.disk
         disk.rename(self.path, f"{self.target.path}/{self.log.name}")
         disk.sync_directory(self.target.path)
 
@@ -87,10 +87,10 @@ class LogMove:
     def remove_copy(self) -> None:
         """Remove what was copied; for any thread."""
         with contextlib.suppress(OSError):
-            self.target.home.disk.remove_tree(self.path)
+            self.target.directory.disk.remove_tree(self.path)
 
     def _copy_segments(self, closed: Iterable[Segment]) -> None:
-        disk = self.target.home.disk
+        disk = self.target.directory.disk
         for segment in closed:
             if segment.base_offset not in self._complete:
                 for path in segment.paths():
@@ -100,7 +100,7 @@ class LogMove:
 
     def _copy(self, path: str, end: int) -> None:
         """Bring the copy of a file up to ``end``."""
-        disk = self.target.home.disk
+        disk = self.target.directory.disk
         new = f"{self.path}/{path.rpartition('/')[2]}"
         position = self._copied.get(path)
         if position is None:

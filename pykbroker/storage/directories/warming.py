@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def warm(disk: Disk, path: str) -> None:
-    """Read what a clean start needs of the log in this directory, if it is there: small files, and the end of the last
-    segment. Errors are left for the opening to find.
+    """Read what a clean start needs of the log in this directory, if it is there: small files, the first bytes of the
+    first segment, and the end of the last. Errors are left for the opening to find.
     """
     with contextlib.suppress(OSError, KafkaError):
         _warm_log(disk, path)
@@ -33,6 +33,9 @@ def _warm_log(disk: Disk, path: str) -> None:
         disk.read(f"{path}/{name}")
     bases = [name.removesuffix(".log") for name in names if name.endswith(".log")]
     if bases:
+        first = Segment(disk, path, int(bases[0]))
+        first.refuse_old_format()
+        first.close()
         _warm_end(Segment(disk, path, int(bases[-1])))
 
 

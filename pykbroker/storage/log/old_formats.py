@@ -36,6 +36,8 @@ def refuse_old_format(file: File, position: int, end: int) -> None:
     """Raises OldFormatError where a whole message of format 0 or 1, with a checksum that fits, begins at ``position``, and
     OSError. Waits for the disk.
     """
+    if end - position < _HEAD.size:
+        return
     head = file.pread(_HEAD.size, position)
     if len(head) < _HEAD.size:
         return

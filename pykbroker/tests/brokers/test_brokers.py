@@ -436,4 +436,4 @@ def test_nonsense_on_the_control_socket_harms_nobody(tmp_path: Path, caplog: pyt
             assert len((await tell(tmp_path, b'{"command": "list"}'))["brokers"]) == 3
 
     run(scenario())
-    assert "control socket" in caplog.text
+    assert "ontrol socket" in caplog.text

@@ -77,7 +77,7 @@ def test_nobody_answers(run, door, tmp_path, there):
         door(b"")
     result = run("brokers", "list", "--data-dir", str(tmp_path if there else tmp_path / "nowhere"))
     assert result.status == 3
-    assert "ended before it answered" in result.err if there else "--data-dir names its folder" in result.err
+    assert "ended before it answered" in result.err if there else "--data-dir names its log directory" in result.err
 
 
 def test_the_folder_may_come_from_the_environment(run, door, tmp_path, monkeypatch):

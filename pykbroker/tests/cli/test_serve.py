@@ -31,7 +31,7 @@ def test_defaults() -> None:
     assert config.node_id == 1
 
 
-def test_the_data_folder_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_directory_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYKBROKER_DATA_DIR", "/from/environment")
     assert settings().log_dirs == ("/from/environment",)
     assert settings("--data-dir", "/from/option").log_dirs == ("/from/option",)
@@ -179,14 +179,14 @@ def test_a_taken_port_is_told(tmp_path: Path) -> None:
     assert "choose another port" in said
 
 
-def test_a_data_folder_in_use_is_told(tmp_path: Path) -> None:
+def test_a_log_directory_in_use_is_told(tmp_path: Path) -> None:
     with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path)):
         status, said = refused("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path))
     assert status == 1
     assert "in use by another broker" in said
 
 
-def test_a_data_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+def test_a_log_directory_that_cannot_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     status, said = refused("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "file"))
     assert status == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.tests.cli.test_serve import refused, serving
-from pykbroker.tests.cli.test_serve_folders import LISTEN, ask, create, ended, produced
+from pykbroker.tests.cli.test_serve_directories import LISTEN, ask, create, ended, produced
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
 ASIDE = "0123456789abcdef" * 2
@@ -38,14 +38,14 @@ def everything(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("name", [*FOREIGN, "notes.txt"])
-def test_a_folder_that_is_no_brokers_is_refused_and_left_as_it_was(tmp_path: Path, name: str) -> None:
+def test_a_directory_that_is_no_brokers_is_refused_and_left_as_it_was(tmp_path: Path, name: str) -> None:
     lay_out(tmp_path, [name])
     before = everything(tmp_path)
     status, said = refused(*LISTEN, "--data-dir", str(tmp_path))
     assert status == 1
-    assert f"the data folder {tmp_path} cannot be used" in said
+    assert f"the log directory {tmp_path} cannot be used" in said
     assert f"it holds {name.partition('/')[0]}, and no meta.properties, so it is not a broker's" in said
-    assert "choose an empty or a new folder with --data-dir DIR" in said
+    assert "choose an empty or a new one with --data-dir DIR" in said
     assert everything(tmp_path) == before
 
 
@@ -55,11 +55,11 @@ def test_one_of_several_log_dirs_is_no_brokers(tmp_path: Path) -> None:
     before = everything(tmp_path)
     status, said = refused(*LISTEN, "--set", f"log.dirs={tmp_path / 'new'},{tmp_path / 'mine'}")
     assert status == 1
-    assert f"the data folder {tmp_path / 'mine'} cannot be used" in said
+    assert f"the log directory {tmp_path / 'mine'} cannot be used" in said
     assert everything(tmp_path) == before
 
 
-def test_a_link_to_a_folder_that_is_no_brokers(tmp_path: Path) -> None:
+def test_a_link_to_a_directory_that_is_no_brokers(tmp_path: Path) -> None:
     lay_out(tmp_path / "mine")
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     status, _ = refused(*LISTEN, "--data-dir", str(tmp_path / "link"))
@@ -150,7 +150,7 @@ def test_one_folder_under_two_names_is_told(tmp_path: Path) -> None:
     for other in (link, os.path.relpath(folder)):
         status, said = refused(*LISTEN, "--set", f"log.dirs={folder},{other}")
         assert status in (1, 2)
-        assert "are one folder" in said
+        assert "are one directory" in said
 
 
 def test_a_file_in_the_place_of_the_control_socket_stays(tmp_path: Path) -> None:

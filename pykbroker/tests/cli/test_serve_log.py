@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from pykbroker.cli.serve import log_levels, parser
 from pykbroker.config.setting import ConfigError
 from pykbroker.tests.cli.test_serve import API_VERSIONS, refused, serving, settings
-from pykbroker.tests.cli.test_serve_folders import LISTEN, ask, create, ended, produced, until
+from pykbroker.tests.cli.test_serve_directories import LISTEN, ask, create, ended, produced, until
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -50,20 +51,20 @@ def test_the_start_what_changes_and_the_stop_are_told(tmp_path: Path) -> None:
     )
     for line in (
         "pykbroker 0.",
-        f"Data folder {tmp_path} ",
+        f"Log directory {tmp_path} ",
         f"Cluster {cluster_id} has 0 topics",
         f"clients are told PLAINTEXT://127.0.0.1:{port_of(ready)}",
         "Created 1 topic: t (1 partition, 1 replica)",
         "Settings of topic t are now retention.ms=1000",
         "Deleted 1 topic: t",
-        "Stopping: SIGTERM arrived",
-        "Stopped cleanly",
+        "Shutting down: received SIGTERM",
+        "Clean shutdown: ",
     ):
         assert line in said
 
 
 def test_many_like_things_are_one_line(tmp_path: Path) -> None:
-    from pykbroker.tests.cli.test_serve_folders import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+    from pykbroker.tests.cli.test_serve_directories import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 
     many = [CreatableTopic(f"t{number}", 3, 1) for number in range(60)]
     with serving(*LISTEN, "--data-dir", str(tmp_path)) as (process, ready):
@@ -94,7 +95,7 @@ def test_quiet_and_verbose(tmp_path: Path) -> None:
     with serving(*LISTEN, "--data-dir", str(tmp_path), "--verbose") as (process, ready):
         assert produced(ready) == (0, 0)
         said = ended(process)
-    assert "Accepted a connection from 127.0.0.1:" in said
+    assert re.search(r"Connection from 127\.0\.0\.1:\d+ on listener \w+ accepted", said)
     assert "Request PRODUCE v9 from 127.0.0.1:" in said
     with serving(
         *LISTEN, "--data-dir", str(tmp_path), "--log-level", "ERROR", "--log-level", "pykbroker.requests=debug"
@@ -119,7 +120,7 @@ def test_ready_in_json(tmp_path: Path) -> None:
     ):
         ready = json.loads(line)
         assert ready["pid"] == process.pid
-        assert ready["data_folders"] == [str(tmp_path)]
+        assert ready["log_dirs"] == [str(tmp_path)]
         assert len(ready["cluster_id"]) == 22
         (broker,) = ready["brokers"]
         assert broker["listeners"]["PLAINTEXT"].startswith("[::1]:")

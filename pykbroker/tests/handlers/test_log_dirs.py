@@ -54,7 +54,7 @@ def test_each_directory_with_its_partitions(world: World) -> None:
 def test_a_directory_that_has_failed(world: World) -> None:
     world.topic("t", 3)
     described(world)
-    world.cluster.logs.folders.all[1].home.failed(OSError(errno.EIO, "on purpose"), "a test")
+    world.cluster.logs.directories.all[1].directory.failed(OSError(errno.EIO, "on purpose"), "a test")
     assert described(world) == {"/data": (NONE, {"t": [0, 2]}), "/more": (STORAGE_ERROR, {})}
     assert move(world, "/more", 0) == [STORAGE_ERROR]
 
@@ -67,7 +67,7 @@ def test_a_directory_that_is_gone_is_offline(world: World, monkeypatch: pytest.M
 
     monkeypatch.setattr(world.disk, "free_bytes", gone)
     assert described(world) == {"/data": (NONE, {}), "/more": (STORAGE_ERROR, {})}
-    assert world.cluster.logs.folders.all[1].home.offline
+    assert world.cluster.logs.directories.all[1].directory.offline
 
 
 def test_a_partition_without_files_goes_where_it_is_wanted(world: World) -> None:
@@ -129,7 +129,7 @@ def test_a_move_is_called_off(world: World) -> None:
             except OSError as error:
                 ended.fail(error)
         assert not [name for name in world.disk.list("/more") if name.startswith("t-0")]
-        assert not world.cluster.logs.folders.all[1].home.offline
+        assert not world.cluster.logs.directories.all[1].directory.offline
 
 
 def test_a_move_that_fails_leaves_the_partition_where_it_is(world: World) -> None:

@@ -11,10 +11,16 @@ import pytest
 from pykbroker.handlers.table import SUPPORTED, table
 from pykbroker.wire.apis import request_class
 
+ROOT = Path(__file__).parents[3]
 
-def test_the_readme_shows_the_table_as_it_is() -> None:
+
+def test_the_page_on_compatibility_shows_the_table_as_it_is() -> None:
     """Else put what `python -m pykbroker.handlers.table` prints in its place."""
-    assert table() in (Path(__file__).parents[3] / "README.md").read_text()
+    assert f"## APIs\n\n{table()}\n\n" in (ROOT / "docs" / "compatibility.md").read_text()
+
+
+def test_the_readme_counts_the_apis() -> None:
+    assert f"| {len(SUPPORTED)} APIs, " in (ROOT / "README.md").read_text()
 
 
 def test_every_key_stands_once_and_in_order() -> None:

@@ -35,7 +35,7 @@ from pykbroker.wire.internal.voters_record import Voter, VotersRecord
 
 
 class Node:
-    """A data directory and the controller on it; ``restart`` forgets all that is not on disk."""
+    """A log directory and the controller on it; ``restart`` forgets all that is not on disk."""
 
     def __init__(self, path, node_id=1):
         self.path = path
@@ -181,10 +181,15 @@ def test_records_of_a_transaction_count_together_or_not_at_all(node):
     assert sorted(node.image.topics) == ["a", "b"]
 
 
+def format_as_kafka(directory, snapshot):
+    (directory / "meta.properties").write_text("version=1\n")
+    (directory / "bootstrap.checkpoint").write_bytes(snapshot)
+
+
 def test_a_directory_formatted_by_kafka_begins_with_its_features(tmp_path):
     records = [FeatureLevelRecord(name="metadata.version", feature_level=25)]
     formatted = encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=1)
-    (tmp_path / "bootstrap.checkpoint").write_bytes(formatted)
+    format_as_kafka(tmp_path, formatted)
     node = Node(tmp_path)
     for _ in range(2):  # a level that an older release began with is kept
         assert (node.image.features, node.image.configs) == ({"metadata.version": 25}, {})
@@ -193,13 +198,13 @@ def test_a_directory_formatted_by_kafka_begins_with_its_features(tmp_path):
 
 def test_eligible_leaders_come_with_the_number_of_replicas_they_need(tmp_path):
     records = [FeatureLevelRecord("metadata.version", 30), FeatureLevelRecord("eligible.leader.replicas.version", 1)]
-    (tmp_path / "bootstrap.checkpoint").write_bytes(encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=1))
+    format_as_kafka(tmp_path, encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=1))
     assert Node(tmp_path).image.configs == {(BROKER_RESOURCE, ""): {"min.insync.replicas": "1"}}
 
 
 def test_a_level_we_do_not_know_is_refused(tmp_path):
     records = [FeatureLevelRecord(name="metadata.version", feature_level=31)]
-    (tmp_path / "bootstrap.checkpoint").write_bytes(encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=1))
+    format_as_kafka(tmp_path, encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=1))
     with pytest.raises(
         UnsupportedMetadataError, match=r"level 31 of metadata\.version; this broker knows levels 7 to 30"
     ):

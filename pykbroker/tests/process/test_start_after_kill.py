@@ -1,4 +1,4 @@
-"""After a kill, only logs that were written to since the last clean stop are opened before anybody is served."""
+"""After a kill, only logs that were written to since the last clean shutdown are opened before anybody is served."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_others_stay_closed(tmp_path: Path) -> None:
     cluster = started(tmp_path)
     write(cluster, *range(PARTITIONS))
     cluster.shutdown()
-    for turn in range(3):  # none of these lives ends with a clean stop
+    for turn in range(3):  # none of these lives ends with a clean shutdown
         write(started(tmp_path), 2, 4)
         cluster = started(tmp_path)
         assert sorted(partition.index for partition in cluster.dormant.partitions) == [0, 1, 3]

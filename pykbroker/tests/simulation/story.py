@@ -55,7 +55,7 @@ _LARGEST_BATCH = 2000
 
 @contextmanager
 def errors_in_the_log(history: History):
-    """What the brokers did not foresee stands in their log, and is wrong."""
+    """An error in the log of the brokers is unhandled, and wrong."""
     log = logging.getLogger("pykbroker")
     handler = logging.Handler(logging.ERROR)
     handler.emit = lambda record: history.wrong(f"logged: {record.getMessage()} {record.exc_info}")

@@ -20,7 +20,7 @@ START_MS = 1_700_000_000_000
 
 
 class Store:
-    """A data directory that can be stopped, killed, and opened again."""
+    """A log directory that can be stopped, killed, and opened again."""
 
     def __init__(self, seed: int = 0) -> None:
         self.disk = SimulatedDisk()

@@ -1,4 +1,4 @@
-"""Which names in a data directory are a broker's."""
+"""Which names in a log directory are a broker's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage import names
-from pykbroker.storage.directories.folder import DataFolder
+from pykbroker.storage.directories.contents import DirectoryContents
 from pykbroker.storage.directory import LogDirectory
 
 topics = st.text("abcXYZ019._-", min_size=1, max_size=249)
@@ -20,7 +20,7 @@ topics = st.text("abcXYZ019._-", min_size=1, max_size=249)
 @given(topics, st.integers(0, 2**31 - 1), st.sampled_from([names.DELETE, names.FUTURE, names.STRAY]), st.integers())
 def test_what_is_put_aside_is_known_again_and_no_longer_a_partition(topic, partition, why, seed) -> None:
     disk = SimulatedDisk()
-    folder = DataFolder(LogDirectory("/data", disk, ManualClock(0), random.Random(seed)))
+    folder = DirectoryContents(LogDirectory("/data", disk, ManualClock(0), random.Random(seed)))
     disk.make_directory(f"/data/{topic}-{partition}")
     aside = folder.put_aside((topic, int(partition)), why).rpartition("/")[2]
     assert names.put_aside_as(aside) == why

@@ -221,7 +221,7 @@ def test_epochs_that_are_used_up_bring_a_new_producer_id(world, producer):
 
 
 def test_data_of_a_cluster_that_does_not_know_transaction_versions(world):
-    """Folders made before transaction.version was finalized: records without tags, and fencing by one epoch more."""
+    """LogDirectories made before transaction.version was finalized: records without tags, and fencing by one epoch more."""
     del world.cluster.metadata.image.features["transaction.version"]
     producer = Producer(world, "tx", protocol=1).started()
     assert producer.send(b"old") is NONE

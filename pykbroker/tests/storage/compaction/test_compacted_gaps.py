@@ -50,7 +50,7 @@ def store() -> Store:
     log = written(store)
     compact(store)
     check_gaps(log)
-    assert KEY not in store.manager.folders.metadata.recovery_points
+    assert KEY not in store.manager.directories.metadata.recovery_points
     return store
 
 
@@ -131,7 +131,7 @@ def test_a_gap_that_was_once_accepted():
 
 
 def test_a_move_takes_the_mark_along(store):
-    move = LogMove(store.log(COMPACT), store.manager.folders.metadata)
+    move = LogMove(store.log(COMPACT), store.manager.directories.metadata)
     move.copy()
     move.complete()
     assert store.disk.exists(f"{move.path}/{COMPACTED}")

@@ -214,7 +214,7 @@ def test_a_dirty_tombstone_whose_time_is_over_goes(compacted):
     compacted.send((b"a", None), (b"b", b"1"))
     compacted.clean()
     compacted.store.clock.advance(DAY)
-    compacted.store.manager.folders.metadata.cleaner_offsets.clear()
+    compacted.store.manager.directories.metadata.cleaner_offsets.clear()
     compacted.send((b"c", b"1"))
     assert compacted.clean().end_offset == 3
     assert compacted.offsets == [1, 2]
@@ -316,7 +316,7 @@ def test_the_end_of_what_was_cleaned_is_marked_by_an_empty_batch(compacted):
     compacted.clean()
     compacted.store.clock.advance(DAY)
     compacted.roll()
-    compacted.store.manager.folders.metadata.cleaner_offsets.clear()
+    compacted.store.manager.directories.metadata.cleaner_offsets.clear()
     compacted.clean()
     assert [(header.record_count, header.last_offset) for header, _ in compacted.batches] == [(0, 3)]
 
@@ -445,7 +445,7 @@ def test_the_cleaned_offset_survives_a_restart(compacted):
 
 def test_a_cleaned_offset_beyond_the_end_of_the_log_is_not_believed(compacted):
     """The power took the end of the log, and what is appended since was never compacted."""
-    compacted.store.manager.folders.metadata.cleaner_offsets["t", 0] = 1000
+    compacted.store.manager.directories.metadata.cleaner_offsets["t", 0] = 1000
     compacted.send((b"a", b"1"))
     compacted.send((b"a", b"2"))
     assert compacted.clean().end_offset == 2
@@ -471,7 +471,7 @@ def test_a_log_that_was_truncated_meanwhile_stays_as_it_is(begun):
     compacted.store.manager.finish_compaction(plan, result)
     assert compacted.offsets == [0, 1]
     assert not [name for name in compacted.store.disk.list(compacted.log.path) if name.endswith((".swap", ".cleaned"))]
-    assert ("t", 0) not in compacted.store.manager.folders.metadata.cleaner_offsets
+    assert ("t", 0) not in compacted.store.manager.directories.metadata.cleaner_offsets
 
 
 def test_records_deleted_meanwhile_go_afterwards(begun):

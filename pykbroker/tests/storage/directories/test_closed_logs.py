@@ -1,4 +1,4 @@
-"""After a kill, logs that lie as a clean stop left them are opened without a recovery."""
+"""After a kill, logs that lie as a clean shutdown left them are opened without a recovery."""
 
 from __future__ import annotations
 

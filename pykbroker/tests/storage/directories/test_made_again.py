@@ -35,7 +35,7 @@ def store() -> Store:
         append(log, batch([b"old %d" % number]))
     log.flush()
     log.delete_records_before(5)
-    store.manager.folders.metadata.cleaner_offsets[KEY] = 7
+    store.manager.directories.metadata.cleaner_offsets[KEY] = 7
     store.manager.checkpoint_round()
     assert all(KEY in checkpoint(store, name) for name in CHECKPOINTS)
     return store

@@ -1,4 +1,4 @@
-"""The data directory: who owns it, which logs are in it, what is written down about them."""
+"""The log directory: who owns it, which logs are in it, what is written down about them."""
 
 from __future__ import annotations
 

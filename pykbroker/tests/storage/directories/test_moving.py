@@ -12,7 +12,7 @@ from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.directories.moving import LogMove
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
-from pykbroker.tests.storage.directories.test_folders import Stores
+from pykbroker.tests.storage.directories.test_log_directories import Stores
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, append_marker, batch, contents
 from pykbroker.wire.errors import KafkaError
 
@@ -39,7 +39,7 @@ class Moving:
         return self.stores.manager.open("t", TOPIC_ID, 0, CONFIG)
 
     def move(self, meanwhile=lambda: None) -> None:
-        move = LogMove(self.log(), self.stores.manager.folders.all[1])
+        move = LogMove(self.log(), self.stores.manager.directories.all[1])
         try:
             move.copy()
             meanwhile()
@@ -67,7 +67,7 @@ def test_all_of_it_arrives():
     moving.move()
     assert moving.log().home.path == "/b"
     assert picture(moving.log()) == before
-    assert [folder.partitions for folder in moving.stores.manager.folders] == [0, 1, 0]
+    assert [folder.partitions for folder in moving.stores.manager.directories] == [0, 1, 0]
     for stop in (True, False):
         if stop:
             moving.stores.manager.shutdown()
@@ -101,7 +101,7 @@ def test_what_comes_meanwhile_arrives_too():
 
 def test_a_large_rest_is_copied_once_more():
     moving = Moving()
-    move = LogMove(moving.log(), moving.stores.manager.folders.all[1])
+    move = LogMove(moving.log(), moving.stores.manager.directories.all[1])
     assert not move.nearly_complete
     move.copy()
     assert move.nearly_complete
@@ -141,7 +141,7 @@ def test_ended_at(number, power):
         disk.crash(random.Random(number))
     for _ in range(2):
         moving.stores.start()
-        moving.stores.manager.folders.put_strays_aside({("t", 0)})
+        moving.stores.manager.directories.put_strays_aside({("t", 0)})
         assert picture(moving.log()) == before
         names = [name for path in ("/a", "/b") for name in disk.list(path) if name.startswith("t-0")]
         assert names.count("t-0") == 1
@@ -162,5 +162,5 @@ def test_refused_at(number, code):
     with suppress(KafkaError):  # a directory is offline
         assert picture(moving.log()) == before
     moving.stores.start()
-    moving.stores.manager.folders.put_strays_aside({("t", 0)})
+    moving.stores.manager.directories.put_strays_aside({("t", 0)})
     assert picture(moving.log()) == before

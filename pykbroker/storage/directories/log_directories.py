@@ -10,7 +10,7 @@ from random import Random
 
 from pykbroker.runtime.clock import Clock
 from pykbroker.storage.checkpoints import TopicPartition
-from pykbroker.storage.directories.folder import METADATA_LOG, DataFolder, check_ours
+from pykbroker.storage.directories.contents import METADATA_LOG, DirectoryContents, check_ours
 from pykbroker.storage.directories.warming import directory_bytes, warm
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk
@@ -19,23 +19,23 @@ from pykbroker.storage.names import STRAY, is_partition
 logger = logging.getLogger(__name__)
 
 
-class Folders:
+class LogDirectories:
     """The first has the metadata log, and partitions as the others have, unless ``metadata_apart``."""
 
     def __init__(
         self, paths: Sequence[Path], disk: Disk, clock: Clock, random: Random, *, metadata_apart: bool
     ) -> None:
-        self.all = [DataFolder(LogDirectory(str(path.absolute()), disk, clock, random)) for path in paths]
+        self.all = [DirectoryContents(LogDirectory(str(path.absolute()), disk, clock, random)) for path in paths]
         #: Where partitions may lie.
         self.of_partitions = self.all[1:] if metadata_apart else self.all
         #: Where new partitions will lie, whose files are not made yet.
-        self._placed: dict[TopicPartition, DataFolder] = {}
+        self._placed: dict[TopicPartition, DirectoryContents] = {}
 
-    def __iter__(self) -> Iterator[DataFolder]:
+    def __iter__(self) -> Iterator[DirectoryContents]:
         return iter(self.all)
 
     @property
-    def metadata(self) -> DataFolder:
+    def metadata(self) -> DirectoryContents:
         """The directory with the metadata log."""
         return self.all[0]
 
@@ -43,27 +43,27 @@ class Folders:
         """See whose the directories are, and read what lies beside the logs; one that cannot be used is offline.
 
         Raises OSError where it is the one with the metadata log, or where none is left for partitions;
-        ForeignFolderError where one belongs to another node or cluster.
+        ForeignDirectoryError where one belongs to another node or cluster.
         """
-        for folder in self.all:  # before anything is written in any
+        for contents in self.all:  # before anything is written in any
             with contextlib.suppress(OSError):
-                check_ours(folder.home.disk, folder.path)
-        for folder in self.all:
+                check_ours(contents.directory.disk, contents.path)
+        for contents in self.all:
             try:
-                folder.load(node_id, cluster_id)
+                contents.load(node_id, cluster_id)
             except OSError as error:
-                folder.home.failed(error, "reading it at the start")
-                if folder is self.metadata or all(each.home.offline for each in self.of_partitions):
+                contents.directory.failed(error, "reading it at the start")
+                if contents is self.metadata or all(each.directory.offline for each in self.of_partitions):
                     raise
 
     @property
-    def usable(self) -> list[DataFolder]:
+    def usable(self) -> list[DirectoryContents]:
         """Those that are not offline."""
-        return [folder for folder in self.all if not folder.home.offline]
+        return [contents for contents in self.all if not contents.directory.offline]
 
-    def at(self, home: LogDirectory) -> DataFolder:
+    def at(self, directory: LogDirectory) -> DirectoryContents:
         """The one that is this directory."""
-        return next(folder for folder in self.all if folder.home is home)
+        return next(contents for contents in self.all if contents.directory is directory)
 
     # -- where partitions lie -----------------------------------------------------------------------------------------
 
@@ -71,25 +71,25 @@ class Folders:
         """Choose the directory of a new partition, whose files are made when it is first opened: as Kafka does, the one
         with the fewest partitions. One of that name which was put aside does not come back from now on.
         """
-        for folder in self.of_partitions:
+        for contents in self.of_partitions:
             try:
-                folder.settle(key)
+                contents.settle(key)
             except OSError as error:
-                folder.home.failed(error, f"making room for {key[0]}-{key[1]}")
+                contents.directory.failed(error, f"making room for {key[0]}-{key[1]}")
         if len(self.of_partitions) > 1:
             self._place(key, self._emptiest())
 
-    def place_in(self, folder: DataFolder, key: TopicPartition) -> bool:
+    def place_in(self, contents: DirectoryContents, key: TopicPartition) -> bool:
         """Have a partition in a directory of choice; False where it has files in another one already."""
         holding = self.holding(key)
         if holding is None:
             self.forget_placed(key)
-            self._place(key, folder)
-        return holding in (None, folder)
+            self._place(key, contents)
+        return holding in (None, contents)
 
-    def _place(self, key: TopicPartition, folder: DataFolder) -> None:
-        folder.partitions += 1
-        self._placed[key] = folder
+    def _place(self, key: TopicPartition, contents: DirectoryContents) -> None:
+        contents.partitions += 1
+        self._placed[key] = contents
 
     def forget_placed(self, key: TopicPartition) -> None:
         """A partition that has no files yet will have none."""
@@ -97,12 +97,12 @@ class Folders:
         if placed is not None:
             placed.partitions -= 1
 
-    def holding(self, key: TopicPartition) -> DataFolder | None:
+    def holding(self, key: TopicPartition) -> DirectoryContents | None:
         """The directory that has a partition's files; None where they are nowhere, or in one that is offline."""
         name = f"{key[0]}-{key[1]}"
-        return next((folder for folder in self.of_partitions if folder.holds(name)), None)
+        return next((contents for contents in self.of_partitions if contents.holds(name)), None)
 
-    def of(self, key: TopicPartition) -> DataFolder:
+    def of(self, key: TopicPartition) -> DirectoryContents:
         """Where a partition lies, or is to be made. Raises KAFKA_STORAGE_ERROR where that is perhaps one that is offline."""
         if key[0] == METADATA_LOG:
             return self.metadata
@@ -110,46 +110,46 @@ class Folders:
             return self.of_partitions[0]
         found = self._placed.pop(key, None) or self.holding(key)
         if found is None:
-            for folder in self.of_partitions:
-                folder.home.check()
+            for contents in self.of_partitions:
+                contents.directory.check()
             found = self._emptiest()
             found.partitions += 1
         return found
 
-    def expected(self, key: TopicPartition) -> DataFolder:
+    def expected(self, key: TopicPartition) -> DirectoryContents:
         """Where a partition without files would be made."""
         return self._placed.get(key) or self._emptiest()
 
-    def _emptiest(self) -> DataFolder:
-        usable = [folder for folder in self.of_partitions if not folder.home.offline]
-        return min(usable or self.of_partitions, key=lambda folder: folder.partitions)
+    def _emptiest(self) -> DirectoryContents:
+        usable = [contents for contents in self.of_partitions if not contents.directory.offline]
+        return min(usable or self.of_partitions, key=lambda contents: contents.partitions)
 
     def existing(self) -> set[TopicPartition]:
         """The partitions that have files. Raises OSError."""
-        usable = (folder for folder in self.of_partitions if not folder.home.offline)
-        return {key for folder in usable for key in folder.partition_names()}
+        usable = (contents for contents in self.of_partitions if not contents.directory.offline)
+        return {key for contents in usable for key in contents.partition_names()}
 
     def size_of(self, key: TopicPartition) -> tuple[LogDirectory, int]:
         """Where a log that is not open lies, or would lie, and how many bytes of batches it has.
 
         Waits for the disk; for any thread. Raises KAFKA_STORAGE_ERROR.
         """
-        folder = self.holding(key)
-        if folder is None:
-            expected = self.expected(key).home
+        contents = self.holding(key)
+        if contents is None:
+            expected = self.expected(key).directory
             expected.check()
             return expected, 0
         name = f"{key[0]}-{key[1]}"
         try:
-            return folder.home, directory_bytes(folder.home.disk, f"{folder.path}/{name}")
+            return contents.directory, directory_bytes(contents.directory.disk, f"{contents.path}/{name}")
         except OSError as error:
-            raise folder.home.failed(error, f"looking at {name}") from error
+            raise contents.directory.failed(error, f"looking at {name}") from error
 
     def warm(self, names: Iterable[str]) -> None:
         """Read what the opening of these logs will read, so that it need not wait for the disk; for any thread."""
         for name in names:
-            for folder in self.of_partitions:
-                warm(folder.home.disk, f"{folder.path}/{name}")
+            for contents in self.of_partitions:
+                warm(contents.directory.disk, f"{contents.path}/{name}")
 
     # -- strays -------------------------------------------------------------------------------------------------------
 
@@ -160,23 +160,26 @@ class Folders:
         partition, whatever its name, and stays.
         """
         found: set[TopicPartition] = set()
-        for folder in self.of_partitions:
-            if folder.home.offline:
+        for contents in self.of_partitions:
+            if contents.directory.offline:
                 continue
             try:
-                for key in folder.partition_names():
+                for key in contents.partition_names():
                     stray = (key not in known or key in found) and key[0] != METADATA_LOG
-                    if stray and is_partition(folder.home.disk, f"{folder.path}/{key[0]}-{key[1]}"):
-                        put_stray_aside(folder, key)
+                    if stray and is_partition(contents.directory.disk, f"{contents.path}/{key[0]}-{key[1]}"):
+                        put_stray_aside(contents, key)
                     found.add(key)
             except OSError as error:
-                folder.home.failed(error, "putting stray partitions aside")
+                contents.directory.failed(error, "putting stray partitions aside")
 
 
-def put_stray_aside(folder: DataFolder, key: TopicPartition) -> None:
+def put_stray_aside(contents: DirectoryContents, key: TopicPartition) -> None:
     """Rename the directory of a partition of which only the name is known, or not even that. Raises OSError."""
-    aside = folder.put_aside(key, STRAY)
+    aside = contents.put_aside(key, STRAY)
     logger.warning(
-        "%s/%s-%d is of a topic that does not exist, or a second copy: renamed to %s", folder.path, *key, aside
+        "Stray partition %s/%s-%d (its topic does not exist, or it is a second copy) renamed to %s",
+        contents.path,
+        *key,
+        aside,
     )
-    folder.forget(key)
+    contents.forget(key)

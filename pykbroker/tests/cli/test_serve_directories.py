@@ -1,4 +1,4 @@
-"""`pykbroker serve` on data folders that cannot be used, or no longer: what it says, and that the next start needs nobody."""
+"""`pykbroker serve` on log directories that cannot be used, or no longer: what it says, and that the next start needs nobody."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data folder with one record in topic t, of a broker that was stopped."""
+    """A log directory with one record in topic t, of a broker that was stopped."""
     path = tmp_path / "data"
     with serving(*LISTEN, "--data-dir", str(path)) as (process, ready):
         ask(ready, create("t"))
@@ -82,7 +82,7 @@ def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     status, said = refused(*LISTEN, "--data-dir", str(tmp_path / "data"))
     assert status == 1
-    assert f"the data folder {tmp_path / 'data'} cannot be used" in said
+    assert f"the log directory {tmp_path / 'data'} cannot be used" in said
     assert "A file is in its place" in said
     assert "or choose another with --data-dir DIR." in said
 

@@ -10,7 +10,7 @@ import pytest
 
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.simulation.simdisk import SimulatedDisk
-from pykbroker.storage.directories.folder import ForeignFolderError
+from pykbroker.storage.directories.contents import ForeignDirectoryError
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
@@ -74,7 +74,7 @@ def test_a_new_partition_goes_where_the_fewest_are(stores):
 
 def test_directories_are_chosen_before_there_are_files(stores):
     for index in range(4):
-        stores.manager.folders.place(("t", index))
+        stores.manager.directories.place(("t", index))
     assert [stores.log(index).home.path for index in (3, 2, 1, 0)] == ["/a", "/c", "/b", "/a"]
 
 
@@ -113,7 +113,7 @@ def test_one_directory_fails_and_the_others_go_on(stores):
     for name in ("retention_round", "flush_round", "checkpoint_round"):
         getattr(stores.manager, name)(*(START_MS,) if name == "retention_round" else ())
     assert refused(lambda: stores.log(20)), "it may be in the directory that failed"
-    stores.manager.folders.place(("new", 0))
+    stores.manager.directories.place(("new", 0))
     assert stores.log(0, "new").home.path in ("/a", "/c")
     stores.manager.shutdown()
     assert not stores.disk.exists("/b/.kafka_cleanshutdown")
@@ -132,7 +132,7 @@ def test_a_round_that_fails_in_one_directory_goes_through_the_others(stores, rou
     stores.fail("/a")
     arguments = () if round_name == "checkpoint_round" else (START_MS,)
     assert refused(lambda: getattr(stores.manager, round_name)(*arguments))
-    assert [folder.home.offline for folder in stores.manager.folders] == [True, False, False]
+    assert [contents.directory.offline for contents in stores.manager.directories] == [True, False, False]
     if round_name == "checkpoint_round":
         assert b"t 5 1" in stores.disk.read("/c/recovery-point-offset-checkpoint")
     else:
@@ -144,7 +144,7 @@ def test_a_directory_that_is_offline_at_the_start(stores):
     stores.manager.shutdown()
     stores.fail("/b")
     stores.start()
-    assert [folder.home.offline for folder in stores.manager.folders] == [False, True, False]
+    assert [contents.directory.offline for contents in stores.manager.directories] == [False, True, False]
     assert stores.manager.clean
     assert [refused(lambda index=index: stores.log(index)) for index in range(6)] == [False, True, False] * 2
     assert len(stores.manager.directory_ids) == 2
@@ -174,7 +174,7 @@ def test_a_directory_for_the_metadata_log_alone():
 def test_a_directory_of_another_cluster(stores):
     stores.manager.shutdown()
     stores.start("/d", cluster_id="other")
-    with pytest.raises(ForeignFolderError, match=r"/d belongs to cluster\.id other, not c"):
+    with pytest.raises(ForeignDirectoryError, match=r"/d belongs to cluster\.id other, not c"):
         stores.start("/a", "/d")
 
 
@@ -185,7 +185,7 @@ def test_data_without_a_word_on_whose_it_is(stores, content):
     stores.disk.remove("/a/meta.properties")
     if content is not None:
         stores.disk.write("/a/meta.properties", content)
-    with pytest.raises(ForeignFolderError, match=r"/a holds data, but meta\.properties .* put that file back"):
+    with pytest.raises(ForeignDirectoryError, match=r"/a holds data, but meta\.properties .* put that file back"):
         stores.start()
     stores.disk.write("/a/meta.properties", b"version=1\nnode.id=1\ncluster.id=c\n")
     stores.start()
@@ -197,7 +197,7 @@ def test_partitions_of_topics_that_are_gone_are_put_aside(stores):
     stores.disk.write("/a/note-1", b"a file, of whoever")
     stores.manager.shutdown()
     stores.start()
-    stores.manager.folders.put_strays_aside({("t", 1), ("t", 3)})
+    stores.manager.directories.put_strays_aside({("t", 1), ("t", 3)})
     names = [name.partition(".")[0] for path in DISKS for name in stores.disk.list(path) if name.endswith("-stray")]
     assert sorted(names) == ["t-0", "t-2"]
     assert {"note-1", "t-3", "__cluster_metadata-0"} <= set(stores.disk.list("/a"))
@@ -211,6 +211,6 @@ def test_strays_on_a_disk_that_fails(stores):
     stores.fill(3)
     stores.start()
     stores.fail("/b")
-    stores.manager.folders.put_strays_aside(())
-    assert [folder.home.offline for folder in stores.manager.folders] == [False, True, False]
+    stores.manager.directories.put_strays_aside(())
+    assert [contents.directory.offline for contents in stores.manager.directories] == [False, True, False]
     assert next(name for name in stores.disk.list("/c") if name.startswith("t-")).endswith("-stray")

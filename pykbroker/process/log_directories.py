@@ -1,4 +1,4 @@
-"""The data folders before anything in them is read: which they are, that nobody else has them, and what to do otherwise."""
+"""The log directories before anything in them is read: which they are, that nobody else has them, and what to do otherwise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.storage import checkpoints
-from pykbroker.storage.directories.folder import ForeignFolderError, check_ours
+from pykbroker.storage.directories.contents import ForeignDirectoryError, check_ours
 from pykbroker.storage.disk import DirectoryLock, RealDisk
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class StartFailed(Exception):
     """The broker cannot start; the text says why and what to do."""
 
 
-class DataFolders(NamedTuple):
+class DirectoryPaths(NamedTuple):
     """``metadata`` holds the metadata log, and partitions as ``others`` do, unless ``metadata_apart``."""
 
     metadata: Path
@@ -40,66 +40,66 @@ class DataFolders(NamedTuple):
     metadata_apart: bool
 
 
-def named_by(config: BrokerConfig) -> DataFolders:
-    """The folders that log.dirs (or log.dir) and metadata.log.dir name."""
+def named_by(config: BrokerConfig) -> DirectoryPaths:
+    """The directories that log.dirs (or log.dir) and metadata.log.dir name."""
     metadata = Path(config.metadata_log_dir)
-    folders = tuple(map(Path, config.log_dirs))
-    return DataFolders(metadata, tuple(path for path in folders if path != metadata), metadata not in folders)
+    every = tuple(map(Path, config.log_dirs))
+    return DirectoryPaths(metadata, tuple(path for path in every if path != metadata), metadata not in every)
 
 
-def with_node_id(folders: DataFolders, config: BrokerConfig) -> BrokerConfig:
+def with_node_id(paths: DirectoryPaths, config: BrokerConfig) -> BrokerConfig:
     """The settings, with the node id that the data was written for where none is set. Raises StartFailed."""
     if config.is_explicit("node.id"):
         return config
     try:
-        node_id = checkpoints.read_meta_properties(RealDisk(), str(folders.metadata)).get("node.id")
+        node_id = checkpoints.read_meta_properties(RealDisk(), str(paths.metadata)).get("node.id")
     except OSError as error:
-        raise unusable(folders.metadata, error) from error
+        raise unusable(paths.metadata, error) from error
     return config if node_id is None else BrokerConfig({**config.explicit, "node.id": node_id})
 
 
-def lock(folders: DataFolders) -> list[DirectoryLock]:
-    """Take every folder for this process, until the locks are released.
+def lock(paths: DirectoryPaths) -> list[DirectoryLock]:
+    """Take every log directory for this process, until the locks are released.
 
     One that cannot be used is passed over, to be found offline; not so the one with the metadata log. Raises StartFailed.
     """
-    _check_whose(folders)
+    _check_whose(paths)
     locks = []
-    for folder in (folders.metadata, *folders.others):
+    for path in (paths.metadata, *paths.others):
         try:
-            locks.append(DirectoryLock(str(folder)))
+            locks.append(DirectoryLock(str(path)))
         except BlockingIOError as error:
             raise StartFailed(
-                f"the data folder {folder} is in use by another broker; stop that one, or choose another folder with "
+                f"the log directory {path} is in use by another broker; stop that one, or choose another with "
                 "--data-dir DIR"
             ) from error
         except OSError as error:
-            if folder == folders.metadata:
-                raise unusable(folder, error) from error
-            log.error("The data folder %s cannot be locked: %s", folder, error.strerror)
+            if path == paths.metadata:
+                raise unusable(path, error) from error
+            log.error("The log directory %s cannot be locked: %s", path, error.strerror)
     return locks
 
 
-def _check_whose(folders: DataFolders) -> None:
+def _check_whose(paths: DirectoryPaths) -> None:
     """See that each is a broker's or empty, before anything is written in any, a lock included. Raises StartFailed."""
     seen: dict[str, Path] = {}
-    for folder in (folders.metadata, *folders.others):
-        same = seen.setdefault(os.path.realpath(folder), folder)
-        if same is not folder:  # each partition would seem to lie there twice
-            raise StartFailed(f"the data folders {same} and {folder} are one folder: name it once")
+    for path in (paths.metadata, *paths.others):
+        same = seen.setdefault(os.path.realpath(path), path)
+        if same is not path:  # each partition would seem to lie there twice
+            raise StartFailed(f"the log directories {same} and {path} are one directory: name it once")
         try:
-            check_ours(RealDisk(), str(folder))
-        except ForeignFolderError as error:
-            raise unusable(folder, error) from error
+            check_ours(RealDisk(), str(path))
+        except ForeignDirectoryError as error:
+            raise unusable(path, error) from error
         except OSError:  # it is told when it is locked
             continue
 
 
-def unusable(folder: Path, error: Exception) -> StartFailed:
-    """That the broker cannot start with a folder, and what to do about it."""
+def unusable(path: Path, error: Exception) -> StartFailed:
+    """That the broker cannot start with a log directory, and what to do about it."""
     cause = error if isinstance(error, OSError) else error.__cause__
     advice = _ADVICE.get(cause.errno or 0) if isinstance(cause, OSError) else None
-    text = f"the data folder {folder} cannot be used: {error}"
+    text = f"the log directory {path} cannot be used: {error}"
     return StartFailed(
         text if advice is None else f"{text}. {advice[0].upper()}{advice[1:]}, or choose another with --data-dir DIR."
     )

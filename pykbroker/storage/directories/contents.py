@@ -1,4 +1,4 @@
-"""What lies beside the logs of a data directory: whose it is, the offset checkpoints, the marker of a clean stop."""
+"""What lies beside the logs of a log directory: whose it is, the offset checkpoints, the marker of a clean shutdown."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ METADATA_LOG = "__cluster_metadata"
 _LONGEST_NAME = 255
 
 
-class ForeignFolderError(ValueError):
+class ForeignDirectoryError(ValueError):
     """The directory belongs to another node or cluster, or nobody can say to whom; the text says what to do."""
 
 
 def check_ours(disk: Disk, path: str) -> None:
     """See that a directory is a broker's, or empty: nothing in it is touched otherwise. One that is missing may be made.
 
-    Raises ForeignFolderError, or OSError where it cannot be read.
+    Raises ForeignDirectoryError, or OSError where it cannot be read.
     """
     if not disk.exists(path) or "cluster.id" in checkpoints.read_meta_properties(disk, path):
         return
     found = disk.list(path)
     others = names.unowned(found)
     if f"{METADATA_LOG}-0" in others:
-        raise ForeignFolderError(
+        raise ForeignDirectoryError(
             f"{path} holds data, but {checkpoints.META_PROPERTIES} in it is missing or damaged, which says to which "
             "cluster they belong: put that file back, or write one with the lines version=1, node.id=1 and cluster.id=ID, "
             "where 1 is the node's id and ID the cluster's (22 characters; any, if nobody remembers)"
         )
     if others:
-        raise ForeignFolderError(
+        raise ForeignDirectoryError(
             f"it holds {_some(others)}, and no {checkpoints.META_PROPERTIES}, so it is not a broker's and is left as it "
-            "is: choose an empty or a new folder with --data-dir DIR (or log.dirs)"
+            "is: choose an empty or a new one with --data-dir DIR (or log.dirs)"
         )
 
 
@@ -56,18 +56,18 @@ def _some(found: list[str]) -> str:
     return found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} more"
 
 
-class DataFolder:
+class DirectoryContents:
     """One directory of ``log.dirs``, in Kafka's layout. Runs in one thread, but for the writing of checkpoints."""
 
-    def __init__(self, home: LogDirectory) -> None:
-        self.home = home
+    def __init__(self, directory: LogDirectory) -> None:
+        self.directory = directory
         #: directory.id of meta.properties: 22 characters.
         self.directory_id = ""
-        #: Whether the last stop was a clean one: set by ``load``.
+        #: Whether the last shutdown was clean: set by ``load``.
         self.clean = False
         #: How many partitions lie here.
         self.partitions = 0
-        #: Logs that are not open and lie as they were closed, although the last stop was not a clean one.
+        #: Logs that are not open and lie as they were closed, although the last shutdown was unclean.
         self.closed: set[TopicPartition] = set()
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_starts: dict[TopicPartition, int] = {}
@@ -85,16 +85,16 @@ class DataFolder:
 
     @property
     def path(self) -> str:
-        return self.home.path
+        return self.directory.path
 
     # -- starting -----------------------------------------------------------------------------------------------------
 
     def load(self, node_id: int, cluster_id: str) -> None:
         """Make the directory where it is missing, see whose it is, read the checkpoints, remove what was deleted.
 
-        Raises OSError where the directory cannot be used, ForeignFolderError where it belongs to somebody else.
+        Raises OSError where the directory cannot be used, ForeignDirectoryError where it belongs to somebody else.
         """
-        disk, path = self.home.disk, self.path
+        disk, path = self.directory.disk, self.path
         disk.make_directory(path, sync=True)
         check_ours(disk, path)
         found = set(disk.list(path))
@@ -103,7 +103,7 @@ class DataFolder:
             # A copy whose move was cut short (of Kafka's, too) is of no use: the log itself lies elsewhere.
             left_over = names.put_aside_as(name) in (names.DELETE, names.FUTURE)
             if left_over and names.remove_partition(disk, f"{path}/{name}"):
-                logger.info("Removed %s/%s, which the last run left to be removed", path, name)
+                logger.info("Removed %s/%s, left over from the last run", path, name)
         there = _partitions(found)
         self.partitions = len(there)
         self.recovery_points = self._read(checkpoints.RECOVERY_POINTS, there)
@@ -118,16 +118,16 @@ class DataFolder:
             self._find_closed(found)
 
     def _load_meta_properties(self, node_id: int, cluster_id: str) -> None:
-        disk, path = self.home.disk, f"{self.path}/{checkpoints.META_PROPERTIES}"
+        disk, path = self.directory.disk, f"{self.path}/{checkpoints.META_PROPERTIES}"
         found = checkpoints.read_meta_properties(disk, self.path)
         for name, mine in (("node.id", str(node_id)), ("cluster.id", cluster_id)):
             theirs = found.get(name, mine)
             if theirs != mine:
-                raise ForeignFolderError(
+                raise ForeignDirectoryError(
                     f"{self.path} belongs to {name} {theirs}, not {mine}: use another directory"
                     + (f", or set node.id to {theirs}" if name == "node.id" else "")
                 )
-        self.directory_id = found.get("directory.id") or _random_uuid_text(self.home.random)
+        self.directory_id = found.get("directory.id") or _random_uuid_text(self.directory.random)
         properties = {
             **found,
             "version": "1",
@@ -142,7 +142,7 @@ class DataFolder:
         """See which logs need no recovery. The others are forgotten, on the disk too: what recovery makes of their files may
         be lost with the power, and whatever that leaves must not look as if it had been closed.
         """
-        disk, path = self.home.disk, self.path
+        disk, path = self.directory.disk, self.path
         looks = closed_logs.read_looks(disk, path)
         still = {key: look for key, look in looks.items() if closed_logs.look_now(disk, path, key) == look}
         self._make_room(found, still)
@@ -154,7 +154,7 @@ class DataFolder:
         """Remove what a compaction was writing when the process ended, before anything is opened: it may fill the disk, and
         opening writes. A log that lies as it was closed has none of that.
         """
-        disk = self.home.disk
+        disk = self.directory.disk
         for name in found:
             match = names.PARTITION.fullmatch(name)
             if match is not None and (match["topic"], int(match["index"])) not in closed:
@@ -165,9 +165,9 @@ class DataFolder:
     def _read(self, name: str, there: set[TopicPartition]) -> dict[TopicPartition, int]:
         """What a checkpoint says of the partitions that are ``there``; what it says of others is of topics that are gone."""
         try:
-            offsets = checkpoints.read_offsets(self.home.disk, f"{self.path}/{name}")
+            offsets = checkpoints.read_offsets(self.directory.disk, f"{self.path}/{name}")
         except CorruptCheckpointError as error:
-            logger.warning("%s/%s is damaged (%s): logs are read in full instead", self.path, name, error)
+            logger.warning("Checkpoint %s/%s is corrupt (%s): logs are read in full instead", self.path, name, error)
             return {}
         if offsets:
             self._written[name] = offsets
@@ -177,13 +177,13 @@ class DataFolder:
 
     def holds(self, name: str) -> bool:
         """Whether the directory of the partition ``name`` lies here."""
-        return not self.home.offline and self.home.disk.exists(f"{self.path}/{name}")
+        return not self.directory.offline and self.directory.disk.exists(f"{self.path}/{name}")
 
     def partition_names(self) -> list[tuple[str, int]]:
         """Topic and index of the partitions that have files here, of topics that may be gone. Raises OSError."""
-        return list(_partitions(self.home.disk.list(self.path)))
+        return list(_partitions(self.directory.disk.list(self.path)))
 
-    def adopt(self, key: TopicPartition, other: DataFolder) -> None:
+    def adopt(self, key: TopicPartition, other: DirectoryContents) -> None:
         """A partition will lie here, whose log was closed well in another directory."""
         self.partitions += 1
         self.closed.add(key)
@@ -208,7 +208,7 @@ class DataFolder:
         that name goes before. Raises OSError or KAFKA_STORAGE_ERROR.
         """
         path = f"{self.path}/{key[0]}-{key[1]}"
-        if self.home.disk.exists(path):
+        if self.directory.disk.exists(path):
             return
         self.settle(key)
         if key in self._forgotten:
@@ -218,13 +218,13 @@ class DataFolder:
             offsets.pop(key, None)
         if any(key in written for written in self._written.values()):
             self._plan_writing()()
-        self.home.disk.make_directory(path)
+        self.directory.disk.make_directory(path)
 
     def settle(self, key: TopicPartition) -> None:
         """Have a directory that was put aside not come back under its old name after a power loss. Raises OSError."""
         if key in self._aside:
-            self.home.disk.sync_directory(self.path)
-            closed_logs.drop_looks(self.home.disk, self.path, self._aside)
+            self.directory.disk.sync_directory(self.path)
+            closed_logs.drop_looks(self.directory.disk, self.path, self._aside)
             self._aside.clear()
 
     def put_aside(self, key: TopicPartition, why: str) -> str:
@@ -232,9 +232,9 @@ class DataFolder:
         name only the beginning stays.
         """
         topic, partition = key
-        end = f"-{partition}.{self.home.random.getrandbits(128):032x}{why}"
+        end = f"-{partition}.{self.directory.random.getrandbits(128):032x}{why}"
         aside = f"{self.path}/{topic[: _LONGEST_NAME - len(end)]}{end}"
-        self.home.disk.rename(f"{self.path}/{topic}-{partition}", aside)
+        self.directory.disk.rename(f"{self.path}/{topic}-{partition}", aside)
         self._aside.add(key)
         return aside
 
@@ -289,17 +289,17 @@ class DataFolder:
                         offsets.pop(key, None)
             try:
                 for name, offsets in content.items():
-                    if not self.home.offline and self._written.get(name) != offsets:
-                        checkpoints.write_offsets(self.home.disk, f"{self.path}/{name}", offsets)
+                    if not self.directory.offline and self._written.get(name) != offsets:
+                        checkpoints.write_offsets(self.directory.disk, f"{self.path}/{name}", offsets)
                         self._written[name] = offsets
             except OSError as error:
-                raise self.home.refused(error, "writing checkpoints") from error
+                raise self.directory.refused(error, "writing checkpoints") from error
 
-    def mark_clean_stop(self, broker_epoch: int, logs: Iterable[Log]) -> None:
+    def mark_clean_shutdown(self, broker_epoch: int, logs: Iterable[Log]) -> None:
         """Leave the marker that spares the next start a recovery, and what the one after that needs should it end with a kill:
         how the ``logs`` of this directory lie, which were closed, and those that nobody opened. Raises KAFKA_STORAGE_ERROR.
         """
-        disk, path = self.home.disk, self.path
+        disk, path = self.directory.disk, self.path
         try:
             closed = {(log.topic, log.partition) for log in logs if log.topic != METADATA_LOG}
             looks = closed_logs.read_looks(disk, path)
@@ -310,10 +310,10 @@ class DataFolder:
             if looks_now != looks:
                 closed_logs.write_looks(disk, path, looks_now)
             marker = checkpoints.encode_clean_shutdown(broker_epoch)
-            self.home.disk.write(f"{self.path}/{checkpoints.CLEAN_SHUTDOWN}", marker)
-            self.home.disk.sync_directory(self.path)
+            self.directory.disk.write(f"{self.path}/{checkpoints.CLEAN_SHUTDOWN}", marker)
+            self.directory.disk.sync_directory(self.path)
         except OSError as error:
-            raise self.home.failed(error, "marking the clean stop") from error
+            raise self.directory.failed(error, "marking the clean shutdown") from error
 
 
 def _partitions(found: Iterable[str]) -> set[TopicPartition]:

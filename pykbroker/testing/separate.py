@@ -1,0 +1,98 @@
+"""Brokers in a process of their own, for tests that kill them, or whose own process has better things to do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections import deque
+from pathlib import Path
+from typing import Any, Final
+
+from pykbroker.process.log_directories import StartFailed
+
+_KEPT_LINES: Final = 200
+#: How long an orderly stop may take before it is made short.
+_STOP_S: Final = 30.0
+
+
+class Separate:
+    """``pykbroker serve`` as a child of this process; it ends with it, however that ends."""
+
+    def __init__(self, settings: dict[str, str], brokers: int, data_dir: Path | None) -> None:
+        where = ["--ephemeral"] if data_dir is None else ["--data-dir", str(data_dir)]
+        given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+        self._command = [
+            *(sys.executable, "-m", "pykbroker", "serve", "--exit-with-parent", "--json", "--brokers", str(brokers)),
+            *(*where, *given),
+        ]
+        self._running: subprocess.Popen[str] | None = None
+        self._addresses: list[str] = []
+        self._reading: threading.Thread | None = None
+        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+
+    @property
+    def pid(self) -> int:
+        """Of the process. Raises RuntimeError where it does not run."""
+        if self._running is None:
+            raise RuntimeError("the broker is not running; enter it with `with`, or call start()")
+        return self._running.pid
+
+    def start(self) -> None:
+        """Come back when clients are accepted. Raises StartFailed with what the process said; then it is gone."""
+        # A session of its own: Ctrl-C ends the tests, and they the broker when they have done with it.
+        running = self._running = subprocess.Popen(  # noqa: S603 - this interpreter, and settings as single words
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            self._reading = threading.Thread(target=self._read_log, args=(running,), name="pykbroker-log", daemon=True)
+            self._reading.start()
+            assert running.stdout is not None
+            self._addresses = _addresses(running.stdout.readline())
+        except BaseException:
+            running.kill()
+            self.stop()
+            raise
+        if not self._addresses:
+            self.stop()
+            raise StartFailed("\n".join(self.lines) or "the process of the broker ended before it was ready")
+
+    def _read_log(self, running: subprocess.Popen[str]) -> None:
+        assert running.stderr is not None
+        for line in running.stderr:
+            self.lines.append(line.rstrip("\n"))
+
+    def stop(self) -> None:
+        """End the process in good order. Harmless when repeated, and where it was killed."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        running.terminate()
+        try:
+            running.wait(_STOP_S)
+        finally:
+            running.kill()
+            running.wait()
+            if self._reading is not None:
+                self._reading.join()
+            for pipe in (running.stdout, running.stderr):
+                if pipe is not None:
+                    pipe.close()
+
+    def addresses(self) -> list[str]:
+        _ = self.pid
+        return self._addresses
+
+
+def _addresses(ready: str) -> list[str]:
+    """Where each broker's first listener is, of what ``serve --json`` says; none of an empty line."""
+    if not ready:
+        return []
+    summary: dict[str, Any] = json.loads(ready)
+    return [next(iter(broker["listeners"].values())) for broker in summary["brokers"]]

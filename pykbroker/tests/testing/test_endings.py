@@ -1,0 +1,126 @@
+"""However a test ends, nothing of its brokers stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from pykbroker.process.log_directories import StartFailed
+from pykbroker.testing import Kafka, KafkaCluster
+from pykbroker.testing.temporary import sweep
+
+USE = "from pykbroker.testing import Kafka\nkafka = Kafka(process={process}).start()\nprint(kafka.pid, flush=True)\n"
+
+
+def left_in(folder: Path) -> list[str]:
+    return [each.name for each in folder.iterdir()]
+
+
+def script(folder: Path, text: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", text],
+        env={**os.environ, "TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.parametrize("process", [False, True])
+def test_a_block_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, process: bool) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    Kafka().start().stop()  # uvloop opens a pipe with the first loop of a process, and keeps it
+    threads, files = set(threading.enumerate()), descriptors()
+    with pytest.raises(ZeroDivisionError), Kafka(process=process) as kafka:  # noqa: PT012 - that it is inside is the point
+        host, _, port = kafka.bootstrap_servers.partition(":")
+        1 // 0  # noqa: B018
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)))
+    assert (set(threading.enumerate()), descriptors(), left_in(tmp_path)) == (threads, files, [])
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = kafka.bootstrap_servers
+
+
+@pytest.mark.parametrize(
+    "ending", ["", "1 // 0", "import signal; signal.raise_signal(signal.SIGINT)", "raise SystemExit"]
+)
+def test_an_interpreter_that_ends_in_the_middle_leaves_nothing(tmp_path: Path, ending: str) -> None:
+    running = script(tmp_path, f"{USE.format(process=False)}kafka.produce('t', 'v')\n{ending}\n")
+    _, said = running.communicate(timeout=30)
+    assert "pykbroker" not in said.replace("pykbroker.testing", "")
+    assert left_in(tmp_path) == []
+
+
+def test_what_a_killed_interpreter_left_is_swept_up_by_the_next(tmp_path: Path) -> None:
+    with script(tmp_path, f"{USE.format(process=False)}input()") as killed:
+        assert killed.stdout is not None
+        killed.stdout.readline()
+        sweep(tmp_path)
+        assert len(left_in(tmp_path)) == 1  # its owner lives
+        killed.kill()
+    script(tmp_path, USE.format(process=False)).communicate(timeout=30)
+    assert left_in(tmp_path) == []
+
+
+def test_a_process_of_its_own_ends_with_a_killed_interpreter(tmp_path: Path) -> None:
+    with script(tmp_path, f"{USE.format(process=True)}import time; time.sleep(60)") as killed:
+        assert killed.stdout is not None
+        watched = os.pidfd_open(int(killed.stdout.readline()))
+        killed.kill()
+    signalled = threading.Event()
+    thread = threading.Thread(target=lambda: (_wait_for_end(watched), signalled.set()))
+    thread.start()
+    assert signalled.wait(30)
+    thread.join()
+    os.close(watched)
+    assert left_in(tmp_path) == []
+
+
+def _wait_for_end(process: int) -> None:
+    import select
+
+    select.select([process], [], [])
+
+
+def test_a_process_of_its_own_serves(tmp_path: Path) -> None:
+    from confluent_kafka.admin import AdminClient
+
+    with KafkaCluster(brokers=2, process=True, num_partitions=2) as kafka:
+        assert kafka.pid != os.getpid()
+        metadata = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=20)
+        assert sorted(metadata.brokers) == [1, 2]
+        assert any("listens on ports" in line for line in kafka.log_lines)
+        with pytest.raises(RuntimeError, match="leave process=True out"):
+            kafka.produce("t", "v")
+        with pytest.raises(RuntimeError, match="leave process=True out"):
+            kafka.reset()
+        os.kill(kafka.pid, signal.SIGKILL)
+
+
+def test_a_process_that_cannot_start_says_why() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for process in (False, True):
+            with pytest.raises((StartFailed, OSError), match="in use"):
+                Kafka(port=taken.getsockname()[1], process=process).start()
+
+
+def test_several_brokers_in_one_process_know_nothing_of_each_other() -> None:
+    with Kafka() as one, Kafka() as other:
+        one.produce("t", "v")
+        assert other.topics() == {}
+        other.reset()
+        assert one.topics() == {"t": 1}
+        assert one.log_lines
+        assert not set(one.log_lines) & set(other.log_lines)

@@ -1,0 +1,77 @@
+"""The request log: what real clients sent, decoded, and what they were answered."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from kafka import KafkaProducer
+
+from pykbroker.testing import Kafka, request_log
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.records import read_batch_header
+
+
+def test_what_a_client_sent_is_there_decoded(broker: Kafka) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "mine", "acks": 1})
+    producer.produce("t", b"v" * 10)
+    assert producer.flush(20) == 0
+    [sent] = broker.requests("Produce", client_id="mine", topic="t")
+    assert (sent.api, sent.node_id, sent.topics, sent.refused) == ("Produce", 1, {"t"}, None)
+    assert sent.request.acks == 1
+    assert read_batch_header(sent.request.topic_data[0].partition_data[0].records).record_count == 1
+    assert sent.response.responses[0].partition_responses[0].base_offset == 0
+    assert sent.took_ms is not None
+    assert broker.requests("produce") == broker.requests("PRODUCE") == [sent]
+    assert broker.requests("Produce", topic="u") == broker.requests("Produce", client_id="other") == []
+
+
+def test_what_waits_has_no_answer_yet_and_then_has(broker: Kafka) -> None:
+    broker.produce("t", "v")
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "fetch.wait.max.ms": 20_000})
+    consumer.assign([TopicPartition("t", 0, 1)])
+    fetch = broker.wait_until(lambda _: [each for each in broker._requests if each.api == "Fetch" and each.topics])[0]
+    assert (fetch.topics, fetch.response, fetch.took_ms) == ({"t"}, None, None)
+    broker.produce("t", "w" * 10_000)
+    broker.wait_until(lambda _: fetch.response is not None)
+    [partition] = fetch.response.responses[0].partitions
+    assert (partition.high_watermark, len(partition.records)) == (2, request_log.KEPT_RECORD_BYTES)
+    consumer.close()
+
+
+def test_errors_are_told(broker: Kafka) -> None:
+    broker.create_topic("t", configs={"max.message.bytes": 100})
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, retries=0)
+    with pytest.raises(Exception, match="MessageSizeTooLarge"):
+        producer.send("t", b"v" * 1000).get(timeout=20)
+    producer.close()
+    [refused] = broker.requests("Produce")
+    assert refused.error_codes == {ErrorCode.MESSAGE_TOO_LARGE}
+    assert "Produce v" in str(refused)
+    assert "t: MESSAGE_TOO_LARGE after" in str(refused)
+
+
+def test_an_api_that_is_not_there_is_refused_with_what_was_meant(broker: Kafka) -> None:
+    with pytest.raises(ValueError, match="Kafka has no API 'Prodcue'; write Produce"):
+        broker.requests("Prodcue")
+
+
+def test_it_is_bounded(broker: Kafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_log, "MOST_REQUESTS", 5)
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    for number in range(10):
+        producer.send("t", b"%d" % number).get(timeout=20)
+    assert len(broker.requests()) == 5
+    monkeypatch.setattr(request_log, "MOST_STRUCTS", 8)
+    producer.send("t", b"last").get(timeout=20)
+    left = broker.requests()
+    assert left[-1].api == "Produce"
+    assert sum(each.weight for each in left) <= 8
+    producer.close()
+
+
+def test_a_reset_forgets_it(broker: Kafka) -> None:
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    producer.close()
+    assert broker.requests("ApiVersions")
+    broker.reset()
+    assert broker.requests() == []

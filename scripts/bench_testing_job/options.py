@@ -1,0 +1,18 @@
+"""The options of scripts/bench-testing."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def options() -> argparse.Namespace:
+    made = argparse.ArgumentParser(
+        prog="scripts/bench-testing",
+        description="What a test pays for a broker: from pytest's start to the first record, per test, per start, and in "
+        "eight workers. Each number is the median of several rounds, in turn with the run that it is compared to.",
+    )
+    made.add_argument("--rounds", type=int, default=7, help="how often each is measured (7)")
+    made.add_argument(
+        "--kafka", action="store_true", help="start Apache Kafka, too, which needs Java (scripts/test has it)"
+    )
+    return made.parse_args()
