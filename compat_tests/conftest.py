@@ -28,9 +28,11 @@ TARGET = os.environ.get("PYKBROKER_TARGET", "pykbroker")
 def pytest_configure() -> None:
     if TARGET not in _KINDS:
         raise pytest.UsageError(f"PYKBROKER_TARGET is {TARGET!r}; it may be one of {', '.join(_KINDS)}")
-    # A shell that runs the tests in the background has told them, and so what they start, to ignore Ctrl-C.
+    # A shell that runs the tests in the background, or nohup, has told them, and so what they start, to ignore these.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def make_target(folder: Path, settings: dict[str, str] | None = None) -> BrokerProcess:

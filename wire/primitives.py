@@ -21,7 +21,7 @@ Records = Buffer | list[Buffer]
 ZERO_UUID = bytes(16)
 MAX_STRING = 0x7FFF
 
-MALFORMED = (IndexError, struct_error, UnicodeDecodeError, WireError)
+MALFORMED = (IndexError, struct_error, WireError)
 """What reading malformed bytes can raise inside generated code; ``decode`` makes a WireError of each."""
 
 UNENCODABLE = (struct_error, UnicodeEncodeError, WireError)
@@ -185,7 +185,7 @@ def read_strings(buf: Buffer, pos: int, count: int) -> tuple[list[str], int]:
         if size < 0:
             raise WireError("null where the schema allows none")
         pos += 2 + size
-        strings.append(str(buf[pos - size : pos], "utf-8"))
+        strings.append(str(buf[pos - size : pos], "utf-8", "replace"))
     return strings, pos
 
 
@@ -199,7 +199,7 @@ def read_compact_strings(buf: Buffer, pos: int, count: int) -> tuple[list[str], 
             size, pos = read_string_length(buf, pos, size)
         start = pos
         pos += size - 1
-        strings.append(str(buf[start:pos], "utf-8"))
+        strings.append(str(buf[start:pos], "utf-8", "replace"))
     return strings, pos
 
 

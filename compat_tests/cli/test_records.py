@@ -304,6 +304,8 @@ def test_an_interrupted_producer_says_what_was_written(bootstrap: str, topic: st
 
 def test_a_broker_that_goes_away_is_told_with_what_was_written(start_target: Callable[..., BrokerProcess]) -> None:
     broker = start_target()
+    with _process(broker.bootstrap, "topics", "create", "t") as creating:
+        assert creating.wait() == 0  # whoever reads it finds it
     arguments = ("produce", "t", "--timeout", "2")
     with _process(broker.bootstrap, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         _three_lines(broker.bootstrap, "t", process)

@@ -276,7 +276,9 @@ def _say_ready_in_json(node: Node) -> None:
 
 def _say(line: str) -> None:
     try:
-        print(line, flush=True)
+        # One write: print gives the end of the line apart where Python does not buffer, and the log may go to the same file.
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
     except OSError as error:  # nobody listens; clients may be there all the same
         logging.getLogger(__name__).warning("Standard output is closed (%s); nobody is told there: %s", error, line)
         sys.stdout = None

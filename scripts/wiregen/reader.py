@@ -165,7 +165,8 @@ class Reader:
 
     def _slice(self, kind: str) -> str:
         if kind == "string":
-            return 'str(buf[start:pos], "utf-8")' if self.message.has_records else "buf[start:pos].decode()"
+            text = 'str(buf[start:pos], "utf-8", "replace")'
+            return text if self.message.has_records else 'buf[start:pos].decode("utf-8", "replace")'
         if kind == "bytes" and self.message.has_records:
             return "bytes(buf[start:pos])"
         return "buf[start:pos]"

@@ -125,21 +125,21 @@ def _read_access_control_entry_record(buf: bytes, pos: int) -> tuple[AccessContr
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     pattern_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal = buf[start:pos].decode()
+    principal = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type, n = _unpack_i8_i8_u8(buf, pos)
     pos += 3
     item = AccessControlEntryRecord(

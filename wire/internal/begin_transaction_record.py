@@ -107,7 +107,7 @@ def _read_begin_transaction_record_tags(buf: bytes, pos: int, n: int, item: Begi
                     n, pos = read_string_length(buf, pos, n)
                 start = pos
                 pos += n - 1
-                item.name = buf[start:pos].decode()
+                item.name = buf[start:pos].decode("utf-8", "replace")
         else:
             if item.unknown_tagged_fields is None:
                 item.unknown_tagged_fields = {}

@@ -77,7 +77,7 @@ def _read_clear_elr_record(buf: bytes, pos: int) -> tuple[ClearElrRecord, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = ClearElrRecord(topic_name)

@@ -122,7 +122,7 @@ def _read_client_quota_record(buf: bytes, pos: int) -> tuple[ClientQuotaRecord, 
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     value_, remove, n = _unpack_f64_bool_u8(buf, pos)
     pos += 10
     item = ClientQuotaRecord(entity, key, value_, remove)
@@ -162,7 +162,7 @@ def _read_entity_data(buf: bytes, pos: int) -> tuple[EntityData, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    entity_type = buf[start:pos].decode()
+    entity_type = buf[start:pos].decode("utf-8", "replace")
     entity_name: str | None
     n = buf[pos]
     pos += 1
@@ -173,7 +173,7 @@ def _read_entity_data(buf: bytes, pos: int) -> tuple[EntityData, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        entity_name = buf[start:pos].decode()
+        entity_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = EntityData(entity_type, entity_name)

@@ -104,14 +104,14 @@ def _read_config_record(buf: bytes, pos: int) -> tuple[ConfigRecord, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     n = buf[pos]
     pos += 1
@@ -122,7 +122,7 @@ def _read_config_record(buf: bytes, pos: int) -> tuple[ConfigRecord, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = ConfigRecord(resource_type, resource_name, name, value_)

@@ -191,14 +191,14 @@ def _read_consumer_group_member_metadata_key(buf: bytes, pos: int) -> tuple[Cons
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     item = ConsumerGroupMemberMetadataKey(group_id, member_id)
     return item, pos
 
@@ -300,7 +300,7 @@ def _read_consumer_group_member_metadata_value(buf: bytes, pos: int) -> tuple[Co
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        instance_id = buf[start:pos].decode()
+        instance_id = buf[start:pos].decode("utf-8", "replace")
     rack_id: str | None
     n = buf[pos]
     pos += 1
@@ -311,21 +311,21 @@ def _read_consumer_group_member_metadata_value(buf: bytes, pos: int) -> tuple[Co
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack_id = buf[start:pos].decode()
+        rack_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_id = buf[start:pos].decode()
+    client_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_host = buf[start:pos].decode()
+    client_host = buf[start:pos].decode("utf-8", "replace")
     subscribed_topic_names: list[str]
     n = buf[pos]
     pos += 1
@@ -342,7 +342,7 @@ def _read_consumer_group_member_metadata_value(buf: bytes, pos: int) -> tuple[Co
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        subscribed_topic_regex = buf[start:pos].decode()
+        subscribed_topic_regex = buf[start:pos].decode("utf-8", "replace")
     server_assignor: str | None
     rebalance_timeout_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -353,7 +353,7 @@ def _read_consumer_group_member_metadata_value(buf: bytes, pos: int) -> tuple[Co
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        server_assignor = buf[start:pos].decode()
+        server_assignor = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = ConsumerGroupMemberMetadataValue(
@@ -447,7 +447,7 @@ def _read_classic_protocol(buf: bytes, pos: int) -> tuple[ClassicProtocol, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:

@@ -120,7 +120,7 @@ def _read_consumer_group_metadata_key(buf: bytes, pos: int) -> tuple[ConsumerGro
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     item = ConsumerGroupMetadataKey(group_id)
     return item, pos
 

@@ -161,7 +161,7 @@ def _read_consumer_group_partition_metadata_key(buf: bytes, pos: int) -> tuple[C
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     item = ConsumerGroupPartitionMetadataKey(group_id)
     return item, pos
 
@@ -220,7 +220,7 @@ def _read_topic_metadata(buf: bytes, pos: int) -> tuple[TopicMetadata, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partition_metadata: list[PartitionMetadata]
     num_partitions, n = _unpack_i32_u8(buf, pos)
     pos += 5

@@ -128,14 +128,14 @@ def _read_consumer_group_regular_expression_key(buf: bytes, pos: int) -> tuple[C
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("regular_expression")
     start = pos
     pos += n
-    regular_expression = buf[start:pos].decode()
+    regular_expression = buf[start:pos].decode("utf-8", "replace")
     item = ConsumerGroupRegularExpressionKey(group_id, regular_expression)
     return item, pos
 

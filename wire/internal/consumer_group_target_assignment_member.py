@@ -146,14 +146,14 @@ def _read_consumer_group_target_assignment_member_key(
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     item = ConsumerGroupTargetAssignmentMemberKey(group_id, member_id)
     return item, pos
 

@@ -131,7 +131,7 @@ def _read_topic_partition(buf: bytes, pos: int) -> tuple[TopicPartition, int]:
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     (n,) = _unpack_i32(buf, pos)
     pos += 4

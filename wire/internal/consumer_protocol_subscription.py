@@ -153,7 +153,7 @@ def _read_consumer_protocol_subscription(
         else:
             start = pos
             pos += n
-            rack_id = buf[start:pos].decode()
+            rack_id = buf[start:pos].decode("utf-8", "replace")
     elif version >= 2:
         (generation_id,) = _unpack_i32(buf, pos)
         pos += 4
@@ -183,7 +183,7 @@ def _read_topic_partition(buf: bytes, pos: int) -> tuple[TopicPartition, int]:
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     (n,) = _unpack_i32(buf, pos)
     pos += 4

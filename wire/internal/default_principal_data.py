@@ -92,14 +92,14 @@ def _read_default_principal_data(buf: bytes, pos: int) -> tuple[DefaultPrincipal
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    type = buf[start:pos].decode()
+    type = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     token_authenticated, n = _unpack_bool_u8(buf, pos)
     pos += 2
     item = DefaultPrincipalData(type, name, token_authenticated)

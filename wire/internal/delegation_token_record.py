@@ -129,14 +129,14 @@ def _read_delegation_token_record(buf: bytes, pos: int) -> tuple[DelegationToken
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    owner = buf[start:pos].decode()
+    owner = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    requester = buf[start:pos].decode()
+    requester = buf[start:pos].decode("utf-8", "replace")
     renewers: list[str]
     n = buf[pos]
     pos += 1
@@ -149,7 +149,7 @@ def _read_delegation_token_record(buf: bytes, pos: int) -> tuple[DelegationToken
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    token_id = buf[start:pos].decode()
+    token_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = DelegationTokenRecord(

@@ -84,7 +84,7 @@ def _read_feature_level_record(buf: bytes, pos: int) -> tuple[FeatureLevelRecord
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     feature_level, n = _unpack_i16_u8(buf, pos)
     pos += 3
     item = FeatureLevelRecord(name, feature_level)

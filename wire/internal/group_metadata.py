@@ -197,7 +197,7 @@ def _read_group_metadata_key(buf: bytes, pos: int) -> tuple[GroupMetadataKey, in
         raise null_refused("group")
     start = pos
     pos += n
-    group = buf[start:pos].decode()
+    group = buf[start:pos].decode("utf-8", "replace")
     item = GroupMetadataKey(group)
     return item, pos
 
@@ -281,7 +281,7 @@ def _read_group_metadata_value(buf: bytes, pos: int, version: int) -> tuple[Grou
         raise null_refused("protocol_type")
     start = pos
     pos += n
-    protocol_type = buf[start:pos].decode()
+    protocol_type = buf[start:pos].decode("utf-8", "replace")
     protocol: str | None
     generation, n = _unpack_i32_i16(buf, pos)
     pos += 6
@@ -290,7 +290,7 @@ def _read_group_metadata_value(buf: bytes, pos: int, version: int) -> tuple[Grou
     else:
         start = pos
         pos += n
-        protocol = buf[start:pos].decode()
+        protocol = buf[start:pos].decode("utf-8", "replace")
     leader: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -299,7 +299,7 @@ def _read_group_metadata_value(buf: bytes, pos: int, version: int) -> tuple[Grou
     else:
         start = pos
         pos += n
-        leader = buf[start:pos].decode()
+        leader = buf[start:pos].decode("utf-8", "replace")
     members: list[MemberMetadata]
     if version >= 2:
         current_state_timestamp, n = _unpack_i64_i32(buf, pos)
@@ -324,7 +324,7 @@ def _read_group_metadata_value_flexible(buf: bytes, pos: int) -> tuple[GroupMeta
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    protocol_type = buf[start:pos].decode()
+    protocol_type = buf[start:pos].decode("utf-8", "replace")
     protocol: str | None
     generation, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -335,7 +335,7 @@ def _read_group_metadata_value_flexible(buf: bytes, pos: int) -> tuple[GroupMeta
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        protocol = buf[start:pos].decode()
+        protocol = buf[start:pos].decode("utf-8", "replace")
     leader: str | None
     n = buf[pos]
     pos += 1
@@ -346,7 +346,7 @@ def _read_group_metadata_value_flexible(buf: bytes, pos: int) -> tuple[GroupMeta
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        leader = buf[start:pos].decode()
+        leader = buf[start:pos].decode("utf-8", "replace")
     members: list[MemberMetadata]
     current_state_timestamp, n = _unpack_i64_u8(buf, pos)
     pos += 9
@@ -457,7 +457,7 @@ def _read_member_metadata(buf: bytes, pos: int, version: int) -> tuple[MemberMet
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     if version >= 3:
         (n,) = _unpack_i16(buf, pos)
@@ -467,7 +467,7 @@ def _read_member_metadata(buf: bytes, pos: int, version: int) -> tuple[MemberMet
         else:
             start = pos
             pos += n
-            group_instance_id = buf[start:pos].decode()
+            group_instance_id = buf[start:pos].decode("utf-8", "replace")
     else:
         group_instance_id = None
     (n,) = _unpack_i16(buf, pos)
@@ -476,14 +476,14 @@ def _read_member_metadata(buf: bytes, pos: int, version: int) -> tuple[MemberMet
         raise null_refused("client_id")
     start = pos
     pos += n
-    client_id = buf[start:pos].decode()
+    client_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("client_host")
     start = pos
     pos += n
-    client_host = buf[start:pos].decode()
+    client_host = buf[start:pos].decode("utf-8", "replace")
     subscription: bytes
     if version >= 1:
         rebalance_timeout, session_timeout, n = _unpack_i32_i32_i32(buf, pos)
@@ -524,7 +524,7 @@ def _read_member_metadata_flexible(buf: bytes, pos: int) -> tuple[MemberMetadata
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -535,21 +535,21 @@ def _read_member_metadata_flexible(buf: bytes, pos: int) -> tuple[MemberMetadata
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_id = buf[start:pos].decode()
+    client_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_host = buf[start:pos].decode()
+    client_host = buf[start:pos].decode("utf-8", "replace")
     rebalance_timeout, session_timeout, n = _unpack_i32_i32_u8(buf, pos)
     pos += 9
     if not 0 < n < 128:

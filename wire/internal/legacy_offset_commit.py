@@ -127,14 +127,14 @@ def _read_legacy_offset_commit_key(buf: bytes, pos: int) -> tuple[LegacyOffsetCo
         raise null_refused("group")
     start = pos
     pos += n
-    group = buf[start:pos].decode()
+    group = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     (partition,) = _unpack_i32(buf, pos)
     pos += 4
     item = LegacyOffsetCommitKey(group, topic, partition)
@@ -156,7 +156,7 @@ def _read_legacy_offset_commit_value(buf: bytes, pos: int) -> tuple[LegacyOffset
         raise null_refused("metadata")
     start = pos
     pos += n
-    metadata = buf[start:pos].decode()
+    metadata = buf[start:pos].decode("utf-8", "replace")
     (commit_timestamp,) = _unpack_i64(buf, pos)
     pos += 8
     item = LegacyOffsetCommitValue(offset, metadata, commit_timestamp)

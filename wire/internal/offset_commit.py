@@ -168,14 +168,14 @@ def _read_offset_commit_key(buf: bytes, pos: int) -> tuple[OffsetCommitKey, int]
         raise null_refused("group")
     start = pos
     pos += n
-    group = buf[start:pos].decode()
+    group = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     (partition,) = _unpack_i32(buf, pos)
     pos += 4
     item = OffsetCommitKey(group, topic, partition)
@@ -236,7 +236,7 @@ def _read_offset_commit_value(buf: bytes, pos: int, version: int) -> tuple[Offse
         raise null_refused("metadata")
     start = pos
     pos += n
-    metadata = buf[start:pos].decode()
+    metadata = buf[start:pos].decode("utf-8", "replace")
     if version >= 2:
         (commit_timestamp,) = _unpack_i64(buf, pos)
         pos += 8
@@ -259,7 +259,7 @@ def _read_offset_commit_value_flexible(buf: bytes, pos: int) -> tuple[OffsetComm
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    metadata = buf[start:pos].decode()
+    metadata = buf[start:pos].decode("utf-8", "replace")
     commit_timestamp, n = _unpack_i64_u8(buf, pos)
     pos += 9
     item = OffsetCommitValue(offset, leader_epoch, metadata, commit_timestamp)

@@ -154,7 +154,7 @@ def _read_quorum_state_data(buf: bytes, pos: int, version: int) -> tuple[QuorumS
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     current_voters: list[Voter] | None
     if version >= 1:
         leader_id, leader_epoch, voted_id, voted_directory_id = _unpack_i32_i32_i32_uuid(buf, pos)

@@ -271,7 +271,7 @@ def _read_register_broker_record(buf: bytes, pos: int, version: int) -> tuple[Re
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack = buf[start:pos].decode()
+        rack = buf[start:pos].decode("utf-8", "replace")
     if version >= 1:
         fenced, in_controlled_shutdown, n = _unpack_bool_bool_u8(buf, pos)
         pos += 3
@@ -354,14 +354,14 @@ def _read_broker_endpoint(buf: bytes, pos: int) -> tuple[BrokerEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, security_protocol, n = _unpack_u16_i16_u8(buf, pos)
     pos += 5
     item = BrokerEndpoint(name, host, port, security_protocol)
@@ -390,7 +390,7 @@ def _read_broker_feature(buf: bytes, pos: int) -> tuple[BrokerFeature, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     min_supported_version, max_supported_version, n = _unpack_i16_i16_u8(buf, pos)
     pos += 5
     item = BrokerFeature(name, min_supported_version, max_supported_version)

@@ -198,14 +198,14 @@ def _read_controller_endpoint(buf: bytes, pos: int) -> tuple[ControllerEndpoint,
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, security_protocol, n = _unpack_u16_i16_u8(buf, pos)
     pos += 5
     item = ControllerEndpoint(name, host, port, security_protocol)
@@ -234,7 +234,7 @@ def _read_controller_feature(buf: bytes, pos: int) -> tuple[ControllerFeature, i
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     min_supported_version, max_supported_version, n = _unpack_i16_i16_u8(buf, pos)
     pos += 5
     item = ControllerFeature(name, min_supported_version, max_supported_version)

@@ -77,7 +77,7 @@ def _read_remove_delegation_token_record(buf: bytes, pos: int) -> tuple[RemoveDe
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    token_id = buf[start:pos].decode()
+    token_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = RemoveDelegationTokenRecord(token_id)

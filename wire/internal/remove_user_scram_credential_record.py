@@ -84,7 +84,7 @@ def _read_remove_user_scram_credential_record(buf: bytes, pos: int) -> tuple[Rem
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     mechanism, n = _unpack_i8_u8(buf, pos)
     pos += 2
     item = RemoveUserScramCredentialRecord(name, mechanism)

@@ -116,7 +116,7 @@ def _read_share_group_metadata_key(buf: bytes, pos: int) -> tuple[ShareGroupMeta
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     item = ShareGroupMetadataKey(group_id)
     return item, pos
 

@@ -162,7 +162,7 @@ def _read_share_group_state_partition_metadata_key(
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     item = ShareGroupStatePartitionMetadataKey(group_id)
     return item, pos
 
@@ -258,7 +258,7 @@ def _read_topic_partitions_info(buf: bytes, pos: int) -> tuple[TopicPartitionsIn
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1
@@ -290,7 +290,7 @@ def _read_topic_info(buf: bytes, pos: int) -> tuple[TopicInfo, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = TopicInfo(topic_id, topic_name)

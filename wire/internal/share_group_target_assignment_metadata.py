@@ -124,7 +124,7 @@ def _read_share_group_target_assignment_metadata_key(
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     item = ShareGroupTargetAssignmentMetadataKey(group_id)
     return item, pos
 

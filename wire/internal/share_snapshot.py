@@ -176,7 +176,7 @@ def _read_share_snapshot_key(buf: bytes, pos: int) -> tuple[ShareSnapshotKey, in
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topic_id, partition = _unpack_uuid_i32(buf, pos)
     pos += 20
     item = ShareSnapshotKey(group_id, topic_id, partition)

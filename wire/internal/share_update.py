@@ -167,7 +167,7 @@ def _read_share_update_key(buf: bytes, pos: int) -> tuple[ShareUpdateKey, int]:
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topic_id, partition = _unpack_uuid_i32(buf, pos)
     pos += 20
     item = ShareUpdateKey(group_id, topic_id, partition)

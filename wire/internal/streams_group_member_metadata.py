@@ -188,14 +188,14 @@ def _read_streams_group_member_metadata_key(buf: bytes, pos: int) -> tuple[Strea
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     item = StreamsGroupMemberMetadataKey(group_id, member_id)
     return item, pos
 
@@ -275,7 +275,7 @@ def _read_streams_group_member_metadata_value(buf: bytes, pos: int) -> tuple[Str
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        instance_id = buf[start:pos].decode()
+        instance_id = buf[start:pos].decode("utf-8", "replace")
     rack_id: str | None
     n = buf[pos]
     pos += 1
@@ -286,28 +286,28 @@ def _read_streams_group_member_metadata_value(buf: bytes, pos: int) -> tuple[Str
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack_id = buf[start:pos].decode()
+        rack_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_id = buf[start:pos].decode()
+    client_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_host = buf[start:pos].decode()
+    client_host = buf[start:pos].decode("utf-8", "replace")
     rebalance_timeout_ms, topology_epoch, n = _unpack_i32_i32_u8(buf, pos)
     pos += 9
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    process_id = buf[start:pos].decode()
+    process_id = buf[start:pos].decode("utf-8", "replace")
     user_endpoint: Endpoint | None
     (n,) = _unpack_i8(buf, pos)
     pos += 1
@@ -362,7 +362,7 @@ def _read_endpoint(buf: bytes, pos: int) -> tuple[Endpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = Endpoint(host, port)
@@ -398,14 +398,14 @@ def _read_key_value(buf: bytes, pos: int) -> tuple[KeyValue, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    value_ = buf[start:pos].decode()
+    value_ = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = KeyValue(key, value_)

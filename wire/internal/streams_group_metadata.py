@@ -151,7 +151,7 @@ def _read_streams_group_metadata_key(buf: bytes, pos: int) -> tuple[StreamsGroup
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     item = StreamsGroupMetadataKey(group_id)
     return item, pos
 
@@ -250,14 +250,14 @@ def _read_last_assignment_config(buf: bytes, pos: int) -> tuple[LastAssignmentCo
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    value_ = buf[start:pos].decode()
+    value_ = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = LastAssignmentConfig(key, value_)

@@ -148,14 +148,14 @@ def _read_streams_group_target_assignment_member_key(
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     item = StreamsGroupTargetAssignmentMemberKey(group_id, member_id)
     return item, pos
 
@@ -254,7 +254,7 @@ def _read_task_ids(buf: bytes, pos: int) -> tuple[TaskIds, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    subtopology_id = buf[start:pos].decode()
+    subtopology_id = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1

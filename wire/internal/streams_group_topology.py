@@ -217,7 +217,7 @@ def _read_streams_group_topology_key(buf: bytes, pos: int) -> tuple[StreamsGroup
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     item = StreamsGroupTopologyKey(group_id)
     return item, pos
 
@@ -309,7 +309,7 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    subtopology_id = buf[start:pos].decode()
+    subtopology_id = buf[start:pos].decode("utf-8", "replace")
     source_topics: list[str]
     n = buf[pos]
     pos += 1
@@ -452,14 +452,14 @@ def _read_topic_config(buf: bytes, pos: int) -> tuple[TopicConfig, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    value_ = buf[start:pos].decode()
+    value_ = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = TopicConfig(key, value_)
@@ -496,7 +496,7 @@ def _read_topic_info(buf: bytes, pos: int) -> tuple[TopicInfo, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     topic_configs: list[TopicConfig]
     partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7

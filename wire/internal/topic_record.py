@@ -85,7 +85,7 @@ def _read_topic_record(buf: bytes, pos: int) -> tuple[TopicRecord, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     item = TopicRecord(name, topic_id)

@@ -191,7 +191,7 @@ def _read_transaction_log_key(buf: bytes, pos: int) -> tuple[TransactionLogKey, 
         raise null_refused("transactional_id")
     start = pos
     pos += n
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     item = TransactionLogKey(transactional_id)
     return item, pos
 
@@ -394,7 +394,7 @@ def _read_partitions_schema(buf: bytes, pos: int) -> tuple[PartitionsSchema, int
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partition_ids: list[int]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -411,7 +411,7 @@ def _read_partitions_schema_flexible(buf: bytes, pos: int) -> tuple[PartitionsSc
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partition_ids: list[int]
     n = buf[pos]
     pos += 1

@@ -112,7 +112,7 @@ def _read_user_scram_credential_record(buf: bytes, pos: int) -> tuple[UserScramC
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     mechanism, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:

@@ -217,14 +217,14 @@ def _read_endpoint(buf: bytes, pos: int) -> tuple[Endpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = Endpoint(name, host, port)

@@ -173,14 +173,14 @@ def _read_add_offsets_to_txn_request(buf: bytes, pos: int) -> tuple[AddOffsetsTo
         raise null_refused("transactional_id")
     start = pos
     pos += n
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     producer_id, producer_epoch, n = _unpack_i64_i16_i16(buf, pos)
     pos += 12
     if n < 0:
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     item = AddOffsetsToTxnRequest(transactional_id, producer_id, producer_epoch, group_id)
     return item, pos
 
@@ -192,14 +192,14 @@ def _read_add_offsets_to_txn_request_flexible(buf: bytes, pos: int) -> tuple[Add
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     producer_id, producer_epoch, n = _unpack_i64_i16_u8(buf, pos)
     pos += 11
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = AddOffsetsToTxnRequest(transactional_id, producer_id, producer_epoch, group_id)

@@ -320,7 +320,7 @@ def _read_add_partitions_to_txn_request(buf: bytes, pos: int) -> tuple[AddPartit
         raise null_refused("v3_and_below_transactional_id")
     start = pos
     pos += n
-    v3_and_below_transactional_id = buf[start:pos].decode()
+    v3_and_below_transactional_id = buf[start:pos].decode("utf-8", "replace")
     v3_and_below_topics: list[AddPartitionsToTxnTopic]
     v3_and_below_producer_id, v3_and_below_producer_epoch, n = _unpack_i64_i16_i32(buf, pos)
     pos += 14
@@ -360,7 +360,7 @@ def _read_add_partitions_to_txn_request_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        v3_and_below_transactional_id = buf[start:pos].decode()
+        v3_and_below_transactional_id = buf[start:pos].decode("utf-8", "replace")
     v3_and_below_topics: list[AddPartitionsToTxnTopic]
     if version >= 4:
         v3_and_below_producer_id = 0
@@ -417,7 +417,7 @@ def _read_add_partitions_to_txn_transaction(buf: bytes, pos: int) -> tuple[AddPa
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[AddPartitionsToTxnTopic]
     producer_id, producer_epoch, verify_only, n = _unpack_i64_i16_bool_u8(buf, pos)
     pos += 12
@@ -475,7 +475,7 @@ def _read_add_partitions_to_txn_topic(buf: bytes, pos: int) -> tuple[AddPartitio
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -492,7 +492,7 @@ def _read_add_partitions_to_txn_topic_flexible(buf: bytes, pos: int) -> tuple[Ad
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1
@@ -630,7 +630,7 @@ def _read_add_partitions_to_txn_result(buf: bytes, pos: int) -> tuple[AddPartiti
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     topic_results: list[AddPartitionsToTxnTopicResult]
     n = buf[pos]
     pos += 1
@@ -688,7 +688,7 @@ def _read_add_partitions_to_txn_topic_result(buf: bytes, pos: int) -> tuple[AddP
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     results_by_partition: list[AddPartitionsToTxnPartitionResult]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -710,7 +710,7 @@ def _read_add_partitions_to_txn_topic_result_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     results_by_partition: list[AddPartitionsToTxnPartitionResult]
     n = buf[pos]
     pos += 1

@@ -194,7 +194,7 @@ def _read_add_raft_voter_request(buf: bytes, pos: int, version: int) -> tuple[Ad
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     listeners: list[Listener]
     timeout_ms, voter_id, voter_directory_id, n = _unpack_i32_i32_uuid_u8(buf, pos)
     pos += 25
@@ -244,14 +244,14 @@ def _read_listener(buf: bytes, pos: int) -> tuple[Listener, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = Listener(name, host, port)
@@ -289,7 +289,7 @@ def _read_add_raft_voter_response(buf: bytes, pos: int) -> tuple[AddRaftVoterRes
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = AddRaftVoterResponse(throttle_time_ms, error_code, error_message)

@@ -397,7 +397,7 @@ def _read_entity_data(buf: bytes, pos: int) -> tuple[EntityData, int]:
         raise null_refused("entity_type")
     start = pos
     pos += n
-    entity_type = buf[start:pos].decode()
+    entity_type = buf[start:pos].decode("utf-8", "replace")
     entity_name: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -406,7 +406,7 @@ def _read_entity_data(buf: bytes, pos: int) -> tuple[EntityData, int]:
     else:
         start = pos
         pos += n
-        entity_name = buf[start:pos].decode()
+        entity_name = buf[start:pos].decode("utf-8", "replace")
     item = EntityData(entity_type, entity_name)
     return item, pos
 
@@ -418,7 +418,7 @@ def _read_entity_data_flexible(buf: bytes, pos: int) -> tuple[EntityData, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    entity_type = buf[start:pos].decode()
+    entity_type = buf[start:pos].decode("utf-8", "replace")
     entity_name: str | None
     n = buf[pos]
     pos += 1
@@ -429,7 +429,7 @@ def _read_entity_data_flexible(buf: bytes, pos: int) -> tuple[EntityData, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        entity_name = buf[start:pos].decode()
+        entity_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = EntityData(entity_type, entity_name)
@@ -468,7 +468,7 @@ def _read_op_data(buf: bytes, pos: int) -> tuple[OpData, int]:
         raise null_refused("key")
     start = pos
     pos += n
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     value_, remove = _unpack_f64_bool(buf, pos)
     pos += 9
     item = OpData(key, value_, remove)
@@ -482,7 +482,7 @@ def _read_op_data_flexible(buf: bytes, pos: int) -> tuple[OpData, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     value_, remove, n = _unpack_f64_bool_u8(buf, pos)
     pos += 10
     item = OpData(key, value_, remove)
@@ -592,7 +592,7 @@ def _read_alter_client_quotas_response_entry_data(
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     entity: list[EntityData]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -618,7 +618,7 @@ def _read_alter_client_quotas_response_entry_data_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     entity: list[EntityData]
     n = buf[pos]
     pos += 1

@@ -288,7 +288,7 @@ def _read_alter_configs_resource(buf: bytes, pos: int) -> tuple[AlterConfigsReso
         raise null_refused("resource_name")
     start = pos
     pos += n
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     configs: list[AlterableConfig]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -308,7 +308,7 @@ def _read_alter_configs_resource_flexible(buf: bytes, pos: int) -> tuple[AlterCo
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     configs: list[AlterableConfig]
     n = buf[pos]
     pos += 1
@@ -374,7 +374,7 @@ def _read_alterable_config(buf: bytes, pos: int) -> tuple[AlterableConfig, int]:
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -383,7 +383,7 @@ def _read_alterable_config(buf: bytes, pos: int) -> tuple[AlterableConfig, int]:
     else:
         start = pos
         pos += n
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     item = AlterableConfig(name, value_)
     return item, pos
 
@@ -395,7 +395,7 @@ def _read_alterable_config_flexible(buf: bytes, pos: int) -> tuple[AlterableConf
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     n = buf[pos]
     pos += 1
@@ -406,7 +406,7 @@ def _read_alterable_config_flexible(buf: bytes, pos: int) -> tuple[AlterableConf
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = AlterableConfig(name, value_)
@@ -509,14 +509,14 @@ def _read_alter_configs_resource_response(buf: bytes, pos: int) -> tuple[AlterCo
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     resource_type, n = _unpack_i8_i16(buf, pos)
     pos += 3
     if n < 0:
         raise null_refused("resource_name")
     start = pos
     pos += n
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     item = AlterConfigsResourceResponse(error_code, error_message, resource_type, resource_name)
     return item, pos
 
@@ -532,14 +532,14 @@ def _read_alter_configs_resource_response_flexible(buf: bytes, pos: int) -> tupl
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     resource_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = AlterConfigsResourceResponse(error_code, error_message, resource_type, resource_name)

@@ -274,7 +274,7 @@ def _read_reassignable_topic(buf: bytes, pos: int) -> tuple[ReassignableTopic, i
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[ReassignablePartition]
     n = buf[pos]
     pos += 1
@@ -377,7 +377,7 @@ def _read_alter_partition_reassignments_response(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     responses: list[ReassignableTopicResponse]
     n = buf[pos]
     pos += 1
@@ -424,7 +424,7 @@ def _read_reassignable_topic_response(buf: bytes, pos: int) -> tuple[Reassignabl
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[ReassignablePartitionResponse]
     n = buf[pos]
     pos += 1
@@ -471,7 +471,7 @@ def _read_reassignable_partition_response(buf: bytes, pos: int) -> tuple[Reassig
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = ReassignablePartitionResponse(partition_index, error_code, error_message)

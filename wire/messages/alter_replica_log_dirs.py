@@ -289,7 +289,7 @@ def _read_alter_replica_log_dir(buf: bytes, pos: int) -> tuple[AlterReplicaLogDi
         raise null_refused("path")
     start = pos
     pos += n
-    path = buf[start:pos].decode()
+    path = buf[start:pos].decode("utf-8", "replace")
     topics: list[AlterReplicaLogDirTopic]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -309,7 +309,7 @@ def _read_alter_replica_log_dir_flexible(buf: bytes, pos: int) -> tuple[AlterRep
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    path = buf[start:pos].decode()
+    path = buf[start:pos].decode("utf-8", "replace")
     topics: list[AlterReplicaLogDirTopic]
     n = buf[pos]
     pos += 1
@@ -367,7 +367,7 @@ def _read_alter_replica_log_dir_topic(buf: bytes, pos: int) -> tuple[AlterReplic
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -384,7 +384,7 @@ def _read_alter_replica_log_dir_topic_flexible(buf: bytes, pos: int) -> tuple[Al
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1
@@ -489,7 +489,7 @@ def _read_alter_replica_log_dir_topic_result(buf: bytes, pos: int) -> tuple[Alte
         raise null_refused("topic_name")
     start = pos
     pos += n
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[AlterReplicaLogDirPartitionResult]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -511,7 +511,7 @@ def _read_alter_replica_log_dir_topic_result_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[AlterReplicaLogDirPartitionResult]
     n = buf[pos]
     pos += 1

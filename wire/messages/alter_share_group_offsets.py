@@ -213,7 +213,7 @@ def _read_alter_share_group_offsets_request(buf: bytes, pos: int) -> tuple[Alter
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[AlterShareGroupOffsetsRequestTopic]
     n = buf[pos]
     pos += 1
@@ -260,7 +260,7 @@ def _read_alter_share_group_offsets_request_topic(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[AlterShareGroupOffsetsRequestPartition]
     n = buf[pos]
     pos += 1
@@ -333,7 +333,7 @@ def _read_alter_share_group_offsets_response(buf: bytes, pos: int) -> tuple[Alte
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     responses: list[AlterShareGroupOffsetsResponseTopic]
     n = buf[pos]
     pos += 1
@@ -377,7 +377,7 @@ def _read_alter_share_group_offsets_response_topic(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[AlterShareGroupOffsetsResponsePartition]
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
@@ -428,7 +428,7 @@ def _read_alter_share_group_offsets_response_partition(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = AlterShareGroupOffsetsResponsePartition(partition_index, error_code, error_message)

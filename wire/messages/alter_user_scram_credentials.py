@@ -239,7 +239,7 @@ def _read_scram_credential_deletion(buf: bytes, pos: int) -> tuple[ScramCredenti
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     mechanism, n = _unpack_i8_u8(buf, pos)
     pos += 2
     item = ScramCredentialDeletion(name, mechanism)
@@ -281,7 +281,7 @@ def _read_scram_credential_upsertion(buf: bytes, pos: int) -> tuple[ScramCredent
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     mechanism, iterations, n = _unpack_i8_i32_u8(buf, pos)
     pos += 6
     if not 0 < n < 128:
@@ -360,7 +360,7 @@ def _read_alter_user_scram_credentials_result(buf: bytes, pos: int) -> tuple[Alt
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    user = buf[start:pos].decode()
+    user = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
@@ -371,7 +371,7 @@ def _read_alter_user_scram_credentials_result(buf: bytes, pos: int) -> tuple[Alt
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = AlterUserScramCredentialsResult(user, error_code, error_message)

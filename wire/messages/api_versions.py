@@ -251,14 +251,14 @@ def _read_api_versions_request_flexible(buf: bytes, pos: int) -> tuple[ApiVersio
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_software_name = buf[start:pos].decode()
+    client_software_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_software_version = buf[start:pos].decode()
+    client_software_version = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = ApiVersionsRequest(client_software_name, client_software_version)
@@ -452,7 +452,7 @@ def _read_supported_feature_key(buf: bytes, pos: int) -> tuple[SupportedFeatureK
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     min_version, max_version, n = _unpack_i16_i16_u8(buf, pos)
     pos += 5
     item = SupportedFeatureKey(name, min_version, max_version)
@@ -481,7 +481,7 @@ def _read_finalized_feature_key(buf: bytes, pos: int) -> tuple[FinalizedFeatureK
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     max_version_level, min_version_level, n = _unpack_i16_i16_u8(buf, pos)
     pos += 5
     item = FinalizedFeatureKey(name, max_version_level, min_version_level)

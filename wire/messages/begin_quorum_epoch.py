@@ -312,7 +312,7 @@ def _read_begin_quorum_epoch_request(buf: bytes, pos: int) -> tuple[BeginQuorumE
     else:
         start = pos
         pos += n
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[BeginQuorumEpochRequestTopicData]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -336,7 +336,7 @@ def _read_begin_quorum_epoch_request_flexible(buf: bytes, pos: int) -> tuple[Beg
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[BeginQuorumEpochRequestTopicData]
     voter_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -405,7 +405,7 @@ def _read_begin_quorum_epoch_request_topic_data(buf: bytes, pos: int) -> tuple[B
         raise null_refused("topic_name")
     start = pos
     pos += n
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[BeginQuorumEpochRequestPartitionData]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -427,7 +427,7 @@ def _read_begin_quorum_epoch_request_topic_data_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[BeginQuorumEpochRequestPartitionData]
     n = buf[pos]
     pos += 1
@@ -510,14 +510,14 @@ def _read_leader_endpoint(buf: bytes, pos: int) -> tuple[LeaderEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = LeaderEndpoint(name, host, port)
@@ -661,7 +661,7 @@ def _read_begin_quorum_epoch_response_topic_data(buf: bytes, pos: int) -> tuple[
         raise null_refused("topic_name")
     start = pos
     pos += n
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[BeginQuorumEpochResponsePartitionData]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -683,7 +683,7 @@ def _read_begin_quorum_epoch_response_topic_data_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[BeginQuorumEpochResponsePartitionData]
     n = buf[pos]
     pos += 1
@@ -756,7 +756,7 @@ def _read_node_endpoint(buf: bytes, pos: int) -> tuple[NodeEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = NodeEndpoint(node_id, host, port)

@@ -247,7 +247,7 @@ def _read_broker_registration_request(buf: bytes, pos: int, version: int) -> tup
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    cluster_id = buf[start:pos].decode()
+    cluster_id = buf[start:pos].decode("utf-8", "replace")
     listeners: list[Listener]
     incarnation_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
@@ -276,7 +276,7 @@ def _read_broker_registration_request(buf: bytes, pos: int, version: int) -> tup
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack = buf[start:pos].decode()
+        rack = buf[start:pos].decode("utf-8", "replace")
     log_dirs: list[bytes]
     if version >= 2:
         is_migrating_zk_broker, n = _unpack_bool_u8(buf, pos)
@@ -341,14 +341,14 @@ def _read_listener(buf: bytes, pos: int) -> tuple[Listener, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, security_protocol, n = _unpack_u16_i16_u8(buf, pos)
     pos += 5
     item = Listener(name, host, port, security_protocol)
@@ -377,7 +377,7 @@ def _read_feature(buf: bytes, pos: int) -> tuple[Feature, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     min_supported_version, max_supported_version, n = _unpack_i16_i16_u8(buf, pos)
     pos += 5
     item = Feature(name, min_supported_version, max_supported_version)

@@ -358,28 +358,28 @@ def _read_described_group(buf: bytes, pos: int, version: int) -> tuple[Described
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_state = buf[start:pos].decode()
+    group_state = buf[start:pos].decode("utf-8", "replace")
     group_epoch, assignment_epoch, n = _unpack_i32_i32_u8(buf, pos)
     pos += 9
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    assignor_name = buf[start:pos].decode()
+    assignor_name = buf[start:pos].decode("utf-8", "replace")
     members: list[Member]
     n = buf[pos]
     pos += 1
@@ -482,7 +482,7 @@ def _read_member(buf: bytes, pos: int, version: int) -> tuple[Member, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -493,7 +493,7 @@ def _read_member(buf: bytes, pos: int, version: int) -> tuple[Member, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        instance_id = buf[start:pos].decode()
+        instance_id = buf[start:pos].decode("utf-8", "replace")
     rack_id: str | None
     n = buf[pos]
     pos += 1
@@ -504,21 +504,21 @@ def _read_member(buf: bytes, pos: int, version: int) -> tuple[Member, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack_id = buf[start:pos].decode()
+        rack_id = buf[start:pos].decode("utf-8", "replace")
     member_epoch, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_id = buf[start:pos].decode()
+    client_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_host = buf[start:pos].decode()
+    client_host = buf[start:pos].decode("utf-8", "replace")
     subscribed_topic_names: list[str]
     n = buf[pos]
     pos += 1
@@ -535,7 +535,7 @@ def _read_member(buf: bytes, pos: int, version: int) -> tuple[Member, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        subscribed_topic_regex = buf[start:pos].decode()
+        subscribed_topic_regex = buf[start:pos].decode("utf-8", "replace")
     assignment, pos = _read_assignment(buf, pos)
     target_assignment, pos = _read_assignment(buf, pos)
     if version >= 1:
@@ -587,7 +587,7 @@ def _read_topic_partitions(buf: bytes, pos: int) -> tuple[TopicPartitions, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1

@@ -290,14 +290,14 @@ def _read_consumer_group_heartbeat_request(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     instance_id: str | None
     member_epoch, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -308,7 +308,7 @@ def _read_consumer_group_heartbeat_request(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        instance_id = buf[start:pos].decode()
+        instance_id = buf[start:pos].decode("utf-8", "replace")
     rack_id: str | None
     n = buf[pos]
     pos += 1
@@ -319,7 +319,7 @@ def _read_consumer_group_heartbeat_request(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack_id = buf[start:pos].decode()
+        rack_id = buf[start:pos].decode("utf-8", "replace")
     subscribed_topic_names: list[str] | None
     rebalance_timeout_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -340,7 +340,7 @@ def _read_consumer_group_heartbeat_request(
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            subscribed_topic_regex = buf[start:pos].decode()
+            subscribed_topic_regex = buf[start:pos].decode("utf-8", "replace")
     else:
         subscribed_topic_regex = None
     server_assignor: str | None
@@ -353,7 +353,7 @@ def _read_consumer_group_heartbeat_request(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        server_assignor = buf[start:pos].decode()
+        server_assignor = buf[start:pos].decode("utf-8", "replace")
     topic_partitions: list[TopicPartitions] | None
     n = buf[pos]
     pos += 1
@@ -457,7 +457,7 @@ def _read_consumer_group_heartbeat_response(buf: bytes, pos: int) -> tuple[Consu
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     member_id: str | None
     n = buf[pos]
     pos += 1
@@ -468,7 +468,7 @@ def _read_consumer_group_heartbeat_response(buf: bytes, pos: int) -> tuple[Consu
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        member_id = buf[start:pos].decode()
+        member_id = buf[start:pos].decode("utf-8", "replace")
     assignment: Assignment | None
     member_epoch, heartbeat_interval_ms, n = _unpack_i32_i32_i8(buf, pos)
     pos += 9

@@ -244,14 +244,14 @@ def _read_listener(buf: bytes, pos: int) -> tuple[Listener, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, security_protocol, n = _unpack_u16_i16_u8(buf, pos)
     pos += 5
     item = Listener(name, host, port, security_protocol)
@@ -280,7 +280,7 @@ def _read_feature(buf: bytes, pos: int) -> tuple[Feature, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     min_supported_version, max_supported_version, n = _unpack_i16_i16_u8(buf, pos)
     pos += 5
     item = Feature(name, min_supported_version, max_supported_version)
@@ -318,7 +318,7 @@ def _read_controller_registration_response(buf: bytes, pos: int) -> tuple[Contro
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = ControllerRegistrationResponse(throttle_time_ms, error_code, error_message)

@@ -293,21 +293,21 @@ def _read_acl_creation(buf: bytes, pos: int) -> tuple[AclCreation, int]:
         raise null_refused("resource_name")
     start = pos
     pos += n
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     resource_pattern_type, n = _unpack_i8_i16(buf, pos)
     pos += 3
     if n < 0:
         raise null_refused("principal")
     start = pos
     pos += n
-    principal = buf[start:pos].decode()
+    principal = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("host")
     start = pos
     pos += n
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type = _unpack_i8_i8(buf, pos)
     pos += 2
     item = AclCreation(resource_type, resource_name, resource_pattern_type, principal, host, operation, permission_type)
@@ -321,21 +321,21 @@ def _read_acl_creation_flexible(buf: bytes, pos: int) -> tuple[AclCreation, int]
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     resource_pattern_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal = buf[start:pos].decode()
+    principal = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type, n = _unpack_i8_i8_u8(buf, pos)
     pos += 3
     item = AclCreation(resource_type, resource_name, resource_pattern_type, principal, host, operation, permission_type)
@@ -430,7 +430,7 @@ def _read_acl_creation_result(buf: bytes, pos: int) -> tuple[AclCreationResult, 
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     item = AclCreationResult(error_code, error_message)
     return item, pos
 
@@ -446,7 +446,7 @@ def _read_acl_creation_result_flexible(buf: bytes, pos: int) -> tuple[AclCreatio
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = AclCreationResult(error_code, error_message)

@@ -278,7 +278,7 @@ def _read_create_delegation_token_request_flexible(
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            owner_principal_type = buf[start:pos].decode()
+            owner_principal_type = buf[start:pos].decode("utf-8", "replace")
     else:
         owner_principal_type = ""
     owner_principal_name: str | None
@@ -292,7 +292,7 @@ def _read_create_delegation_token_request_flexible(
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            owner_principal_name = buf[start:pos].decode()
+            owner_principal_name = buf[start:pos].decode("utf-8", "replace")
     else:
         owner_principal_name = ""
     renewers: list[CreatableRenewers]
@@ -352,14 +352,14 @@ def _read_creatable_renewers(buf: bytes, pos: int) -> tuple[CreatableRenewers, i
         raise null_refused("principal_type")
     start = pos
     pos += n
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("principal_name")
     start = pos
     pos += n
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     item = CreatableRenewers(principal_type, principal_name)
     return item, pos
 
@@ -371,14 +371,14 @@ def _read_creatable_renewers_flexible(buf: bytes, pos: int) -> tuple[CreatableRe
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = CreatableRenewers(principal_type, principal_name)
@@ -475,21 +475,21 @@ def _read_create_delegation_token_response(buf: bytes, pos: int) -> tuple[Create
         raise null_refused("principal_type")
     start = pos
     pos += n
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("principal_name")
     start = pos
     pos += n
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n = _unpack_i64_i64_i64_i16(buf, pos)
     pos += 26
     if n < 0:
         raise null_refused("token_id")
     start = pos
     pos += n
-    token_id = buf[start:pos].decode()
+    token_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i32(buf, pos)
     pos += 4
     if n < 0:
@@ -524,14 +524,14 @@ def _read_create_delegation_token_response_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     token_requester_principal_type: str
     if version >= 3:
         n = buf[pos]
@@ -540,7 +540,7 @@ def _read_create_delegation_token_response_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        token_requester_principal_type = buf[start:pos].decode()
+        token_requester_principal_type = buf[start:pos].decode("utf-8", "replace")
     else:
         token_requester_principal_type = ""
     token_requester_principal_name: str
@@ -551,7 +551,7 @@ def _read_create_delegation_token_response_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        token_requester_principal_name = buf[start:pos].decode()
+        token_requester_principal_name = buf[start:pos].decode("utf-8", "replace")
     else:
         token_requester_principal_name = ""
     issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, n = _unpack_i64_i64_i64_u8(buf, pos)
@@ -560,7 +560,7 @@ def _read_create_delegation_token_response_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    token_id = buf[start:pos].decode()
+    token_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:

@@ -289,7 +289,7 @@ def _read_create_partitions_topic(buf: bytes, pos: int) -> tuple[CreatePartition
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     assignments: list[CreatePartitionsAssignment] | None
     count_, n = _unpack_i32_i32(buf, pos)
     pos += 8
@@ -312,7 +312,7 @@ def _read_create_partitions_topic_flexible(buf: bytes, pos: int) -> tuple[Create
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     assignments: list[CreatePartitionsAssignment] | None
     count_, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -475,7 +475,7 @@ def _read_create_partitions_topic_result(buf: bytes, pos: int) -> tuple[CreatePa
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     error_code, n = _unpack_i16_i16(buf, pos)
     pos += 4
@@ -484,7 +484,7 @@ def _read_create_partitions_topic_result(buf: bytes, pos: int) -> tuple[CreatePa
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     item = CreatePartitionsTopicResult(name, error_code, error_message)
     return item, pos
 
@@ -496,7 +496,7 @@ def _read_create_partitions_topic_result_flexible(buf: bytes, pos: int) -> tuple
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
@@ -507,7 +507,7 @@ def _read_create_partitions_topic_result_flexible(buf: bytes, pos: int) -> tuple
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = CreatePartitionsTopicResult(name, error_code, error_message)

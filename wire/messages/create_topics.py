@@ -376,7 +376,7 @@ def _read_creatable_topic(buf: bytes, pos: int) -> tuple[CreatableTopic, int]:
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     assignments: list[CreatableReplicaAssignment]
     num_partitions, replication_factor, n = _unpack_i32_i16_i32(buf, pos)
     pos += 10
@@ -404,7 +404,7 @@ def _read_creatable_topic_flexible(buf: bytes, pos: int) -> tuple[CreatableTopic
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     assignments: list[CreatableReplicaAssignment]
     num_partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
@@ -523,7 +523,7 @@ def _read_creatable_topic_config(buf: bytes, pos: int) -> tuple[CreatableTopicCo
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -532,7 +532,7 @@ def _read_creatable_topic_config(buf: bytes, pos: int) -> tuple[CreatableTopicCo
     else:
         start = pos
         pos += n
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     item = CreatableTopicConfig(name, value_)
     return item, pos
 
@@ -544,7 +544,7 @@ def _read_creatable_topic_config_flexible(buf: bytes, pos: int) -> tuple[Creatab
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     n = buf[pos]
     pos += 1
@@ -555,7 +555,7 @@ def _read_creatable_topic_config_flexible(buf: bytes, pos: int) -> tuple[Creatab
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = CreatableTopicConfig(name, value_)
@@ -686,7 +686,7 @@ def _read_creatable_topic_result(buf: bytes, pos: int) -> tuple[CreatableTopicRe
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     error_code, n = _unpack_i16_i16(buf, pos)
     pos += 4
@@ -695,7 +695,7 @@ def _read_creatable_topic_result(buf: bytes, pos: int) -> tuple[CreatableTopicRe
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     item = CreatableTopicResult(name, ZERO_UUID, error_code, error_message)
     return item, pos
 
@@ -707,7 +707,7 @@ def _read_creatable_topic_result_flexible(buf: bytes, pos: int, version: int) ->
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     if version >= 7:
         topic_id, error_code, n = _unpack_uuid_i16_u8(buf, pos)
@@ -723,7 +723,7 @@ def _read_creatable_topic_result_flexible(buf: bytes, pos: int, version: int) ->
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     configs: list[CreatableTopicConfigs] | None
     num_partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
@@ -795,7 +795,7 @@ def _read_creatable_topic_configs(buf: bytes, pos: int) -> tuple[CreatableTopicC
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     n = buf[pos]
     pos += 1
@@ -806,7 +806,7 @@ def _read_creatable_topic_configs(buf: bytes, pos: int) -> tuple[CreatableTopicC
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     read_only, config_source, is_sensitive, n = _unpack_bool_i8_bool_u8(buf, pos)
     pos += 4
     item = CreatableTopicConfigs(name, value_, read_only, config_source, is_sensitive)

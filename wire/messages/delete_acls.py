@@ -362,7 +362,7 @@ def _read_delete_acls_filter(buf: bytes, pos: int) -> tuple[DeleteAclsFilter, in
     else:
         start = pos
         pos += n
-        resource_name_filter = buf[start:pos].decode()
+        resource_name_filter = buf[start:pos].decode("utf-8", "replace")
     principal_filter: str | None
     pattern_type_filter, n = _unpack_i8_i16(buf, pos)
     pos += 3
@@ -371,7 +371,7 @@ def _read_delete_acls_filter(buf: bytes, pos: int) -> tuple[DeleteAclsFilter, in
     else:
         start = pos
         pos += n
-        principal_filter = buf[start:pos].decode()
+        principal_filter = buf[start:pos].decode("utf-8", "replace")
     host_filter: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -380,7 +380,7 @@ def _read_delete_acls_filter(buf: bytes, pos: int) -> tuple[DeleteAclsFilter, in
     else:
         start = pos
         pos += n
-        host_filter = buf[start:pos].decode()
+        host_filter = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type = _unpack_i8_i8(buf, pos)
     pos += 2
     item = DeleteAclsFilter(
@@ -406,7 +406,7 @@ def _read_delete_acls_filter_flexible(buf: bytes, pos: int) -> tuple[DeleteAclsF
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        resource_name_filter = buf[start:pos].decode()
+        resource_name_filter = buf[start:pos].decode("utf-8", "replace")
     principal_filter: str | None
     pattern_type_filter, n = _unpack_i8_u8(buf, pos)
     pos += 2
@@ -417,7 +417,7 @@ def _read_delete_acls_filter_flexible(buf: bytes, pos: int) -> tuple[DeleteAclsF
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        principal_filter = buf[start:pos].decode()
+        principal_filter = buf[start:pos].decode("utf-8", "replace")
     host_filter: str | None
     n = buf[pos]
     pos += 1
@@ -428,7 +428,7 @@ def _read_delete_acls_filter_flexible(buf: bytes, pos: int) -> tuple[DeleteAclsF
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        host_filter = buf[start:pos].decode()
+        host_filter = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type, n = _unpack_i8_i8_u8(buf, pos)
     pos += 3
     item = DeleteAclsFilter(
@@ -542,7 +542,7 @@ def _read_delete_acls_filter_result(buf: bytes, pos: int) -> tuple[DeleteAclsFil
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     matching_acls: list[DeleteAclsMatchingAcl]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -566,7 +566,7 @@ def _read_delete_acls_filter_result_flexible(buf: bytes, pos: int) -> tuple[Dele
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     matching_acls: list[DeleteAclsMatchingAcl]
     n = buf[pos]
     pos += 1
@@ -648,28 +648,28 @@ def _read_delete_acls_matching_acl(buf: bytes, pos: int) -> tuple[DeleteAclsMatc
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     resource_type, n = _unpack_i8_i16(buf, pos)
     pos += 3
     if n < 0:
         raise null_refused("resource_name")
     start = pos
     pos += n
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     pattern_type, n = _unpack_i8_i16(buf, pos)
     pos += 3
     if n < 0:
         raise null_refused("principal")
     start = pos
     pos += n
-    principal = buf[start:pos].decode()
+    principal = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("host")
     start = pos
     pos += n
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type = _unpack_i8_i8(buf, pos)
     pos += 2
     item = DeleteAclsMatchingAcl(
@@ -697,28 +697,28 @@ def _read_delete_acls_matching_acl_flexible(buf: bytes, pos: int) -> tuple[Delet
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     resource_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     pattern_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal = buf[start:pos].decode()
+    principal = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type, n = _unpack_i8_i8_u8(buf, pos)
     pos += 3
     item = DeleteAclsMatchingAcl(

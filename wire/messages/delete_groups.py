@@ -273,7 +273,7 @@ def _read_deletable_group_result(buf: bytes, pos: int) -> tuple[DeletableGroupRe
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     (error_code,) = _unpack_i16(buf, pos)
     pos += 2
     item = DeletableGroupResult(group_id, error_code)
@@ -287,7 +287,7 @@ def _read_deletable_group_result_flexible(buf: bytes, pos: int) -> tuple[Deletab
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
     item = DeletableGroupResult(group_id, error_code)

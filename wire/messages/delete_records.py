@@ -299,7 +299,7 @@ def _read_delete_records_topic(buf: bytes, pos: int) -> tuple[DeleteRecordsTopic
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DeleteRecordsPartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -319,7 +319,7 @@ def _read_delete_records_topic_flexible(buf: bytes, pos: int) -> tuple[DeleteRec
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DeleteRecordsPartition]
     n = buf[pos]
     pos += 1
@@ -455,7 +455,7 @@ def _read_delete_records_topic_result(buf: bytes, pos: int) -> tuple[DeleteRecor
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DeleteRecordsPartitionResult]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -475,7 +475,7 @@ def _read_delete_records_topic_result_flexible(buf: bytes, pos: int) -> tuple[De
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DeleteRecordsPartitionResult]
     n = buf[pos]
     pos += 1

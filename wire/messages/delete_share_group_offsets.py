@@ -177,7 +177,7 @@ def _read_delete_share_group_offsets_request(buf: bytes, pos: int) -> tuple[Dele
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[DeleteShareGroupOffsetsRequestTopic]
     n = buf[pos]
     pos += 1
@@ -217,7 +217,7 @@ def _read_delete_share_group_offsets_request_topic(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = DeleteShareGroupOffsetsRequestTopic(topic_name)
@@ -262,7 +262,7 @@ def _read_delete_share_group_offsets_response(buf: bytes, pos: int) -> tuple[Del
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     responses: list[DeleteShareGroupOffsetsResponseTopic]
     n = buf[pos]
     pos += 1
@@ -316,7 +316,7 @@ def _read_delete_share_group_offsets_response_topic(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     topic_id, error_code, n = _unpack_uuid_i16_u8(buf, pos)
     pos += 19
@@ -327,7 +327,7 @@ def _read_delete_share_group_offsets_response_topic(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = DeleteShareGroupOffsetsResponseTopic(topic_name, topic_id, error_code, error_message)

@@ -284,7 +284,7 @@ def _read_delete_topic_state(buf: bytes, pos: int) -> tuple[DeleteTopicState, in
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     item = DeleteTopicState(name, topic_id)
@@ -406,7 +406,7 @@ def _read_deletable_topic_result(buf: bytes, pos: int) -> tuple[DeletableTopicRe
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     (error_code,) = _unpack_i16(buf, pos)
     pos += 2
     item = DeletableTopicResult(name, ZERO_UUID, error_code)
@@ -426,7 +426,7 @@ def _read_deletable_topic_result_flexible(buf: bytes, pos: int, version: int) ->
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     if version >= 6:
         topic_id, error_code, n = _unpack_uuid_i16_u8(buf, pos)
@@ -448,7 +448,7 @@ def _read_deletable_topic_result_flexible(buf: bytes, pos: int, version: int) ->
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            error_message = buf[start:pos].decode()
+            error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = DeletableTopicResult(name, topic_id, error_code, error_message)

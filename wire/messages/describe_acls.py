@@ -279,7 +279,7 @@ def _read_describe_acls_request(buf: bytes, pos: int) -> tuple[DescribeAclsReque
     else:
         start = pos
         pos += n
-        resource_name_filter = buf[start:pos].decode()
+        resource_name_filter = buf[start:pos].decode("utf-8", "replace")
     principal_filter: str | None
     pattern_type_filter, n = _unpack_i8_i16(buf, pos)
     pos += 3
@@ -288,7 +288,7 @@ def _read_describe_acls_request(buf: bytes, pos: int) -> tuple[DescribeAclsReque
     else:
         start = pos
         pos += n
-        principal_filter = buf[start:pos].decode()
+        principal_filter = buf[start:pos].decode("utf-8", "replace")
     host_filter: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -297,7 +297,7 @@ def _read_describe_acls_request(buf: bytes, pos: int) -> tuple[DescribeAclsReque
     else:
         start = pos
         pos += n
-        host_filter = buf[start:pos].decode()
+        host_filter = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type = _unpack_i8_i8(buf, pos)
     pos += 2
     item = DescribeAclsRequest(
@@ -323,7 +323,7 @@ def _read_describe_acls_request_flexible(buf: bytes, pos: int) -> tuple[Describe
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        resource_name_filter = buf[start:pos].decode()
+        resource_name_filter = buf[start:pos].decode("utf-8", "replace")
     principal_filter: str | None
     pattern_type_filter, n = _unpack_i8_u8(buf, pos)
     pos += 2
@@ -334,7 +334,7 @@ def _read_describe_acls_request_flexible(buf: bytes, pos: int) -> tuple[Describe
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        principal_filter = buf[start:pos].decode()
+        principal_filter = buf[start:pos].decode("utf-8", "replace")
     host_filter: str | None
     n = buf[pos]
     pos += 1
@@ -345,7 +345,7 @@ def _read_describe_acls_request_flexible(buf: bytes, pos: int) -> tuple[Describe
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        host_filter = buf[start:pos].decode()
+        host_filter = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type, n = _unpack_i8_i8_u8(buf, pos)
     pos += 3
     item = DescribeAclsRequest(
@@ -413,7 +413,7 @@ def _read_describe_acls_response(buf: bytes, pos: int) -> tuple[DescribeAclsResp
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     resources: list[DescribeAclsResource]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -437,7 +437,7 @@ def _read_describe_acls_response_flexible(buf: bytes, pos: int) -> tuple[Describ
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     resources: list[DescribeAclsResource]
     n = buf[pos]
     pos += 1
@@ -489,7 +489,7 @@ def _read_describe_acls_resource(buf: bytes, pos: int) -> tuple[DescribeAclsReso
         raise null_refused("resource_name")
     start = pos
     pos += n
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     acls: list[AclDescription]
     pattern_type, n = _unpack_i8_i32(buf, pos)
     pos += 5
@@ -509,7 +509,7 @@ def _read_describe_acls_resource_flexible(buf: bytes, pos: int) -> tuple[Describ
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     acls: list[AclDescription]
     pattern_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
@@ -568,14 +568,14 @@ def _read_acl_description(buf: bytes, pos: int) -> tuple[AclDescription, int]:
         raise null_refused("principal")
     start = pos
     pos += n
-    principal = buf[start:pos].decode()
+    principal = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("host")
     start = pos
     pos += n
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type = _unpack_i8_i8(buf, pos)
     pos += 2
     item = AclDescription(principal, host, operation, permission_type)
@@ -589,14 +589,14 @@ def _read_acl_description_flexible(buf: bytes, pos: int) -> tuple[AclDescription
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal = buf[start:pos].decode()
+    principal = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     operation, permission_type, n = _unpack_i8_i8_u8(buf, pos)
     pos += 3
     item = AclDescription(principal, host, operation, permission_type)

@@ -313,7 +313,7 @@ def _read_component_data(buf: bytes, pos: int) -> tuple[ComponentData, int]:
         raise null_refused("entity_type")
     start = pos
     pos += n
-    entity_type = buf[start:pos].decode()
+    entity_type = buf[start:pos].decode("utf-8", "replace")
     match: str | None
     match_type, n = _unpack_i8_i16(buf, pos)
     pos += 3
@@ -322,7 +322,7 @@ def _read_component_data(buf: bytes, pos: int) -> tuple[ComponentData, int]:
     else:
         start = pos
         pos += n
-        match = buf[start:pos].decode()
+        match = buf[start:pos].decode("utf-8", "replace")
     item = ComponentData(entity_type, match_type, match)
     return item, pos
 
@@ -334,7 +334,7 @@ def _read_component_data_flexible(buf: bytes, pos: int) -> tuple[ComponentData, 
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    entity_type = buf[start:pos].decode()
+    entity_type = buf[start:pos].decode("utf-8", "replace")
     match: str | None
     match_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
@@ -345,7 +345,7 @@ def _read_component_data_flexible(buf: bytes, pos: int) -> tuple[ComponentData, 
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        match = buf[start:pos].decode()
+        match = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = ComponentData(entity_type, match_type, match)
@@ -411,7 +411,7 @@ def _read_describe_client_quotas_response(buf: bytes, pos: int) -> tuple[Describ
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     entries: list[EntryData] | None
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -438,7 +438,7 @@ def _read_describe_client_quotas_response_flexible(buf: bytes, pos: int) -> tupl
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     entries: list[EntryData] | None
     n = buf[pos]
     pos += 1
@@ -588,7 +588,7 @@ def _read_entity_data(buf: bytes, pos: int) -> tuple[EntityData, int]:
         raise null_refused("entity_type")
     start = pos
     pos += n
-    entity_type = buf[start:pos].decode()
+    entity_type = buf[start:pos].decode("utf-8", "replace")
     entity_name: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -597,7 +597,7 @@ def _read_entity_data(buf: bytes, pos: int) -> tuple[EntityData, int]:
     else:
         start = pos
         pos += n
-        entity_name = buf[start:pos].decode()
+        entity_name = buf[start:pos].decode("utf-8", "replace")
     item = EntityData(entity_type, entity_name)
     return item, pos
 
@@ -609,7 +609,7 @@ def _read_entity_data_flexible(buf: bytes, pos: int) -> tuple[EntityData, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    entity_type = buf[start:pos].decode()
+    entity_type = buf[start:pos].decode("utf-8", "replace")
     entity_name: str | None
     n = buf[pos]
     pos += 1
@@ -620,7 +620,7 @@ def _read_entity_data_flexible(buf: bytes, pos: int) -> tuple[EntityData, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        entity_name = buf[start:pos].decode()
+        entity_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = EntityData(entity_type, entity_name)
@@ -659,7 +659,7 @@ def _read_value_data(buf: bytes, pos: int) -> tuple[ValueData, int]:
         raise null_refused("key")
     start = pos
     pos += n
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     (value_,) = _unpack_f64(buf, pos)
     pos += 8
     item = ValueData(key, value_)
@@ -673,7 +673,7 @@ def _read_value_data_flexible(buf: bytes, pos: int) -> tuple[ValueData, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     value_, n = _unpack_f64_u8(buf, pos)
     pos += 9
     item = ValueData(key, value_)

@@ -258,7 +258,7 @@ def _read_describe_cluster_response(buf: bytes, pos: int, version: int) -> tuple
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     cluster_id: str
     if version >= 1:
         endpoint_type, n = _unpack_i8_u8(buf, pos)
@@ -271,7 +271,7 @@ def _read_describe_cluster_response(buf: bytes, pos: int, version: int) -> tuple
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    cluster_id = buf[start:pos].decode()
+    cluster_id = buf[start:pos].decode("utf-8", "replace")
     brokers: list[DescribeClusterBroker]
     controller_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -328,7 +328,7 @@ def _read_describe_cluster_broker(buf: bytes, pos: int, version: int) -> tuple[D
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     rack: str | None
     port, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -339,7 +339,7 @@ def _read_describe_cluster_broker(buf: bytes, pos: int, version: int) -> tuple[D
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack = buf[start:pos].decode()
+        rack = buf[start:pos].decode("utf-8", "replace")
     if version >= 2:
         is_fenced, n = _unpack_bool_u8(buf, pos)
         pos += 2

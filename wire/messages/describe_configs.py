@@ -361,7 +361,7 @@ def _read_describe_configs_resource(buf: bytes, pos: int) -> tuple[DescribeConfi
         raise null_refused("resource_name")
     start = pos
     pos += n
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     configuration_keys: list[str] | None
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -381,7 +381,7 @@ def _read_describe_configs_resource_flexible(buf: bytes, pos: int) -> tuple[Desc
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     configuration_keys: list[str] | None
     n = buf[pos]
     pos += 1
@@ -504,14 +504,14 @@ def _read_describe_configs_result(buf: bytes, pos: int, version: int) -> tuple[D
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     resource_type, n = _unpack_i8_i16(buf, pos)
     pos += 3
     if n < 0:
         raise null_refused("resource_name")
     start = pos
     pos += n
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     configs: list[DescribeConfigsResourceResult]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -535,14 +535,14 @@ def _read_describe_configs_result_flexible(buf: bytes, pos: int) -> tuple[Descri
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     resource_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     configs: list[DescribeConfigsResourceResult]
     n = buf[pos]
     pos += 1
@@ -639,7 +639,7 @@ def _read_describe_configs_resource_result(
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -648,7 +648,7 @@ def _read_describe_configs_resource_result(
     else:
         start = pos
         pos += n
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     synonyms: list[DescribeConfigsSynonym]
     read_only, config_source, is_sensitive, n = _unpack_bool_i8_bool_i32(buf, pos)
     pos += 7
@@ -666,7 +666,7 @@ def _read_describe_configs_resource_result(
         else:
             start = pos
             pos += n
-            documentation = buf[start:pos].decode()
+            documentation = buf[start:pos].decode("utf-8", "replace")
     else:
         config_type = 0
         documentation = ""
@@ -683,7 +683,7 @@ def _read_describe_configs_resource_result_flexible(buf: bytes, pos: int) -> tup
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     n = buf[pos]
     pos += 1
@@ -694,7 +694,7 @@ def _read_describe_configs_resource_result_flexible(buf: bytes, pos: int) -> tup
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     synonyms: list[DescribeConfigsSynonym]
     read_only, config_source, is_sensitive, n = _unpack_bool_i8_bool_u8(buf, pos)
     pos += 4
@@ -714,7 +714,7 @@ def _read_describe_configs_resource_result_flexible(buf: bytes, pos: int) -> tup
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        documentation = buf[start:pos].decode()
+        documentation = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = DescribeConfigsResourceResult(
@@ -774,7 +774,7 @@ def _read_describe_configs_synonym(buf: bytes, pos: int) -> tuple[DescribeConfig
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -783,7 +783,7 @@ def _read_describe_configs_synonym(buf: bytes, pos: int) -> tuple[DescribeConfig
     else:
         start = pos
         pos += n
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     (source,) = _unpack_i8(buf, pos)
     pos += 1
     item = DescribeConfigsSynonym(name, value_, source)
@@ -797,7 +797,7 @@ def _read_describe_configs_synonym_flexible(buf: bytes, pos: int) -> tuple[Descr
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     value_: str | None
     n = buf[pos]
     pos += 1
@@ -808,7 +808,7 @@ def _read_describe_configs_synonym_flexible(buf: bytes, pos: int) -> tuple[Descr
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        value_ = buf[start:pos].decode()
+        value_ = buf[start:pos].decode("utf-8", "replace")
     source, n = _unpack_i8_u8(buf, pos)
     pos += 2
     item = DescribeConfigsSynonym(name, value_, source)

@@ -318,14 +318,14 @@ def _read_describe_delegation_token_owner(buf: bytes, pos: int) -> tuple[Describ
         raise null_refused("principal_type")
     start = pos
     pos += n
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("principal_name")
     start = pos
     pos += n
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     item = DescribeDelegationTokenOwner(principal_type, principal_name)
     return item, pos
 
@@ -337,14 +337,14 @@ def _read_describe_delegation_token_owner_flexible(buf: bytes, pos: int) -> tupl
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = DescribeDelegationTokenOwner(principal_type, principal_name)
@@ -508,21 +508,21 @@ def _read_described_delegation_token(buf: bytes, pos: int) -> tuple[DescribedDel
         raise null_refused("principal_type")
     start = pos
     pos += n
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("principal_name")
     start = pos
     pos += n
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     issue_timestamp, expiry_timestamp, max_timestamp, n = _unpack_i64_i64_i64_i16(buf, pos)
     pos += 26
     if n < 0:
         raise null_refused("token_id")
     start = pos
     pos += n
-    token_id = buf[start:pos].decode()
+    token_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i32(buf, pos)
     pos += 4
     if n < 0:
@@ -562,14 +562,14 @@ def _read_described_delegation_token_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     token_requester_principal_type: str
     if version >= 3:
         n = buf[pos]
@@ -578,7 +578,7 @@ def _read_described_delegation_token_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        token_requester_principal_type = buf[start:pos].decode()
+        token_requester_principal_type = buf[start:pos].decode("utf-8", "replace")
     else:
         token_requester_principal_type = ""
     token_requester_principal_name: str
@@ -589,7 +589,7 @@ def _read_described_delegation_token_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        token_requester_principal_name = buf[start:pos].decode()
+        token_requester_principal_name = buf[start:pos].decode("utf-8", "replace")
     else:
         token_requester_principal_name = ""
     issue_timestamp, expiry_timestamp, max_timestamp, n = _unpack_i64_i64_i64_u8(buf, pos)
@@ -598,7 +598,7 @@ def _read_described_delegation_token_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    token_id = buf[start:pos].decode()
+    token_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
@@ -674,14 +674,14 @@ def _read_described_delegation_token_renewer(buf: bytes, pos: int) -> tuple[Desc
         raise null_refused("principal_type")
     start = pos
     pos += n
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("principal_name")
     start = pos
     pos += n
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     item = DescribedDelegationTokenRenewer(principal_type, principal_name)
     return item, pos
 
@@ -695,14 +695,14 @@ def _read_described_delegation_token_renewer_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_type = buf[start:pos].decode()
+    principal_type = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    principal_name = buf[start:pos].decode()
+    principal_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = DescribedDelegationTokenRenewer(principal_type, principal_name)

@@ -417,28 +417,28 @@ def _read_described_group(buf: bytes, pos: int, version: int) -> tuple[Described
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("group_state")
     start = pos
     pos += n
-    group_state = buf[start:pos].decode()
+    group_state = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("protocol_type")
     start = pos
     pos += n
-    protocol_type = buf[start:pos].decode()
+    protocol_type = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("protocol_data")
     start = pos
     pos += n
-    protocol_data = buf[start:pos].decode()
+    protocol_data = buf[start:pos].decode("utf-8", "replace")
     members: list[DescribedGroupMember]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -470,7 +470,7 @@ def _read_described_group_flexible(buf: bytes, pos: int, version: int) -> tuple[
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            error_message = buf[start:pos].decode()
+            error_message = buf[start:pos].decode("utf-8", "replace")
     else:
         (error_code,) = _unpack_i16(buf, pos)
         pos += 2
@@ -481,28 +481,28 @@ def _read_described_group_flexible(buf: bytes, pos: int, version: int) -> tuple[
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_state = buf[start:pos].decode()
+    group_state = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    protocol_type = buf[start:pos].decode()
+    protocol_type = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    protocol_data = buf[start:pos].decode()
+    protocol_data = buf[start:pos].decode("utf-8", "replace")
     members: list[DescribedGroupMember]
     n = buf[pos]
     pos += 1
@@ -611,7 +611,7 @@ def _read_described_group_member(buf: bytes, pos: int, version: int) -> tuple[De
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     if version >= 4:
         (n,) = _unpack_i16(buf, pos)
@@ -621,7 +621,7 @@ def _read_described_group_member(buf: bytes, pos: int, version: int) -> tuple[De
         else:
             start = pos
             pos += n
-            group_instance_id = buf[start:pos].decode()
+            group_instance_id = buf[start:pos].decode("utf-8", "replace")
     else:
         group_instance_id = None
     (n,) = _unpack_i16(buf, pos)
@@ -630,14 +630,14 @@ def _read_described_group_member(buf: bytes, pos: int, version: int) -> tuple[De
         raise null_refused("client_id")
     start = pos
     pos += n
-    client_id = buf[start:pos].decode()
+    client_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("client_host")
     start = pos
     pos += n
-    client_host = buf[start:pos].decode()
+    client_host = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i32(buf, pos)
     pos += 4
     if n < 0:
@@ -665,7 +665,7 @@ def _read_described_group_member_flexible(buf: bytes, pos: int) -> tuple[Describ
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -676,21 +676,21 @@ def _read_described_group_member_flexible(buf: bytes, pos: int) -> tuple[Describ
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_id = buf[start:pos].decode()
+    client_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_host = buf[start:pos].decode()
+    client_host = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:

@@ -334,7 +334,7 @@ def _read_describable_log_dir_topic(buf: bytes, pos: int) -> tuple[DescribableLo
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -351,7 +351,7 @@ def _read_describable_log_dir_topic_flexible(buf: bytes, pos: int) -> tuple[Desc
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1
@@ -472,7 +472,7 @@ def _read_describe_log_dirs_result(buf: bytes, pos: int) -> tuple[DescribeLogDir
         raise null_refused("log_dir")
     start = pos
     pos += n
-    log_dir = buf[start:pos].decode()
+    log_dir = buf[start:pos].decode("utf-8", "replace")
     topics: list[DescribeLogDirsTopic]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -492,7 +492,7 @@ def _read_describe_log_dirs_result_flexible(buf: bytes, pos: int, version: int) 
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    log_dir = buf[start:pos].decode()
+    log_dir = buf[start:pos].decode("utf-8", "replace")
     topics: list[DescribeLogDirsTopic]
     n = buf[pos]
     pos += 1
@@ -561,7 +561,7 @@ def _read_describe_log_dirs_topic(buf: bytes, pos: int) -> tuple[DescribeLogDirs
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DescribeLogDirsPartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -581,7 +581,7 @@ def _read_describe_log_dirs_topic_flexible(buf: bytes, pos: int) -> tuple[Descri
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DescribeLogDirsPartition]
     n = buf[pos]
     pos += 1

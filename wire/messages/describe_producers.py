@@ -255,7 +255,7 @@ def _read_topic_request(buf: bytes, pos: int) -> tuple[TopicRequest, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partition_indexes: list[int]
     n = buf[pos]
     pos += 1
@@ -325,7 +325,7 @@ def _read_topic_response(buf: bytes, pos: int) -> tuple[TopicResponse, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[PartitionResponse]
     n = buf[pos]
     pos += 1
@@ -379,7 +379,7 @@ def _read_partition_response(buf: bytes, pos: int) -> tuple[PartitionResponse, i
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     active_producers: list[ProducerState]
     n = buf[pos]
     pos += 1

@@ -337,7 +337,7 @@ def _read_describe_quorum_request_topic_data(buf: bytes, pos: int) -> tuple[Desc
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DescribeQuorumRequestPartitionData]
     n = buf[pos]
     pos += 1
@@ -419,7 +419,7 @@ def _read_describe_quorum_response(buf: bytes, pos: int, version: int) -> tuple[
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            error_message = buf[start:pos].decode()
+            error_message = buf[start:pos].decode("utf-8", "replace")
     else:
         (error_code,) = _unpack_i16(buf, pos)
         pos += 2
@@ -484,7 +484,7 @@ def _read_describe_quorum_response_topic_data(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DescribeQuorumResponsePartitionData]
     n = buf[pos]
     pos += 1
@@ -554,7 +554,7 @@ def _read_describe_quorum_response_partition_data(
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            error_message = buf[start:pos].decode()
+            error_message = buf[start:pos].decode("utf-8", "replace")
     else:
         partition_index, error_code = _unpack_i32_i16(buf, pos)
         pos += 6
@@ -642,14 +642,14 @@ def _read_listener(buf: bytes, pos: int) -> tuple[Listener, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = Listener(name, host, port)

@@ -288,7 +288,7 @@ def _read_describe_share_group_offsets_request_group(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None
     n = buf[pos]
     pos += 1
@@ -340,7 +340,7 @@ def _read_describe_share_group_offsets_request_topic(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1
@@ -428,7 +428,7 @@ def _read_describe_share_group_offsets_response_group(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[DescribeShareGroupOffsetsResponseTopic]
     n = buf[pos]
     pos += 1
@@ -450,7 +450,7 @@ def _read_describe_share_group_offsets_response_group(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = DescribeShareGroupOffsetsResponseGroup(group_id, topics, error_code, error_message)
@@ -489,7 +489,7 @@ def _read_describe_share_group_offsets_response_topic(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DescribeShareGroupOffsetsResponsePartition]
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
@@ -560,7 +560,7 @@ def _read_describe_share_group_offsets_response_partition(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = DescribeShareGroupOffsetsResponsePartition(

@@ -297,7 +297,7 @@ def _read_topic_request(buf: bytes, pos: int) -> tuple[TopicRequest, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = TopicRequest(name)
@@ -326,7 +326,7 @@ def _read_cursor(buf: bytes, pos: int) -> tuple[Cursor, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partition_index, n = _unpack_i32_u8(buf, pos)
     pos += 5
     item = Cursor(topic_name, partition_index)
@@ -412,7 +412,7 @@ def _read_describe_topic_partitions_response_topic(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[DescribeTopicPartitionsResponsePartition]
     topic_id, is_internal, n = _unpack_uuid_bool_u8(buf, pos)
     pos += 18

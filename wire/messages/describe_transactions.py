@@ -262,14 +262,14 @@ def _read_transaction_state(buf: bytes, pos: int) -> tuple[TransactionState, int
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    transaction_state = buf[start:pos].decode()
+    transaction_state = buf[start:pos].decode("utf-8", "replace")
     topics: list[TopicData]
     transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, n = _unpack_i32_i64_i64_i16_u8(
         buf, pos
@@ -325,7 +325,7 @@ def _read_topic_data(buf: bytes, pos: int) -> tuple[TopicData, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1

@@ -224,7 +224,7 @@ def _read_user_name(buf: bytes, pos: int) -> tuple[UserName, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = UserName(name)
@@ -271,7 +271,7 @@ def _read_describe_user_scram_credentials_response(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     results: list[DescribeUserScramCredentialsResult]
     n = buf[pos]
     pos += 1
@@ -326,7 +326,7 @@ def _read_describe_user_scram_credentials_result(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    user = buf[start:pos].decode()
+    user = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
@@ -337,7 +337,7 @@ def _read_describe_user_scram_credentials_result(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     credential_infos: list[CredentialInfo]
     n = buf[pos]
     pos += 1

@@ -311,7 +311,7 @@ def _read_topic_partitions(buf: bytes, pos: int) -> tuple[TopicPartitions, int]:
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -328,7 +328,7 @@ def _read_topic_partitions_flexible(buf: bytes, pos: int) -> tuple[TopicPartitio
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1
@@ -447,7 +447,7 @@ def _read_replica_election_result(buf: bytes, pos: int) -> tuple[ReplicaElection
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partition_result: list[PartitionResult]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -467,7 +467,7 @@ def _read_replica_election_result_flexible(buf: bytes, pos: int) -> tuple[Replic
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partition_result: list[PartitionResult]
     n = buf[pos]
     pos += 1
@@ -525,7 +525,7 @@ def _read_partition_result(buf: bytes, pos: int) -> tuple[PartitionResult, int]:
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     item = PartitionResult(partition_id, error_code, error_message)
     return item, pos
 
@@ -541,7 +541,7 @@ def _read_partition_result_flexible(buf: bytes, pos: int) -> tuple[PartitionResu
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = PartitionResult(partition_id, error_code, error_message)

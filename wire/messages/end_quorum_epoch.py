@@ -343,7 +343,7 @@ def _read_end_quorum_epoch_request(buf: bytes, pos: int) -> tuple[EndQuorumEpoch
     else:
         start = pos
         pos += n
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[EndQuorumEpochRequestTopicData]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -367,7 +367,7 @@ def _read_end_quorum_epoch_request_flexible(buf: bytes, pos: int) -> tuple[EndQu
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[EndQuorumEpochRequestTopicData]
     n = buf[pos]
     pos += 1
@@ -434,7 +434,7 @@ def _read_end_quorum_epoch_request_topic_data(buf: bytes, pos: int) -> tuple[End
         raise null_refused("topic_name")
     start = pos
     pos += n
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[EndQuorumEpochRequestPartitionData]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -456,7 +456,7 @@ def _read_end_quorum_epoch_request_topic_data_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[EndQuorumEpochRequestPartitionData]
     n = buf[pos]
     pos += 1
@@ -573,14 +573,14 @@ def _read_leader_endpoint(buf: bytes, pos: int) -> tuple[LeaderEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = LeaderEndpoint(name, host, port)
@@ -720,7 +720,7 @@ def _read_end_quorum_epoch_response_topic_data(buf: bytes, pos: int) -> tuple[En
         raise null_refused("topic_name")
     start = pos
     pos += n
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[EndQuorumEpochResponsePartitionData]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -742,7 +742,7 @@ def _read_end_quorum_epoch_response_topic_data_flexible(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[EndQuorumEpochResponsePartitionData]
     n = buf[pos]
     pos += 1
@@ -813,7 +813,7 @@ def _read_node_endpoint(buf: bytes, pos: int) -> tuple[NodeEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = NodeEndpoint(node_id, host, port)

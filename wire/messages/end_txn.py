@@ -167,7 +167,7 @@ def _read_end_txn_request(buf: bytes, pos: int) -> tuple[EndTxnRequest, int]:
         raise null_refused("transactional_id")
     start = pos
     pos += n
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     producer_id, producer_epoch, committed = _unpack_i64_i16_bool(buf, pos)
     pos += 11
     item = EndTxnRequest(transactional_id, producer_id, producer_epoch, committed)
@@ -181,7 +181,7 @@ def _read_end_txn_request_flexible(buf: bytes, pos: int) -> tuple[EndTxnRequest,
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     producer_id, producer_epoch, committed, n = _unpack_i64_i16_bool_u8(buf, pos)
     pos += 12
     item = EndTxnRequest(transactional_id, producer_id, producer_epoch, committed)

@@ -632,7 +632,7 @@ def _read_fetch_request(buf: bytes, pos: int, version: int) -> tuple[FetchReques
             raise null_refused("rack_id")
         start = pos
         pos += n
-        rack_id = buf[start:pos].decode()
+        rack_id = buf[start:pos].decode("utf-8", "replace")
     else:
         rack_id = ""
     item = FetchRequest(
@@ -686,7 +686,7 @@ def _read_fetch_request_flexible(buf: bytes, pos: int, version: int) -> tuple[Fe
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    rack_id = buf[start:pos].decode()
+    rack_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = FetchRequest(
@@ -722,7 +722,7 @@ def _read_fetch_request_flexible_tags(buf: bytes, pos: int, n: int, item: FetchR
                     n, pos = read_string_length(buf, pos, n)
                 start = pos
                 pos += n - 1
-                item.cluster_id = buf[start:pos].decode()
+                item.cluster_id = buf[start:pos].decode("utf-8", "replace")
         elif tag == 1:
             if version < 15:
                 raise tag_refused("replica_state")
@@ -795,7 +795,7 @@ def _read_fetch_topic(buf: bytes, pos: int, version: int) -> tuple[FetchTopic, i
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[FetchPartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -819,7 +819,7 @@ def _read_fetch_topic_flexible(buf: bytes, pos: int, version: int) -> tuple[Fetc
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        topic = buf[start:pos].decode()
+        topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[FetchPartition]
     if version >= 13:
         topic_id, n = _unpack_uuid_u8(buf, pos)
@@ -990,7 +990,7 @@ def _read_forgotten_topic(buf: bytes, pos: int) -> tuple[ForgottenTopic, int]:
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -1011,7 +1011,7 @@ def _read_forgotten_topic_flexible(buf: bytes, pos: int, version: int) -> tuple[
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        topic = buf[start:pos].decode()
+        topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     if version >= 13:
         topic_id, n = _unpack_uuid_u8(buf, pos)
@@ -1185,7 +1185,7 @@ def _read_fetchable_topic_response(buf: Buffer, pos: int, version: int) -> tuple
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = str(buf[start:pos], "utf-8")
+    topic = str(buf[start:pos], "utf-8", "replace")
     partitions: list[PartitionData]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -1209,7 +1209,7 @@ def _read_fetchable_topic_response_flexible(buf: Buffer, pos: int, version: int)
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        topic = str(buf[start:pos], "utf-8")
+        topic = str(buf[start:pos], "utf-8", "replace")
     partitions: list[PartitionData]
     if version >= 13:
         topic_id, n = _unpack_uuid_u8(buf, pos)
@@ -1544,7 +1544,7 @@ def _read_node_endpoint(buf: Buffer, pos: int) -> tuple[NodeEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = str(buf[start:pos], "utf-8")
+    host = str(buf[start:pos], "utf-8", "replace")
     rack: str | None
     port, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -1555,7 +1555,7 @@ def _read_node_endpoint(buf: Buffer, pos: int) -> tuple[NodeEndpoint, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack = str(buf[start:pos], "utf-8")
+        rack = str(buf[start:pos], "utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = NodeEndpoint(node_id, host, port, rack)

@@ -372,7 +372,7 @@ def _read_fetch_snapshot_request_tags(buf: bytes, pos: int, n: int, item: FetchS
                     n, pos = read_string_length(buf, pos, n)
                 start = pos
                 pos += n - 1
-                item.cluster_id = buf[start:pos].decode()
+                item.cluster_id = buf[start:pos].decode("utf-8", "replace")
         else:
             if item.unknown_tagged_fields is None:
                 item.unknown_tagged_fields = {}
@@ -413,7 +413,7 @@ def _read_fetch_snapshot_request_topic_snapshot(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[FetchSnapshotRequestPartitionSnapshot]
     n = buf[pos]
     pos += 1
@@ -607,7 +607,7 @@ def _read_fetch_snapshot_response_topic_snapshot(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = str(buf[start:pos], "utf-8")
+    name = str(buf[start:pos], "utf-8", "replace")
     partitions: list[FetchSnapshotResponsePartitionSnapshot]
     n = buf[pos]
     pos += 1
@@ -744,7 +744,7 @@ def _read_node_endpoint(buf: Buffer, pos: int) -> tuple[NodeEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = str(buf[start:pos], "utf-8")
+    host = str(buf[start:pos], "utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = NodeEndpoint(node_id, host, port)

@@ -230,7 +230,7 @@ def _read_find_coordinator_request(buf: bytes, pos: int, version: int) -> tuple[
         raise null_refused("key")
     start = pos
     pos += n
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     if version >= 1:
         (key_type,) = _unpack_i8(buf, pos)
         pos += 1
@@ -251,7 +251,7 @@ def _read_find_coordinator_request_flexible(buf: bytes, pos: int, version: int) 
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        key = buf[start:pos].decode()
+        key = buf[start:pos].decode("utf-8", "replace")
     coordinator_keys: list[str]
     if version >= 4:
         key_type, n = _unpack_i8_u8(buf, pos)
@@ -351,7 +351,7 @@ def _read_find_coordinator_response(buf: bytes, pos: int, version: int) -> tuple
         else:
             start = pos
             pos += n
-            error_message = buf[start:pos].decode()
+            error_message = buf[start:pos].decode("utf-8", "replace")
     else:
         (error_code,) = _unpack_i16(buf, pos)
         pos += 2
@@ -363,7 +363,7 @@ def _read_find_coordinator_response(buf: bytes, pos: int, version: int) -> tuple
         raise null_refused("host")
     start = pos
     pos += n
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     (port,) = _unpack_i32(buf, pos)
     pos += 4
     item = FindCoordinatorResponse(throttle_time_ms, error_code, error_message, node_id, host, port)
@@ -387,7 +387,7 @@ def _read_find_coordinator_response_flexible(buf: bytes, pos: int, version: int)
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            error_message = buf[start:pos].decode()
+            error_message = buf[start:pos].decode("utf-8", "replace")
     host: str
     if version >= 4:
         node_id = 0
@@ -399,7 +399,7 @@ def _read_find_coordinator_response_flexible(buf: bytes, pos: int, version: int)
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        host = buf[start:pos].decode()
+        host = buf[start:pos].decode("utf-8", "replace")
     coordinators: list[Coordinator]
     if version >= 4:
         n = buf[pos]
@@ -459,14 +459,14 @@ def _read_coordinator(buf: bytes, pos: int) -> tuple[Coordinator, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     node_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     port, error_code, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
@@ -477,7 +477,7 @@ def _read_coordinator(buf: bytes, pos: int) -> tuple[Coordinator, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = Coordinator(key, node_id, host, port, error_code, error_message)

@@ -190,14 +190,14 @@ def _read_heartbeat_request(buf: bytes, pos: int, version: int) -> tuple[Heartbe
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     generation_id, n = _unpack_i32_i16(buf, pos)
     pos += 6
     if n < 0:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     if version >= 3:
         (n,) = _unpack_i16(buf, pos)
@@ -207,7 +207,7 @@ def _read_heartbeat_request(buf: bytes, pos: int, version: int) -> tuple[Heartbe
         else:
             start = pos
             pos += n
-            group_instance_id = buf[start:pos].decode()
+            group_instance_id = buf[start:pos].decode("utf-8", "replace")
     else:
         group_instance_id = None
     item = HeartbeatRequest(group_id, generation_id, member_id, group_instance_id)
@@ -221,14 +221,14 @@ def _read_heartbeat_request_flexible(buf: bytes, pos: int) -> tuple[HeartbeatReq
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     generation_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -239,7 +239,7 @@ def _read_heartbeat_request_flexible(buf: bytes, pos: int) -> tuple[HeartbeatReq
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = HeartbeatRequest(group_id, generation_id, member_id, group_instance_id)

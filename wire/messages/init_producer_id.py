@@ -231,7 +231,7 @@ def _read_init_producer_id_request(buf: bytes, pos: int) -> tuple[InitProducerId
     else:
         start = pos
         pos += n
-        transactional_id = buf[start:pos].decode()
+        transactional_id = buf[start:pos].decode("utf-8", "replace")
     (transaction_timeout_ms,) = _unpack_i32(buf, pos)
     pos += 4
     item = InitProducerIdRequest(transactional_id, transaction_timeout_ms)
@@ -249,7 +249,7 @@ def _read_init_producer_id_request_flexible(buf: bytes, pos: int, version: int) 
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        transactional_id = buf[start:pos].decode()
+        transactional_id = buf[start:pos].decode("utf-8", "replace")
     if version >= 6:
         transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, n = (
             _unpack_i32_i64_i16_bool_bool_u8(buf, pos)

@@ -207,7 +207,7 @@ def _read_initialize_share_group_state_request(buf: bytes, pos: int) -> tuple[In
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[InitializeStateData]
     n = buf[pos]
     pos += 1
@@ -356,7 +356,7 @@ def _read_partition_result(buf: bytes, pos: int) -> tuple[PartitionResult, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = PartitionResult(partition, error_code, error_message)

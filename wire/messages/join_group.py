@@ -324,7 +324,7 @@ def _read_join_group_request(buf: bytes, pos: int, version: int) -> tuple[JoinGr
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     member_id: str
     if version >= 1:
         session_timeout_ms, rebalance_timeout_ms, n = _unpack_i32_i32_i16(buf, pos)
@@ -337,7 +337,7 @@ def _read_join_group_request(buf: bytes, pos: int, version: int) -> tuple[JoinGr
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     if version >= 5:
         (n,) = _unpack_i16(buf, pos)
@@ -347,7 +347,7 @@ def _read_join_group_request(buf: bytes, pos: int, version: int) -> tuple[JoinGr
         else:
             start = pos
             pos += n
-            group_instance_id = buf[start:pos].decode()
+            group_instance_id = buf[start:pos].decode("utf-8", "replace")
     else:
         group_instance_id = None
     (n,) = _unpack_i16(buf, pos)
@@ -356,7 +356,7 @@ def _read_join_group_request(buf: bytes, pos: int, version: int) -> tuple[JoinGr
         raise null_refused("protocol_type")
     start = pos
     pos += n
-    protocol_type = buf[start:pos].decode()
+    protocol_type = buf[start:pos].decode("utf-8", "replace")
     protocols: list[JoinGroupRequestProtocol]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -378,14 +378,14 @@ def _read_join_group_request_flexible(buf: bytes, pos: int, version: int) -> tup
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     session_timeout_ms, rebalance_timeout_ms, n = _unpack_i32_i32_u8(buf, pos)
     pos += 9
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -396,14 +396,14 @@ def _read_join_group_request_flexible(buf: bytes, pos: int, version: int) -> tup
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    protocol_type = buf[start:pos].decode()
+    protocol_type = buf[start:pos].decode("utf-8", "replace")
     protocols: list[JoinGroupRequestProtocol]
     n = buf[pos]
     pos += 1
@@ -424,7 +424,7 @@ def _read_join_group_request_flexible(buf: bytes, pos: int, version: int) -> tup
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            reason = buf[start:pos].decode()
+            reason = buf[start:pos].decode("utf-8", "replace")
     else:
         reason = None
     n = buf[pos]
@@ -482,7 +482,7 @@ def _read_join_group_request_protocol(buf: bytes, pos: int) -> tuple[JoinGroupRe
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i32(buf, pos)
     pos += 4
     if n < 0:
@@ -501,7 +501,7 @@ def _read_join_group_request_protocol_flexible(buf: bytes, pos: int) -> tuple[Jo
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
@@ -620,21 +620,21 @@ def _read_join_group_response(buf: bytes, pos: int, version: int) -> tuple[JoinG
         raise null_refused("protocol_name")
     start = pos
     pos += n
-    protocol_name = buf[start:pos].decode()
+    protocol_name = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("leader")
     start = pos
     pos += n
-    leader = buf[start:pos].decode()
+    leader = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     members: list[JoinGroupResponseMember]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -661,7 +661,7 @@ def _read_join_group_response_flexible(buf: bytes, pos: int, version: int) -> tu
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            protocol_type = buf[start:pos].decode()
+            protocol_type = buf[start:pos].decode("utf-8", "replace")
     else:
         throttle_time_ms, error_code, generation_id = _unpack_i32_i16_i32(buf, pos)
         pos += 10
@@ -678,14 +678,14 @@ def _read_join_group_response_flexible(buf: bytes, pos: int, version: int) -> tu
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        protocol_name = buf[start:pos].decode()
+        protocol_name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    leader = buf[start:pos].decode()
+    leader = buf[start:pos].decode("utf-8", "replace")
     member_id: str
     if version >= 9:
         skip_assignment, n = _unpack_bool_u8(buf, pos)
@@ -698,7 +698,7 @@ def _read_join_group_response_flexible(buf: bytes, pos: int, version: int) -> tu
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     members: list[JoinGroupResponseMember]
     n = buf[pos]
     pos += 1
@@ -784,7 +784,7 @@ def _read_join_group_response_member(buf: bytes, pos: int, version: int) -> tupl
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     if version >= 5:
         (n,) = _unpack_i16(buf, pos)
@@ -794,7 +794,7 @@ def _read_join_group_response_member(buf: bytes, pos: int, version: int) -> tupl
         else:
             start = pos
             pos += n
-            group_instance_id = buf[start:pos].decode()
+            group_instance_id = buf[start:pos].decode("utf-8", "replace")
     else:
         group_instance_id = None
     (n,) = _unpack_i32(buf, pos)
@@ -815,7 +815,7 @@ def _read_join_group_response_member_flexible(buf: bytes, pos: int) -> tuple[Joi
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -826,7 +826,7 @@ def _read_join_group_response_member_flexible(buf: bytes, pos: int) -> tuple[Joi
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:

@@ -226,7 +226,7 @@ def _read_leave_group_request(buf: bytes, pos: int, version: int) -> tuple[Leave
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     member_id: str
     if version >= 3:
         member_id = ""
@@ -237,7 +237,7 @@ def _read_leave_group_request(buf: bytes, pos: int, version: int) -> tuple[Leave
             raise null_refused("member_id")
         start = pos
         pos += n
-        member_id = buf[start:pos].decode()
+        member_id = buf[start:pos].decode("utf-8", "replace")
     members: list[MemberIdentity]
     if version >= 3:
         (n,) = _unpack_i32(buf, pos)
@@ -260,7 +260,7 @@ def _read_leave_group_request_flexible(buf: bytes, pos: int, version: int) -> tu
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     members: list[MemberIdentity]
     n = buf[pos]
     pos += 1
@@ -338,7 +338,7 @@ def _read_member_identity(buf: bytes, pos: int) -> tuple[MemberIdentity, int]:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -347,7 +347,7 @@ def _read_member_identity(buf: bytes, pos: int) -> tuple[MemberIdentity, int]:
     else:
         start = pos
         pos += n
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     item = MemberIdentity(member_id, group_instance_id)
     return item, pos
 
@@ -359,7 +359,7 @@ def _read_member_identity_flexible(buf: bytes, pos: int, version: int) -> tuple[
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -370,7 +370,7 @@ def _read_member_identity_flexible(buf: bytes, pos: int, version: int) -> tuple[
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     reason: str | None
     if version >= 5:
         n = buf[pos]
@@ -382,7 +382,7 @@ def _read_member_identity_flexible(buf: bytes, pos: int, version: int) -> tuple[
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            reason = buf[start:pos].decode()
+            reason = buf[start:pos].decode("utf-8", "replace")
     else:
         reason = None
     n = buf[pos]
@@ -515,7 +515,7 @@ def _read_member_response(buf: bytes, pos: int) -> tuple[MemberResponse, int]:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     (n,) = _unpack_i16(buf, pos)
     pos += 2
@@ -524,7 +524,7 @@ def _read_member_response(buf: bytes, pos: int) -> tuple[MemberResponse, int]:
     else:
         start = pos
         pos += n
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     (error_code,) = _unpack_i16(buf, pos)
     pos += 2
     item = MemberResponse(member_id, group_instance_id, error_code)
@@ -538,7 +538,7 @@ def _read_member_response_flexible(buf: bytes, pos: int) -> tuple[MemberResponse
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -549,7 +549,7 @@ def _read_member_response_flexible(buf: bytes, pos: int) -> tuple[MemberResponse
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
     item = MemberResponse(member_id, group_instance_id, error_code)

@@ -219,7 +219,7 @@ def _read_config_resource(buf: bytes, pos: int, version: int) -> tuple[ConfigRes
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    resource_name = buf[start:pos].decode()
+    resource_name = buf[start:pos].decode("utf-8", "replace")
     if version >= 1:
         resource_type, n = _unpack_i8_u8(buf, pos)
         pos += 2

@@ -338,14 +338,14 @@ def _read_listed_group(buf: bytes, pos: int) -> tuple[ListedGroup, int]:
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("protocol_type")
     start = pos
     pos += n
-    protocol_type = buf[start:pos].decode()
+    protocol_type = buf[start:pos].decode("utf-8", "replace")
     item = ListedGroup(group_id, protocol_type)
     return item, pos
 
@@ -357,14 +357,14 @@ def _read_listed_group_flexible(buf: bytes, pos: int, version: int) -> tuple[Lis
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    protocol_type = buf[start:pos].decode()
+    protocol_type = buf[start:pos].decode("utf-8", "replace")
     group_state: str
     if version >= 4:
         n = buf[pos]
@@ -373,7 +373,7 @@ def _read_listed_group_flexible(buf: bytes, pos: int, version: int) -> tuple[Lis
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_state = buf[start:pos].decode()
+        group_state = buf[start:pos].decode("utf-8", "replace")
     else:
         group_state = ""
     group_type: str
@@ -384,7 +384,7 @@ def _read_listed_group_flexible(buf: bytes, pos: int, version: int) -> tuple[Lis
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_type = buf[start:pos].decode()
+        group_type = buf[start:pos].decode("utf-8", "replace")
     else:
         group_type = ""
     n = buf[pos]

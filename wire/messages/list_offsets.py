@@ -334,7 +334,7 @@ def _read_list_offsets_topic(buf: bytes, pos: int, version: int) -> tuple[ListOf
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[ListOffsetsPartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -354,7 +354,7 @@ def _read_list_offsets_topic_flexible(buf: bytes, pos: int) -> tuple[ListOffsets
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[ListOffsetsPartition]
     n = buf[pos]
     pos += 1
@@ -506,7 +506,7 @@ def _read_list_offsets_topic_response(buf: bytes, pos: int, version: int) -> tup
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[ListOffsetsPartitionResponse]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -526,7 +526,7 @@ def _read_list_offsets_topic_response_flexible(buf: bytes, pos: int) -> tuple[Li
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[ListOffsetsPartitionResponse]
     n = buf[pos]
     pos += 1

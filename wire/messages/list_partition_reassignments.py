@@ -230,7 +230,7 @@ def _read_list_partition_reassignments_topics(buf: bytes, pos: int) -> tuple[Lis
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partition_indexes: list[int]
     n = buf[pos]
     pos += 1
@@ -281,7 +281,7 @@ def _read_list_partition_reassignments_response(buf: bytes, pos: int) -> tuple[L
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     topics: list[OngoingTopicReassignment]
     n = buf[pos]
     pos += 1
@@ -326,7 +326,7 @@ def _read_ongoing_topic_reassignment(buf: bytes, pos: int) -> tuple[OngoingTopic
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OngoingPartitionReassignment]
     n = buf[pos]
     pos += 1

@@ -216,7 +216,7 @@ def _read_list_transactions_request(buf: bytes, pos: int, version: int) -> tuple
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            transactional_id_pattern = buf[start:pos].decode()
+            transactional_id_pattern = buf[start:pos].decode("utf-8", "replace")
     elif version >= 1:
         (duration_filter,) = _unpack_i64(buf, pos)
         pos += 8
@@ -300,14 +300,14 @@ def _read_transaction_state(buf: bytes, pos: int) -> tuple[TransactionState, int
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     producer_id, n = _unpack_i64_u8(buf, pos)
     pos += 9
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    transaction_state = buf[start:pos].decode()
+    transaction_state = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = TransactionState(transactional_id, producer_id, transaction_state)

@@ -458,7 +458,7 @@ def _read_metadata_request_topic(buf: bytes, pos: int) -> tuple[MetadataRequestT
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     item = MetadataRequestTopic(ZERO_UUID, name)
     return item, pos
 
@@ -481,7 +481,7 @@ def _read_metadata_request_topic_flexible(buf: bytes, pos: int, version: int) ->
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = MetadataRequestTopic(topic_id, name)
@@ -580,7 +580,7 @@ def _read_metadata_response(buf: bytes, pos: int, version: int) -> tuple[Metadat
         else:
             start = pos
             pos += n
-            cluster_id = buf[start:pos].decode()
+            cluster_id = buf[start:pos].decode("utf-8", "replace")
     else:
         cluster_id = None
     topics: list[MetadataResponseTopic]
@@ -625,7 +625,7 @@ def _read_metadata_response_flexible(buf: bytes, pos: int, version: int) -> tupl
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[MetadataResponseTopic]
     controller_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -701,7 +701,7 @@ def _read_metadata_response_broker(buf: bytes, pos: int, version: int) -> tuple[
         raise null_refused("host")
     start = pos
     pos += n
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     rack: str | None
     if version >= 1:
         port, n = _unpack_i32_i16(buf, pos)
@@ -711,7 +711,7 @@ def _read_metadata_response_broker(buf: bytes, pos: int, version: int) -> tuple[
         else:
             start = pos
             pos += n
-            rack = buf[start:pos].decode()
+            rack = buf[start:pos].decode("utf-8", "replace")
     else:
         (port,) = _unpack_i32(buf, pos)
         pos += 4
@@ -727,7 +727,7 @@ def _read_metadata_response_broker_flexible(buf: bytes, pos: int) -> tuple[Metad
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     rack: str | None
     port, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -738,7 +738,7 @@ def _read_metadata_response_broker_flexible(buf: bytes, pos: int) -> tuple[Metad
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack = buf[start:pos].decode()
+        rack = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = MetadataResponseBroker(node_id, host, port, rack)
@@ -805,7 +805,7 @@ def _read_metadata_response_topic(buf: bytes, pos: int, version: int) -> tuple[M
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[MetadataResponsePartition]
     if version >= 1:
         is_internal, n = _unpack_bool_i32(buf, pos)
@@ -841,7 +841,7 @@ def _read_metadata_response_topic_flexible(buf: bytes, pos: int, version: int) -
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[MetadataResponsePartition]
     if version >= 10:
         topic_id, is_internal, n = _unpack_uuid_bool_u8(buf, pos)

@@ -317,14 +317,14 @@ def _read_offset_commit_request(buf: bytes, pos: int, version: int) -> tuple[Off
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     generation_id_or_member_epoch, n = _unpack_i32_i16(buf, pos)
     pos += 6
     if n < 0:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     if version >= 7:
         (n,) = _unpack_i16(buf, pos)
@@ -334,7 +334,7 @@ def _read_offset_commit_request(buf: bytes, pos: int, version: int) -> tuple[Off
         else:
             start = pos
             pos += n
-            group_instance_id = buf[start:pos].decode()
+            group_instance_id = buf[start:pos].decode("utf-8", "replace")
     else:
         group_instance_id = None
     topics: list[OffsetCommitRequestTopic]
@@ -363,14 +363,14 @@ def _read_offset_commit_request_flexible(buf: bytes, pos: int, version: int) -> 
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     generation_id_or_member_epoch, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -381,7 +381,7 @@ def _read_offset_commit_request_flexible(buf: bytes, pos: int, version: int) -> 
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[OffsetCommitRequestTopic]
     n = buf[pos]
     pos += 1
@@ -443,7 +443,7 @@ def _read_offset_commit_request_topic(buf: bytes, pos: int, version: int) -> tup
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetCommitRequestPartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -469,7 +469,7 @@ def _read_offset_commit_request_topic_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetCommitRequestPartition]
     if version >= 10:
         topic_id, n = _unpack_uuid_u8(buf, pos)
@@ -543,7 +543,7 @@ def _read_offset_commit_request_partition(
     else:
         start = pos
         pos += n
-        committed_metadata = buf[start:pos].decode()
+        committed_metadata = buf[start:pos].decode("utf-8", "replace")
     item = OffsetCommitRequestPartition(partition_index, committed_offset, committed_leader_epoch, committed_metadata)
     return item, pos
 
@@ -559,7 +559,7 @@ def _read_offset_commit_request_partition_flexible(buf: bytes, pos: int) -> tupl
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        committed_metadata = buf[start:pos].decode()
+        committed_metadata = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = OffsetCommitRequestPartition(partition_index, committed_offset, committed_leader_epoch, committed_metadata)
@@ -670,7 +670,7 @@ def _read_offset_commit_response_topic(buf: bytes, pos: int) -> tuple[OffsetComm
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetCommitResponsePartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -696,7 +696,7 @@ def _read_offset_commit_response_topic_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetCommitResponsePartition]
     if version >= 10:
         topic_id, n = _unpack_uuid_u8(buf, pos)

@@ -179,7 +179,7 @@ def _read_offset_delete_request(buf: bytes, pos: int) -> tuple[OffsetDeleteReque
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[OffsetDeleteRequestTopic]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -210,7 +210,7 @@ def _read_offset_delete_request_topic(buf: bytes, pos: int) -> tuple[OffsetDelet
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetDeleteRequestPartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -272,7 +272,7 @@ def _read_offset_delete_response_topic(buf: bytes, pos: int) -> tuple[OffsetDele
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetDeleteResponsePartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4

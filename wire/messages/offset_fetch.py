@@ -393,7 +393,7 @@ def _read_offset_fetch_request(buf: bytes, pos: int, version: int) -> tuple[Offs
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[OffsetFetchRequestTopic] | None
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -422,7 +422,7 @@ def _read_offset_fetch_request_flexible(buf: bytes, pos: int, version: int) -> t
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_id = buf[start:pos].decode()
+        group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[OffsetFetchRequestTopic] | None
     if version >= 8:
         topics = []
@@ -503,7 +503,7 @@ def _read_offset_fetch_request_topic(buf: bytes, pos: int) -> tuple[OffsetFetchR
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partition_indexes: list[int]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -520,7 +520,7 @@ def _read_offset_fetch_request_topic_flexible(buf: bytes, pos: int) -> tuple[Off
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partition_indexes: list[int]
     n = buf[pos]
     pos += 1
@@ -580,7 +580,7 @@ def _read_offset_fetch_request_group(buf: bytes, pos: int, version: int) -> tupl
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     member_id: str | None
     if version >= 9:
         n = buf[pos]
@@ -592,7 +592,7 @@ def _read_offset_fetch_request_group(buf: bytes, pos: int, version: int) -> tupl
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            member_id = buf[start:pos].decode()
+            member_id = buf[start:pos].decode("utf-8", "replace")
     else:
         member_id = None
     topics: list[OffsetFetchRequestTopics] | None
@@ -655,7 +655,7 @@ def _read_offset_fetch_request_topics(buf: bytes, pos: int, version: int) -> tup
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     partition_indexes: list[int]
     if version >= 10:
         topic_id, n = _unpack_uuid_u8(buf, pos)
@@ -819,7 +819,7 @@ def _read_offset_fetch_response_topic(buf: bytes, pos: int, version: int) -> tup
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetFetchResponsePartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -839,7 +839,7 @@ def _read_offset_fetch_response_topic_flexible(buf: bytes, pos: int) -> tuple[Of
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetFetchResponsePartition]
     n = buf[pos]
     pos += 1
@@ -909,7 +909,7 @@ def _read_offset_fetch_response_partition(
     else:
         start = pos
         pos += n
-        metadata = buf[start:pos].decode()
+        metadata = buf[start:pos].decode("utf-8", "replace")
     (error_code,) = _unpack_i16(buf, pos)
     pos += 2
     item = OffsetFetchResponsePartition(partition_index, committed_offset, committed_leader_epoch, metadata, error_code)
@@ -927,7 +927,7 @@ def _read_offset_fetch_response_partition_flexible(buf: bytes, pos: int) -> tupl
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        metadata = buf[start:pos].decode()
+        metadata = buf[start:pos].decode("utf-8", "replace")
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
     item = OffsetFetchResponsePartition(partition_index, committed_offset, committed_leader_epoch, metadata, error_code)
@@ -963,7 +963,7 @@ def _read_offset_fetch_response_group(buf: bytes, pos: int, version: int) -> tup
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[OffsetFetchResponseTopics]
     n = buf[pos]
     pos += 1
@@ -1016,7 +1016,7 @@ def _read_offset_fetch_response_topics(buf: bytes, pos: int, version: int) -> tu
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetFetchResponsePartitions]
     if version >= 10:
         topic_id, n = _unpack_uuid_u8(buf, pos)
@@ -1069,7 +1069,7 @@ def _read_offset_fetch_response_partitions(buf: bytes, pos: int) -> tuple[Offset
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        metadata = buf[start:pos].decode()
+        metadata = buf[start:pos].decode("utf-8", "replace")
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
     item = OffsetFetchResponsePartitions(

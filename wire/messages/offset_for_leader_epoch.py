@@ -306,7 +306,7 @@ def _read_offset_for_leader_topic(buf: bytes, pos: int) -> tuple[OffsetForLeader
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetForLeaderPartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -326,7 +326,7 @@ def _read_offset_for_leader_topic_flexible(buf: bytes, pos: int) -> tuple[Offset
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[OffsetForLeaderPartition]
     n = buf[pos]
     pos += 1
@@ -462,7 +462,7 @@ def _read_offset_for_leader_topic_result(buf: bytes, pos: int) -> tuple[OffsetFo
         raise null_refused("topic")
     start = pos
     pos += n
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[EpochEndOffset]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -482,7 +482,7 @@ def _read_offset_for_leader_topic_result_flexible(buf: bytes, pos: int) -> tuple
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[EpochEndOffset]
     n = buf[pos]
     pos += 1

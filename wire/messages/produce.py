@@ -355,7 +355,7 @@ def _read_produce_request(buf: Buffer, pos: int) -> tuple[ProduceRequest, int]:
     else:
         start = pos
         pos += n
-        transactional_id = str(buf[start:pos], "utf-8")
+        transactional_id = str(buf[start:pos], "utf-8", "replace")
     topic_data: list[TopicProduceData]
     acks, timeout_ms, n = _unpack_i16_i32_i32(buf, pos)
     pos += 10
@@ -379,7 +379,7 @@ def _read_produce_request_flexible(buf: Buffer, pos: int, version: int) -> tuple
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        transactional_id = str(buf[start:pos], "utf-8")
+        transactional_id = str(buf[start:pos], "utf-8", "replace")
     topic_data: list[TopicProduceData]
     acks, timeout_ms, n = _unpack_i16_i32_u8(buf, pos)
     pos += 7
@@ -441,7 +441,7 @@ def _read_topic_produce_data(buf: Buffer, pos: int) -> tuple[TopicProduceData, i
         raise null_refused("name")
     start = pos
     pos += n
-    name = str(buf[start:pos], "utf-8")
+    name = str(buf[start:pos], "utf-8", "replace")
     partition_data: list[PartitionProduceData]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -465,7 +465,7 @@ def _read_topic_produce_data_flexible(buf: Buffer, pos: int, version: int) -> tu
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = str(buf[start:pos], "utf-8")
+        name = str(buf[start:pos], "utf-8", "replace")
     partition_data: list[PartitionProduceData]
     if version >= 13:
         topic_id, n = _unpack_uuid_u8(buf, pos)
@@ -692,7 +692,7 @@ def _read_topic_produce_response(buf: bytes, pos: int, version: int) -> tuple[To
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partition_responses: list[PartitionProduceResponse]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -716,7 +716,7 @@ def _read_topic_produce_response_flexible(buf: bytes, pos: int, version: int) ->
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        name = buf[start:pos].decode()
+        name = buf[start:pos].decode("utf-8", "replace")
     partition_responses: list[PartitionProduceResponse]
     if version >= 13:
         topic_id, n = _unpack_uuid_u8(buf, pos)
@@ -841,7 +841,7 @@ def _read_partition_produce_response(buf: bytes, pos: int, version: int) -> tupl
         else:
             start = pos
             pos += n
-            error_message = buf[start:pos].decode()
+            error_message = buf[start:pos].decode("utf-8", "replace")
     else:
         error_message = None
     item = PartitionProduceResponse(
@@ -872,7 +872,7 @@ def _read_partition_produce_response_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = PartitionProduceResponse(
@@ -938,7 +938,7 @@ def _read_batch_index_and_error_message(buf: bytes, pos: int) -> tuple[BatchInde
     else:
         start = pos
         pos += n
-        batch_index_error_message = buf[start:pos].decode()
+        batch_index_error_message = buf[start:pos].decode("utf-8", "replace")
     item = BatchIndexAndErrorMessage(batch_index, batch_index_error_message)
     return item, pos
 
@@ -954,7 +954,7 @@ def _read_batch_index_and_error_message_flexible(buf: bytes, pos: int) -> tuple[
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        batch_index_error_message = buf[start:pos].decode()
+        batch_index_error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = BatchIndexAndErrorMessage(batch_index, batch_index_error_message)
@@ -1003,7 +1003,7 @@ def _read_node_endpoint(buf: bytes, pos: int) -> tuple[NodeEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     rack: str | None
     port, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -1014,7 +1014,7 @@ def _read_node_endpoint(buf: bytes, pos: int) -> tuple[NodeEndpoint, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack = buf[start:pos].decode()
+        rack = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = NodeEndpoint(node_id, host, port, rack)

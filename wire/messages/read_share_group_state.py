@@ -244,7 +244,7 @@ def _read_read_share_group_state_request(buf: bytes, pos: int) -> tuple[ReadShar
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[ReadStateData]
     n = buf[pos]
     pos += 1
@@ -401,7 +401,7 @@ def _read_partition_result(buf: bytes, pos: int) -> tuple[PartitionResult, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     state_batches: list[StateBatch]
     state_epoch, start_offset, n = _unpack_i32_i64_u8(buf, pos)
     pos += 13

@@ -226,7 +226,7 @@ def _read_read_share_group_state_summary_request(buf: bytes, pos: int) -> tuple[
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[ReadStateSummaryData]
     n = buf[pos]
     pos += 1
@@ -384,7 +384,7 @@ def _read_partition_result(buf: bytes, pos: int, version: int) -> tuple[Partitio
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     if version >= 1:
         state_epoch, leader_epoch, start_offset, delivery_complete_count, n = _unpack_i32_i32_i64_i32_u8(buf, pos)
         pos += 21

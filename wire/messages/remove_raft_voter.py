@@ -141,7 +141,7 @@ def _read_remove_raft_voter_request(buf: bytes, pos: int) -> tuple[RemoveRaftVot
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     voter_id, voter_directory_id, n = _unpack_i32_uuid_u8(buf, pos)
     pos += 21
     item = RemoveRaftVoterRequest(cluster_id, voter_id, voter_directory_id)
@@ -179,7 +179,7 @@ def _read_remove_raft_voter_response(buf: bytes, pos: int) -> tuple[RemoveRaftVo
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = RemoveRaftVoterResponse(throttle_time_ms, error_code, error_message)

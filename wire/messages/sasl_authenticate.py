@@ -227,7 +227,7 @@ def _read_sasl_authenticate_response(buf: bytes, pos: int, version: int) -> tupl
     else:
         start = pos
         pos += n
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i32(buf, pos)
     pos += 4
     if n < 0:
@@ -255,7 +255,7 @@ def _read_sasl_authenticate_response_flexible(buf: bytes, pos: int) -> tuple[Sas
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:

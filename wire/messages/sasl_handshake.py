@@ -115,7 +115,7 @@ def _read_sasl_handshake_request(buf: bytes, pos: int) -> tuple[SaslHandshakeReq
         raise null_refused("mechanism")
     start = pos
     pos += n
-    mechanism = buf[start:pos].decode()
+    mechanism = buf[start:pos].decode("utf-8", "replace")
     item = SaslHandshakeRequest(mechanism)
     return item, pos
 

@@ -324,7 +324,7 @@ def _read_share_acknowledge_request(buf: bytes, pos: int, version: int) -> tuple
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_id = buf[start:pos].decode()
+        group_id = buf[start:pos].decode("utf-8", "replace")
     member_id: str | None
     n = buf[pos]
     pos += 1
@@ -335,7 +335,7 @@ def _read_share_acknowledge_request(buf: bytes, pos: int, version: int) -> tuple
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        member_id = buf[start:pos].decode()
+        member_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[AcknowledgeTopic]
     if version >= 2:
         share_session_epoch, is_renew_ack, n = _unpack_i32_bool_u8(buf, pos)
@@ -493,7 +493,7 @@ def _read_share_acknowledge_response(buf: bytes, pos: int, version: int) -> tupl
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     responses: list[ShareAcknowledgeTopicResponse]
     if version >= 2:
         acquisition_lock_timeout_ms, n = _unpack_i32_u8(buf, pos)
@@ -585,7 +585,7 @@ def _read_partition_data(buf: bytes, pos: int) -> tuple[PartitionData, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     current_leader, pos = _read_leader_id_and_epoch(buf, pos)
     n = buf[pos]
     pos += 1
@@ -635,7 +635,7 @@ def _read_node_endpoint(buf: bytes, pos: int) -> tuple[NodeEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     rack: str | None
     port, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -646,7 +646,7 @@ def _read_node_endpoint(buf: bytes, pos: int) -> tuple[NodeEndpoint, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack = buf[start:pos].decode()
+        rack = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = NodeEndpoint(node_id, host, port, rack)

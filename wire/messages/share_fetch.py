@@ -462,7 +462,7 @@ def _read_share_fetch_request(buf: bytes, pos: int, version: int) -> tuple[Share
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_id = buf[start:pos].decode()
+        group_id = buf[start:pos].decode("utf-8", "replace")
     member_id: str | None
     n = buf[pos]
     pos += 1
@@ -473,7 +473,7 @@ def _read_share_fetch_request(buf: bytes, pos: int, version: int) -> tuple[Share
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        member_id = buf[start:pos].decode()
+        member_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[FetchTopic]
     if version >= 2:
         (
@@ -687,7 +687,7 @@ def _read_share_fetch_response(buf: Buffer, pos: int) -> tuple[ShareFetchRespons
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = str(buf[start:pos], "utf-8")
+        error_message = str(buf[start:pos], "utf-8", "replace")
     responses: list[ShareFetchableTopicResponse]
     acquisition_lock_timeout_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -802,7 +802,7 @@ def _read_partition_data(buf: Buffer, pos: int) -> tuple[PartitionData, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = str(buf[start:pos], "utf-8")
+        error_message = str(buf[start:pos], "utf-8", "replace")
     acknowledge_error_message: str | None
     acknowledge_error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
@@ -813,7 +813,7 @@ def _read_partition_data(buf: Buffer, pos: int) -> tuple[PartitionData, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        acknowledge_error_message = str(buf[start:pos], "utf-8")
+        acknowledge_error_message = str(buf[start:pos], "utf-8", "replace")
     current_leader, pos = _read_leader_id_and_epoch(buf, pos)
     records: Records | None
     n = buf[pos]
@@ -904,7 +904,7 @@ def _read_node_endpoint(buf: Buffer, pos: int) -> tuple[NodeEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = str(buf[start:pos], "utf-8")
+    host = str(buf[start:pos], "utf-8", "replace")
     rack: str | None
     port, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -915,7 +915,7 @@ def _read_node_endpoint(buf: Buffer, pos: int) -> tuple[NodeEndpoint, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack = str(buf[start:pos], "utf-8")
+        rack = str(buf[start:pos], "utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = NodeEndpoint(node_id, host, port, rack)

@@ -221,14 +221,14 @@ def _read_share_group_heartbeat_request(buf: bytes, pos: int) -> tuple[ShareGrou
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     rack_id: str | None
     member_epoch, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -239,7 +239,7 @@ def _read_share_group_heartbeat_request(buf: bytes, pos: int) -> tuple[ShareGrou
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack_id = buf[start:pos].decode()
+        rack_id = buf[start:pos].decode("utf-8", "replace")
     subscribed_topic_names: list[str] | None
     n = buf[pos]
     pos += 1
@@ -304,7 +304,7 @@ def _read_share_group_heartbeat_response(buf: bytes, pos: int) -> tuple[ShareGro
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     member_id: str | None
     n = buf[pos]
     pos += 1
@@ -315,7 +315,7 @@ def _read_share_group_heartbeat_response(buf: bytes, pos: int) -> tuple[ShareGro
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        member_id = buf[start:pos].decode()
+        member_id = buf[start:pos].decode("utf-8", "replace")
     assignment: Assignment | None
     member_epoch, heartbeat_interval_ms, n = _unpack_i32_i32_i8(buf, pos)
     pos += 9

@@ -486,21 +486,21 @@ def _read_described_group(buf: bytes, pos: int) -> tuple[DescribedGroup, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_state = buf[start:pos].decode()
+    group_state = buf[start:pos].decode("utf-8", "replace")
     topology: Topology | None
     group_epoch, assignment_epoch, n = _unpack_i32_i32_i8(buf, pos)
     pos += 9
@@ -615,7 +615,7 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    subtopology_id = buf[start:pos].decode()
+    subtopology_id = buf[start:pos].decode("utf-8", "replace")
     source_topics: list[str]
     n = buf[pos]
     pos += 1
@@ -743,7 +743,7 @@ def _read_member(buf: bytes, pos: int) -> tuple[Member, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     instance_id: str | None
     member_epoch, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -754,7 +754,7 @@ def _read_member(buf: bytes, pos: int) -> tuple[Member, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        instance_id = buf[start:pos].decode()
+        instance_id = buf[start:pos].decode("utf-8", "replace")
     rack_id: str | None
     n = buf[pos]
     pos += 1
@@ -765,28 +765,28 @@ def _read_member(buf: bytes, pos: int) -> tuple[Member, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack_id = buf[start:pos].decode()
+        rack_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_id = buf[start:pos].decode()
+    client_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    client_host = buf[start:pos].decode()
+    client_host = buf[start:pos].decode("utf-8", "replace")
     topology_epoch, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    process_id = buf[start:pos].decode()
+    process_id = buf[start:pos].decode("utf-8", "replace")
     user_endpoint: Endpoint | None
     (n,) = _unpack_i8(buf, pos)
     pos += 1
@@ -867,7 +867,7 @@ def _read_endpoint(buf: bytes, pos: int) -> tuple[Endpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = Endpoint(host, port)
@@ -896,7 +896,7 @@ def _read_task_offset(buf: bytes, pos: int) -> tuple[TaskOffset, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    subtopology_id = buf[start:pos].decode()
+    subtopology_id = buf[start:pos].decode("utf-8", "replace")
     partition, offset, n = _unpack_i32_i64_u8(buf, pos)
     pos += 13
     item = TaskOffset(subtopology_id, partition, offset)
@@ -995,7 +995,7 @@ def _read_task_ids(buf: bytes, pos: int) -> tuple[TaskIds, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    subtopology_id = buf[start:pos].decode()
+    subtopology_id = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1
@@ -1037,14 +1037,14 @@ def _read_key_value(buf: bytes, pos: int) -> tuple[KeyValue, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    value_ = buf[start:pos].decode()
+    value_ = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = KeyValue(key, value_)
@@ -1081,7 +1081,7 @@ def _read_topic_info(buf: bytes, pos: int) -> tuple[TopicInfo, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     topic_configs: list[KeyValue]
     partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7

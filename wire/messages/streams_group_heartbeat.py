@@ -562,14 +562,14 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     instance_id: str | None
     member_epoch, endpoint_information_epoch, n = _unpack_i32_i32_u8(buf, pos)
     pos += 9
@@ -580,7 +580,7 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        instance_id = buf[start:pos].decode()
+        instance_id = buf[start:pos].decode("utf-8", "replace")
     rack_id: str | None
     n = buf[pos]
     pos += 1
@@ -591,7 +591,7 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        rack_id = buf[start:pos].decode()
+        rack_id = buf[start:pos].decode("utf-8", "replace")
     topology: Topology | None
     rebalance_timeout_ms, n = _unpack_i32_i8(buf, pos)
     pos += 5
@@ -645,7 +645,7 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        process_id = buf[start:pos].decode()
+        process_id = buf[start:pos].decode("utf-8", "replace")
     user_endpoint: Endpoint | None
     (n,) = _unpack_i8(buf, pos)
     pos += 1
@@ -802,7 +802,7 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    subtopology_id = buf[start:pos].decode()
+    subtopology_id = buf[start:pos].decode("utf-8", "replace")
     source_topics: list[str]
     n = buf[pos]
     pos += 1
@@ -945,14 +945,14 @@ def _read_key_value(buf: bytes, pos: int) -> tuple[KeyValue, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    key = buf[start:pos].decode()
+    key = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    value_ = buf[start:pos].decode()
+    value_ = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = KeyValue(key, value_)
@@ -989,7 +989,7 @@ def _read_topic_info(buf: bytes, pos: int) -> tuple[TopicInfo, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     topic_configs: list[KeyValue]
     partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
@@ -1027,7 +1027,7 @@ def _read_endpoint(buf: bytes, pos: int) -> tuple[Endpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = Endpoint(host, port)
@@ -1056,7 +1056,7 @@ def _read_task_offset(buf: bytes, pos: int) -> tuple[TaskOffset, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    subtopology_id = buf[start:pos].decode()
+    subtopology_id = buf[start:pos].decode("utf-8", "replace")
     partition, offset, n = _unpack_i32_i64_u8(buf, pos)
     pos += 13
     item = TaskOffset(subtopology_id, partition, offset)
@@ -1092,7 +1092,7 @@ def _read_task_ids(buf: bytes, pos: int) -> tuple[TaskIds, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    subtopology_id = buf[start:pos].decode()
+    subtopology_id = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1
@@ -1200,14 +1200,14 @@ def _read_streams_group_heartbeat_response(buf: bytes, pos: int) -> tuple[Stream
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     status: list[Status] | None
     member_epoch, heartbeat_interval_ms, acceptable_recovery_lag, task_offset_interval_ms, n = (
         _unpack_i32_i32_i32_i32_u8(buf, pos)
@@ -1359,7 +1359,7 @@ def _read_status(buf: bytes, pos: int) -> tuple[Status, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    status_detail = buf[start:pos].decode()
+    status_detail = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = Status(status_code, status_detail)
@@ -1395,7 +1395,7 @@ def _read_topic_partition(buf: bytes, pos: int) -> tuple[TopicPartition, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic = buf[start:pos].decode()
+    topic = buf[start:pos].decode("utf-8", "replace")
     partitions: list[int]
     n = buf[pos]
     pos += 1

@@ -277,14 +277,14 @@ def _read_sync_group_request(buf: bytes, pos: int, version: int) -> tuple[SyncGr
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     generation_id, n = _unpack_i32_i16(buf, pos)
     pos += 6
     if n < 0:
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     if version >= 3:
         (n,) = _unpack_i16(buf, pos)
@@ -294,7 +294,7 @@ def _read_sync_group_request(buf: bytes, pos: int, version: int) -> tuple[SyncGr
         else:
             start = pos
             pos += n
-            group_instance_id = buf[start:pos].decode()
+            group_instance_id = buf[start:pos].decode("utf-8", "replace")
     else:
         group_instance_id = None
     assignments: list[SyncGroupRequestAssignment]
@@ -316,14 +316,14 @@ def _read_sync_group_request_flexible(buf: bytes, pos: int, version: int) -> tup
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     generation_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -334,7 +334,7 @@ def _read_sync_group_request_flexible(buf: bytes, pos: int, version: int) -> tup
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     protocol_type: str | None
     if version >= 5:
         n = buf[pos]
@@ -346,7 +346,7 @@ def _read_sync_group_request_flexible(buf: bytes, pos: int, version: int) -> tup
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            protocol_type = buf[start:pos].decode()
+            protocol_type = buf[start:pos].decode("utf-8", "replace")
     else:
         protocol_type = None
     protocol_name: str | None
@@ -360,7 +360,7 @@ def _read_sync_group_request_flexible(buf: bytes, pos: int, version: int) -> tup
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            protocol_name = buf[start:pos].decode()
+            protocol_name = buf[start:pos].decode("utf-8", "replace")
     else:
         protocol_name = None
     assignments: list[SyncGroupRequestAssignment]
@@ -420,7 +420,7 @@ def _read_sync_group_request_assignment(buf: bytes, pos: int) -> tuple[SyncGroup
         raise null_refused("member_id")
     start = pos
     pos += n
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i32(buf, pos)
     pos += 4
     if n < 0:
@@ -439,7 +439,7 @@ def _read_sync_group_request_assignment_flexible(buf: bytes, pos: int) -> tuple[
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
@@ -535,7 +535,7 @@ def _read_sync_group_response_flexible(buf: bytes, pos: int, version: int) -> tu
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            protocol_type = buf[start:pos].decode()
+            protocol_type = buf[start:pos].decode("utf-8", "replace")
     else:
         throttle_time_ms, error_code = _unpack_i32_i16(buf, pos)
         pos += 6
@@ -551,7 +551,7 @@ def _read_sync_group_response_flexible(buf: bytes, pos: int, version: int) -> tu
                 n, pos = read_string_length(buf, pos, n)
             start = pos
             pos += n - 1
-            protocol_name = buf[start:pos].decode()
+            protocol_name = buf[start:pos].decode("utf-8", "replace")
     else:
         protocol_name = None
     n = buf[pos]

@@ -315,14 +315,14 @@ def _read_txn_offset_commit_request(buf: bytes, pos: int, version: int) -> tuple
         raise null_refused("transactional_id")
     start = pos
     pos += n
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     (n,) = _unpack_i16(buf, pos)
     pos += 2
     if n < 0:
         raise null_refused("group_id")
     start = pos
     pos += n
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[TxnOffsetCommitRequestTopic]
     producer_id, producer_epoch, n = _unpack_i64_i16_i32(buf, pos)
     pos += 14
@@ -342,21 +342,21 @@ def _read_txn_offset_commit_request_flexible(buf: bytes, pos: int) -> tuple[TxnO
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    transactional_id = buf[start:pos].decode()
+    transactional_id = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     producer_id, producer_epoch, generation_id, n = _unpack_i64_i16_i32_u8(buf, pos)
     pos += 15
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    member_id = buf[start:pos].decode()
+    member_id = buf[start:pos].decode("utf-8", "replace")
     group_instance_id: str | None
     n = buf[pos]
     pos += 1
@@ -367,7 +367,7 @@ def _read_txn_offset_commit_request_flexible(buf: bytes, pos: int) -> tuple[TxnO
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        group_instance_id = buf[start:pos].decode()
+        group_instance_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[TxnOffsetCommitRequestTopic]
     n = buf[pos]
     pos += 1
@@ -429,7 +429,7 @@ def _read_txn_offset_commit_request_topic(
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[TxnOffsetCommitRequestPartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -449,7 +449,7 @@ def _read_txn_offset_commit_request_topic_flexible(buf: bytes, pos: int) -> tupl
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[TxnOffsetCommitRequestPartition]
     n = buf[pos]
     pos += 1
@@ -520,7 +520,7 @@ def _read_txn_offset_commit_request_partition(
     else:
         start = pos
         pos += n
-        committed_metadata = buf[start:pos].decode()
+        committed_metadata = buf[start:pos].decode("utf-8", "replace")
     item = TxnOffsetCommitRequestPartition(
         partition_index, committed_offset, committed_leader_epoch, committed_metadata
     )
@@ -540,7 +540,7 @@ def _read_txn_offset_commit_request_partition_flexible(
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        committed_metadata = buf[start:pos].decode()
+        committed_metadata = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = TxnOffsetCommitRequestPartition(
@@ -641,7 +641,7 @@ def _read_txn_offset_commit_response_topic(buf: bytes, pos: int) -> tuple[TxnOff
         raise null_refused("name")
     start = pos
     pos += n
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[TxnOffsetCommitResponsePartition]
     (n,) = _unpack_i32(buf, pos)
     pos += 4
@@ -661,7 +661,7 @@ def _read_txn_offset_commit_response_topic_flexible(buf: bytes, pos: int) -> tup
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[TxnOffsetCommitResponsePartition]
     n = buf[pos]
     pos += 1

@@ -152,7 +152,7 @@ def _read_unregister_broker_response(buf: bytes, pos: int) -> tuple[UnregisterBr
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = UnregisterBrokerResponse(throttle_time_ms, error_code, error_message)

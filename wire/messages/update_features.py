@@ -230,7 +230,7 @@ def _read_feature_update_key(buf: bytes, pos: int, version: int) -> tuple[Featur
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    feature = buf[start:pos].decode()
+    feature = buf[start:pos].decode("utf-8", "replace")
     if version >= 1:
         max_version_level, upgrade_type, n = _unpack_i16_i8_u8(buf, pos)
         pos += 4
@@ -282,7 +282,7 @@ def _read_update_features_response(buf: bytes, pos: int, version: int) -> tuple[
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     results: list[UpdatableFeatureResult]
     if version >= 2:
         results = []
@@ -331,7 +331,7 @@ def _read_updatable_feature_result(buf: bytes, pos: int) -> tuple[UpdatableFeatu
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    feature = buf[start:pos].decode()
+    feature = buf[start:pos].decode("utf-8", "replace")
     error_message: str | None
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
@@ -342,7 +342,7 @@ def _read_updatable_feature_result(buf: bytes, pos: int) -> tuple[UpdatableFeatu
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = UpdatableFeatureResult(feature, error_code, error_message)

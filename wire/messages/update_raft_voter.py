@@ -232,7 +232,7 @@ def _read_update_raft_voter_request(buf: bytes, pos: int) -> tuple[UpdateRaftVot
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     listeners: list[Listener]
     current_leader_epoch, voter_id, voter_directory_id, n = _unpack_i32_i32_uuid_u8(buf, pos)
     pos += 25
@@ -280,14 +280,14 @@ def _read_listener(buf: bytes, pos: int) -> tuple[Listener, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = Listener(name, host, port)
@@ -371,7 +371,7 @@ def _read_current_leader(buf: bytes, pos: int) -> tuple[CurrentLeader, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_i32_u8(buf, pos)
     pos += 5
     item = CurrentLeader(leader_id, leader_epoch, host, port)

@@ -279,7 +279,7 @@ def _read_vote_request(buf: bytes, pos: int, version: int) -> tuple[VoteRequest,
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        cluster_id = buf[start:pos].decode()
+        cluster_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[VoteRequestTopicData]
     if version >= 1:
         voter_id, n = _unpack_i32_u8(buf, pos)
@@ -329,7 +329,7 @@ def _read_vote_request_topic_data(buf: bytes, pos: int, version: int) -> tuple[V
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[VoteRequestPartitionData]
     n = buf[pos]
     pos += 1
@@ -529,7 +529,7 @@ def _read_vote_response_topic_data(buf: bytes, pos: int) -> tuple[VoteResponseTo
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    topic_name = buf[start:pos].decode()
+    topic_name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[VoteResponsePartitionData]
     n = buf[pos]
     pos += 1
@@ -581,7 +581,7 @@ def _read_node_endpoint(buf: bytes, pos: int) -> tuple[NodeEndpoint, int]:
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    host = buf[start:pos].decode()
+    host = buf[start:pos].decode("utf-8", "replace")
     port, n = _unpack_u16_u8(buf, pos)
     pos += 3
     item = NodeEndpoint(node_id, host, port)

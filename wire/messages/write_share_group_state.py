@@ -249,7 +249,7 @@ def _read_write_share_group_state_request(
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    group_id = buf[start:pos].decode()
+    group_id = buf[start:pos].decode("utf-8", "replace")
     topics: list[WriteStateData]
     n = buf[pos]
     pos += 1
@@ -450,7 +450,7 @@ def _read_partition_result(buf: bytes, pos: int) -> tuple[PartitionResult, int]:
             n, pos = read_string_length(buf, pos, n)
         start = pos
         pos += n - 1
-        error_message = buf[start:pos].decode()
+        error_message = buf[start:pos].decode("utf-8", "replace")
     n = buf[pos]
     pos += 1
     item = PartitionResult(partition, error_code, error_message)

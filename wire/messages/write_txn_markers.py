@@ -311,7 +311,7 @@ def _read_writable_txn_marker_topic(buf: bytes, pos: int) -> tuple[WritableTxnMa
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partition_indexes: list[int]
     n = buf[pos]
     pos += 1
@@ -412,7 +412,7 @@ def _read_writable_txn_marker_topic_result(buf: bytes, pos: int) -> tuple[Writab
         n, pos = read_string_length(buf, pos, n)
     start = pos
     pos += n - 1
-    name = buf[start:pos].decode()
+    name = buf[start:pos].decode("utf-8", "replace")
     partitions: list[WritableTxnMarkerPartitionResult]
     n = buf[pos]
     pos += 1

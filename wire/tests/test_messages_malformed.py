@@ -115,9 +115,12 @@ def test_unknown_versions_are_refused(name: str) -> None:
             cls().encode(bytearray(), version)
 
 
-def test_strings_that_are_not_utf8_are_refused() -> None:
-    with pytest.raises(WireError, match=r"MetadataRequest version 1: .*utf-8"):
-        MetadataRequest.decode(b"\0\0\0\1\0\2\xff\xfe", 0, 1)
+def test_strings_that_are_not_utf8_are_read_as_java_reads_them() -> None:
+    """With the replacement character for what means nothing, as Apache Kafka does: no reason to end a connection."""
+    request, _ = MetadataRequest.decode(b"\0\0\0\1\0\3a\xff\xfe", 0, 1)
+    assert [topic.name for topic in request.topics] == ["a\ufffd\ufffd"]
+    compact, _ = MetadataRequest.decode(b"\2\4a\xff\xfe\0\1\0\0\0", 0, 9)
+    assert [topic.name for topic in compact.topics] == ["a\ufffd\ufffd"]
 
 
 def test_headers_cut_short_or_of_unknown_apis_are_refused() -> None:

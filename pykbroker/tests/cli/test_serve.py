@@ -215,3 +215,12 @@ def test_an_authorizer_is_refused_rather_than_ignored() -> None:
     status, said = refused("--listen", "127.0.0.1:0", "--ephemeral", "--set", "authorizer.class.name=some.Authorizer")
     assert status == 1
     assert "some.Authorizer, and no access list is enforced yet" in said
+
+
+def test_the_ready_line_is_one_write() -> None:
+    """The log may go to the same file, and a line of it must not come in between. A datagram is what one write sends."""
+    source = "from pykbroker.cli import serve; serve._say('ready')"
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with ours, theirs:
+        subprocess.run([sys.executable, "-u", "-c", source], stdout=theirs, check=True)
+        assert ours.recv(100) == b"ready\n"
