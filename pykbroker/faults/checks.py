@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.faults import shapes
-from pykbroker.handlers.table import SUPPORTED, Api
+from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode
 
@@ -29,7 +29,7 @@ class BadFault(ValueError):
 
 
 @cache
-def rows() -> dict[str, Api]:
+def rows() -> dict[str, ServedApi]:
     """What is served, by Kafka's names."""
     return {APIS[int(api.key)].name: api for api in SUPPORTED}
 

@@ -10,7 +10,7 @@ import pytest
 from pykbroker.faults import refusals, shapes
 from pykbroker.faults.naming import own_names
 from pykbroker.faults.refusals import Refusal
-from pykbroker.handlers.table import SUPPORTED, Api
+from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.wire.apis import request_class, response_class
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -55,7 +55,7 @@ def in_version(message: Any, version: int) -> Any:
     return type(message).decode(out, 0, version)[0]
 
 
-def request_in(api: Api, version: int) -> Any:
+def request_in(api: ServedApi, version: int) -> Any:
     """A sample, without what the version has no field for."""
     request = sample(request_class(api.key))
     for field in shapes.fields(type(request)):
@@ -92,7 +92,7 @@ def errors(message: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(("api", "version"), EVERY, ids=lambda value: getattr(value, "handler", str(value)))
-def test_every_answer_says_the_error(api: Api, version: int) -> None:
+def test_every_answer_says_the_error(api: ServedApi, version: int) -> None:
     request = request_in(api, version)
     refusal = Refusal(CODE)
     site = refusals.site_for(refusal, request, version)
@@ -119,7 +119,7 @@ def test_every_answer_says_the_error(api: Api, version: int) -> None:
     ],
     ids=lambda value: getattr(value, "handler", str(value)),
 )
-def test_it_stands_where_the_handler_itself_would_say_it(api: Api, version: int) -> None:
+def test_it_stands_where_the_handler_itself_would_say_it(api: ServedApi, version: int) -> None:
     request = request_in(api, version)
     module = importlib.import_module(f"pykbroker.handlers.{api.handler}")
     theirs = errors(in_version(module.failed(request, version, KafkaError(CODE)), version))
@@ -131,7 +131,7 @@ def test_it_stands_where_the_handler_itself_would_say_it(api: Api, version: int)
 
 
 @pytest.mark.parametrize(("api", "version"), EVERY, ids=lambda value: getattr(value, "handler", str(value)))
-def test_what_is_taken_out_is_what_is_refused(api: Api, version: int) -> None:
+def test_what_is_taken_out_is_what_is_refused(api: ServedApi, version: int) -> None:
     request = request_in(api, version)
 
     def wanted(names: dict[str, Any]) -> bool:

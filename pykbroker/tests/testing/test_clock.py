@@ -52,7 +52,8 @@ def test_a_dead_member_is_gone_after_its_session_and_not_before() -> None:
         while not consumer.assignment():
             consumer.poll(0.05)
         assert len(kafka.group("g").members) == 1
-        with kafka.faults.cut(client="rdkafka"):
+        with kafka.faults.cut(client="rdkafka") as cut:
+            cut.wait()
             kafka.advance("44s")
             assert len(kafka.group("g").members) == 1
             began = time.monotonic()
