@@ -15,6 +15,7 @@ from pykbroker.cli import (
     configs,
     consume,
     dump,
+    faults,
     groups,
     logdirs,
     perf,
@@ -61,6 +62,7 @@ app.add_typer(reassignments.app, name="reassignments")
 app.add_typer(quotas.app, name="quotas")
 app.add_typer(records.app, name="records")
 app.add_typer(brokers.app, name="brokers")
+app.add_typer(faults.app, name="faults")
 app.add_typer(perf.app, name="perf")
 app.command("offsets")(topic_offsets.offsets)
 app.command("logdirs")(logdirs.logdirs)

@@ -63,7 +63,7 @@ def start(broker: Number, *, data_dir: DataDir = _DATA_DIR, as_json: Json = Fals
 
 def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
     """Send a request and print the brokers as they are then. Raises CliError."""
-    answer = _exchange(data_dir / SOCKET, request)
+    answer = exchange(data_dir / SOCKET, request)
     if "error" in answer:
         raise CliError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
     out = Output(as_json=as_json)
@@ -73,7 +73,8 @@ def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
         out.table({"id": "BROKER", "state": "STATE", "address": "ADDRESS", "leads": "LEADS"}, answer["brokers"])
 
 
-def _exchange(path: Path, request: dict[str, Any]) -> dict[str, Any]:
+def exchange(path: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """One request on the control socket of a process, and its answer. Raises Unreachable."""
     with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
         connection.settimeout(_ANSWER_LIMIT_S)
         try:

@@ -46,7 +46,11 @@ class Handler(Protocol):
 
 
 class CloseConnection(Exception):
-    """The connection cannot go on; the text says why, for the log."""
+    """The connection cannot go on; the text says why, for the log. ``last_words`` are bytes that are sent before it ends."""
+
+    def __init__(self, reason: str, last_words: bytes = b"") -> None:
+        super().__init__(reason)
+        self.last_words = last_words
 
 
 class NotYet(Exception):

@@ -147,7 +147,7 @@ class _Fetch(SessionWaiter):
             for item in self.items or ():
                 if item.partition is not None:
                     item.partition.watchers[self] = None
-        self.timer = self.broker.cluster.runtime.timers.after(self.request.max_wait_ms, self._expire)
+        self.timer = self.broker.cluster.runtime.client_timers.after(self.request.max_wait_ms, self._expire)
         return deferred
 
     def appended(self, partition: Partition, size: int) -> None:

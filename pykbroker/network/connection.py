@@ -158,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
                 runtime.timers.run_due()
             self._take_frames()
         except CloseConnection as error:
-            self.close(str(error))
+            self._close_for(error, first=not self._waiting)
         except Exception:
             log.exception("Unhandled error in a request from %s:%d", self.host, self.port)
             self.close("its request could not be answered (the error stands above)")
@@ -245,7 +245,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             pieces = deferred.value
         except CloseConnection as error:
-            self.close(str(error))
+            self._close_for(error, first=slot is self._waiting[0])
             return
         except Exception:
             log.exception("Unhandled error in a waiting request from %s:%d", self.host, self.port)
@@ -377,6 +377,12 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         if self._socket is not None:
             self._socket.abort()
+
+    def _close_for(self, error: CloseConnection, *, first: bool) -> None:
+        """Last words are sent where no answer is still to come before them."""
+        if error.last_words and first and self._transport is not None:
+            self._send([error.last_words])
+        self.close(str(error))
 
     def close(self, reason: str | None = None) -> None:
         """End the connection once what was answered so far is sent; with a reason, say so in one log line."""

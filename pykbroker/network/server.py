@@ -56,7 +56,7 @@ class Server:
         self, loop: asyncio.AbstractEventLoop, most_connections: int, dispatcher: Dispatcher | None = None
     ) -> None:
         self._loop = loop
-        self._dispatcher = dispatcher or Dispatcher()
+        self.dispatcher = dispatcher or Dispatcher()
         self._most_connections = most_connections
         self._said_full = False
         self._cluster: Cluster | None = None
@@ -78,7 +78,7 @@ class Server:
         sockets = self._sockets.get(node_id)
         if sockets is None:
             sockets = self._sockets[node_id] = BrokerSockets(
-                self._loop, partial(self._broker, node_id), self._dispatcher, self._has_room
+                self._loop, partial(self._broker, node_id), self.dispatcher, self._has_room
             )
         return await sockets.open(bind, max_frame)
 

@@ -197,6 +197,10 @@ class FetchSessions:
                 session.forget((gone.topic_id if version >= 13 else gone.topic, index))
         return session
 
+    def session(self, session_id: int) -> FetchSession | None:
+        """A session by its id."""
+        return self._sessions.get(session_id)
+
     def _open(self, request: FetchRequest, version: int) -> FetchSession | None:
         if len(self._sessions) >= self._slots and not self._evict():
             return None

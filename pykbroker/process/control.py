@@ -3,7 +3,7 @@
 A Unix socket in the log directory, for the user who runs the process alone. One line of JSON comes in,
 ``{"command": "stop", "broker": 2, "abrupt": false}``, and one goes out: ``{"brokers": [...]}``, as they are then, or
 ``{"error": "..."}``. ``{"command": "turns"}`` is answered with ``{"longest_turn_ms": 1.5}``: how long the event loop was busy
-at a stretch, at most, since that was asked last.
+at a stretch, at most, since that was asked last. ``{"command": "faults", "do": "list"}``: ``faults/injector.py`` answers.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ class Control:
             match request:
                 case {"command": "turns"}:
                     return {"longest_turn_ms": self._node.cluster.runtime.turns.restart() * 1000}
+                case {"command": "faults"}:
+                    return self._node.faults.carry_out(request)
                 case {"command": "list"}:
                     pass
                 case {"command": "stop", "broker": int(broker)}:

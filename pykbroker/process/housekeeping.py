@@ -43,19 +43,20 @@ class Housekeeping:
         self._cluster = cluster
         self._durable = durable
         self._cleaner = cleaner or CleanerProcess()
+        self._compacting: Deferred[None] | None = None
 
     def start(self) -> None:
         """Arm the timers; the first rounds come after log.initial.task.delay.ms, the cleaner's at once, as in Kafka."""
         config = self._cluster.config
         delay = config["log.initial.task.delay.ms"]
-        self._every(config["log.retention.check.interval.ms"], delay, self._retention)
+        self._every(config["log.retention.check.interval.ms"], delay, self.run_retention)
         self._every(config["log.flush.offset.checkpoint.interval.ms"], delay, self._checkpoints)
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._removals)
         interval_ms = config["producer.id.expiration.check.interval.ms"]
         self._every(interval_ms, interval_ms, self._producers)
         if config["log.cleaner.enable"]:
-            self._every(config["log.cleaner.backoff.ms"], 0, self._compactions)
+            self._every(config["log.cleaner.backoff.ms"], 0, self.run_compaction)
         if config["auto.leader.rebalance.enable"]:
             interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
             self._every(interval_ms, interval_ms, self._elections)
@@ -74,8 +75,8 @@ class Housekeeping:
     def _rest_then_open(self, _: None) -> None:
         self._cluster.runtime.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
 
-    def _retention(self) -> Deferred[None]:
-        """Some logs at a time."""
+    def run_retention(self) -> Deferred[None]:
+        """A round of retention, some logs at a time."""
         over: Deferred[None] = Deferred()
         rest = list(self._cluster.logs.logs.values())
 
@@ -121,6 +122,13 @@ class Housekeeping:
     def _flushes(self) -> Deferred[None] | None:
         due = self._cluster.logs.due_flushes()
         return self._cluster.runtime.offload(_flush, due) if due else None
+
+    def run_compaction(self) -> Deferred[None]:
+        """A round of compaction; one that runs already comes to its end before."""
+        if self._compacting is not None and not self._compacting.done:
+            return self._compacting.settled().chain(lambda _: self.run_compaction())
+        self._compacting = self._compactions()
+        return self._compacting
 
     def _compactions(self) -> Deferred[None]:
         """Compact what is due, the dirtiest log first, one after the other.

@@ -33,6 +33,7 @@ from pykbroker.storage.disk import Disk, RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
+    from pykbroker.faults.injector import Injector
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
@@ -80,6 +81,7 @@ class Node:
         durable: bool = True,
         clock: Clock | None = None,
         dispatcher: Dispatcher | None = None,
+        wrap_disk: Callable[[Disk], Disk] | None = None,
     ) -> None:
         self._paths = log_directories.named_by(config)
         self._config = log_directories.with_node_id(self._paths, config)
@@ -100,8 +102,25 @@ class Node:
         self._control = Control(self, self._paths.metadata)
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
+        self._wrap_disk = wrap_disk or (lambda disk: disk)
+        self._faults: Injector | None = None
         self._clock = clock or SystemClock()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+
+    @property
+    def housekeeping(self) -> Housekeeping:
+        """What the process does on its own, once it is started."""
+        assert self._housekeeping is not None, "the node is not started"
+        return self._housekeeping
+
+    @property
+    def faults(self) -> Injector:
+        """What this process is told to do wrong; imported when that is first asked for."""
+        if self._faults is None:
+            from pykbroker.faults.injector import Injector  # noqa: PLC0415 - start-up counts
+
+            self._faults = Injector(self.server.dispatcher, lambda: self.cluster)
+        return self._faults
 
     @property
     def cluster(self) -> Cluster:
@@ -157,7 +176,7 @@ class Node:
         config = self._config
         self._locks = log_directories.lock(self._paths)
         self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        cluster = self._cluster = _open_cluster(config, self._paths, self._disk, self._clock)
+        cluster = self._cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
             cluster.start_brokers(

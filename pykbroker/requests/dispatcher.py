@@ -73,6 +73,14 @@ class Dispatcher:
         #: Before the handler, the outermost last.
         self._steps = [step for step in (throttle, authorise, intercept) if step is not None]
 
+    def add_step(self, step: Step) -> None:
+        """Put one more step before all others, from the next request on."""
+        self._steps.append(step)
+
+    def remove_step(self, step: Step) -> None:
+        """Take it out again."""
+        self._steps.remove(step)
+
     def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
         """Answer one request frame (without its size).
 

@@ -19,6 +19,7 @@ class Runtime:
     """One for a process. The shell replaces what waits for something outside: threads, the loop's own turns."""
 
     __slots__ = (
+        "client_timers",
         "clock",
         "offload",
         "offload_read",
@@ -34,6 +35,8 @@ class Runtime:
         self.clock = clock
         self.random = rng
         self.timers = Timers(clock)
+        #: For what clients wait for in their own time: the same, but where a test's clock stands still.
+        self.client_timers = self.timers
         #: How long the turns of the loop take.
         self.turns = Turns(clock)
         self.wake_queue = WakeQueue()

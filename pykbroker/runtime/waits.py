@@ -229,6 +229,10 @@ class WakeQueue:
         #: Called with ``run`` when the queue turns non-empty.
         self.schedule: Callable[[Callable[[], None]], object] | None = None
 
+    def __len__(self) -> int:
+        """Callbacks that have not run yet."""
+        return len(self._queue)
+
     def add(self, callback: Callable[[], None]) -> None:
         """Run ``callback`` at the end of this turn."""
         if not self._queue and self.schedule is not None:

@@ -4,9 +4,21 @@
 the fixture ``kafka``. docs/testing.md has it all.
 """
 
+from pykbroker.testing.faults import BadFault, Fault, NeverMatched, NeverMatchedWarning, PlacedFault
 from pykbroker.testing.kafka import Kafka, KafkaCluster
 from pykbroker.testing.records import Record
 from pykbroker.testing.request_log import Request
 from pykbroker.testing.waiting import TimedOut
 
-__all__ = ["Kafka", "KafkaCluster", "Record", "Request", "TimedOut"]
+__all__ = [
+    "BadFault",
+    "Fault",
+    "Kafka",
+    "KafkaCluster",
+    "NeverMatched",
+    "NeverMatchedWarning",
+    "PlacedFault",
+    "Record",
+    "Request",
+    "TimedOut",
+]

@@ -12,6 +12,8 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET
 from pykbroker.process.node import Node
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.testing.clock import ManualTime
+from pykbroker.testing.disk import DiskFaults
 from pykbroker.testing.loop import LoopThread
 from pykbroker.testing.temporary import TemporaryFolder
 
@@ -24,6 +26,9 @@ class Embedded:
     def __init__(
         self, name: str, settings: dict[str, str], brokers: int, data_dir: Path | None, dispatcher: Dispatcher
     ) -> None:
+        self.disk = DiskFaults()
+        #: Where the clock stands still.
+        self.time: ManualTime | None = None
         self._settings = settings
         self._brokers = brokers
         self._kept = data_dir
@@ -59,8 +64,17 @@ class Embedded:
 
     async def _start(self) -> None:
         directory = self._directory = self._kept or self._new_folder()
-        node = Node(self._config(directory), self._brokers, durable=self._kept is not None, dispatcher=self._dispatcher)
+        node = Node(
+            self._config(directory),
+            self._brokers,
+            durable=self._kept is not None,
+            dispatcher=self._dispatcher,
+            wrap_disk=self.disk.wrap,
+            clock=None if self.time is None else self.time.clock,
+        )
         await node.start()
+        if self.time is not None:
+            self.time.follow(node.cluster)
         self.begun(node)
         self._node = node
 
@@ -140,6 +154,8 @@ class Embedded:
     async def _begin_anew(self, directory: Path) -> None:
         self.ending()
         await self.node.begin_anew(self._config(directory))
+        if self.time is not None:
+            self.time.follow(self.node.cluster)
         self.begun(self.node)
 
     def _check_may_forget(self, what: str) -> None:

@@ -37,9 +37,17 @@ class Interceptors:
 class WatchedDispatcher(Dispatcher):
     """A dispatcher that also tells of what does not come as far as its steps: what is not served, or malformed."""
 
-    def __init__(self, intercept: Step, refused: Refused) -> None:
+    def __init__(self, intercept: Interceptors, refused: Refused) -> None:
         super().__init__(intercept=intercept)
+        self._interceptors = intercept
         self._refused = refused
+
+    def add_step(self, step: Step) -> None:
+        """Behind those that look on: they see what the client sees."""
+        self._interceptors.steps.append(step)
+
+    def remove_step(self, step: Step) -> None:
+        self._interceptors.steps.remove(step)
 
     def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
         try:

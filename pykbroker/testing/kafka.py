@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pykbroker.testing.aio import Aio
 from pykbroker.testing.asking import Asking
+from pykbroker.testing.brokers import TestBroker, move_coordinator, move_leader
+from pykbroker.testing.clock import ManualTime, duration
+from pykbroker.testing.disk import DiskFaults
 from pykbroker.testing.embedded import Embedded
+from pykbroker.testing.faults import Faults
 from pykbroker.testing.intercept import Interceptors, WatchedDispatcher
 from pykbroker.testing.log_lines import LogLines
 from pykbroker.testing.request_log import Request, RequestLog, chosen
@@ -25,6 +29,7 @@ from pykbroker.testing.settings import texts
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.node import Node
+    from pykbroker.runtime.waits import Deferred
 
 T = TypeVar("T")
 
@@ -50,11 +55,15 @@ class Kafka(Asking):
         host: str = "127.0.0.1",
         port: int = 0,
         data_dir: str | Path | None = None,
+        clock: str = "real",
+        strict_faults: bool = False,
         process: bool = False,
         **more_settings: object,
     ) -> None:
         """Raises ConfigError for a setting that Kafka does not have, or whose value is bad."""
         super().__init__()
+        if clock not in ("real", "manual"):
+            raise ValueError(f'clock is {clock!r}; write clock="manual" for time that advance() moves, or leave it out')
         #: The helpers for coroutines.
         self.aio = Aio(self)
         #: What looks at requests and acts on them, the outermost first.
@@ -64,6 +73,8 @@ class Kafka(Asking):
         self._requests = RequestLog()
         self.interceptors.steps.append(self._requests)
         self.on_reset.append(self._requests.clear)
+        if process and clock == "manual":
+            raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
         name = f"pykbroker-{next(_numbers)}"
         given = texts(settings, more_settings, host=host, port=port)
         folder = None if data_dir is None else Path(data_dir)
@@ -72,6 +83,12 @@ class Kafka(Asking):
         self._embedded = Embedded(
             *(name, given, brokers, folder, WatchedDispatcher(self.interceptors, self._requests.refused))
         )
+        if clock == "manual":
+            self._embedded.time = ManualTime()
+        #: Rules by which requests go wrong.
+        self.faults = Faults(self._embedded, strict=strict_faults)
+        self._by_id: dict[int, TestBroker] = {}
+        self.on_reset.append(self.faults.forget)
         self._embedded.ending = self._ending
         self._embedded.begun = lambda node: self._waits.follow(node.cluster)
 
@@ -100,6 +117,7 @@ class Kafka(Asking):
             self._embedded.stop()
         finally:
             self._lines.close()
+        self.faults.end()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -195,6 +213,53 @@ class Kafka(Asking):
         The newest thousand are kept. Raises ValueError for an API that Kafka does not have.
         """
         return chosen(self._here.call(list, self._requests), api, client_id, topic)
+
+    # ---- what goes wrong, and when -------------------------------------------------------------------------------------
+
+    @property
+    def disk(self) -> DiskFaults:
+        """How the disk fails."""
+        return self._embedded.disk
+
+    def broker(self, node_id: int) -> TestBroker:
+        """One broker: to be stopped, killed, paused, started again. Raises ValueError where there is none of that id."""
+        known = list(self.node.addresses())
+        if node_id not in known:
+            raise ValueError(f"there is no broker {node_id}; these are: {', '.join(map(str, known))}")
+        return self._by_id.setdefault(node_id, TestBroker(self._here, self.faults, node_id))
+
+    def move_leader(self, topic: str, partition: int, *, to: int) -> None:
+        """Let another broker lead a partition, in a new leader epoch. Raises ValueError where it has no replica in sync."""
+        self._here.call(lambda: move_leader(self._cluster, topic, partition, to))
+
+    def move_coordinator(self, *, to: int, group: str | None = None, transactional_id: str | None = None) -> None:
+        """Let another broker coordinate a group or a transactional id, and all others of its shard. Raises ValueError."""
+        self._here.call(lambda: move_coordinator(self._cluster, to, group=group, transactional_id=transactional_id))
+
+    def advance(self, text: str | float | None = None, **units: float) -> None:
+        """Let time pass: ``advance("45s")``, ``advance(seconds=45)``; come back when all that became due has been done.
+        Raises ValueError for a text that is no duration, and RuntimeError without ``clock="manual"``.
+        """
+        time = self._embedded.time
+        if time is None:
+            raise RuntimeError('time passes by itself here; write Kafka(clock="manual") to move it')
+        self._run(time.advance(duration(text, units)))
+
+    def run_retention(self) -> None:
+        """Do now what log.retention.check.interval.ms would do later."""
+        self._run(self._round(self.node.housekeeping.run_retention))
+
+    def run_compaction(self) -> None:
+        """Compact now what is due by its topic's settings."""
+        self._run(self._round(self.node.housekeeping.run_compaction))
+
+    @staticmethod
+    async def _round(work: Callable[[], Deferred[None]]) -> None:
+        over = asyncio.Event()
+        running = work()
+        running.settled().map(lambda _: over.set()).or_log("a round of housekeeping")
+        await over.wait()
+        _ = running.value
 
 
 class KafkaCluster(Kafka):

@@ -1,0 +1,170 @@
+"""One way to produce a record, and one to read it in a group, for each of four clients, with short tempers."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from pathlib import Path
+from typing import IO, Any, ClassVar, Protocol
+
+import aiokafka
+import kafka
+from confluent_kafka import Consumer, KafkaError, Producer
+
+from compat_tests.harness.java import compile_java, java_command
+
+#: Seconds until a test gives up; none of them waits for it.
+LIMIT_S = 20
+
+
+class Client(Protocol):
+    def produce(self, bootstrap: str, topic: str) -> str:
+        """``v``, or ERROR and why."""
+
+    def consume(self, bootstrap: str, topic: str, group: str) -> str:
+        """The value of one record, which is committed; or ERROR and why."""
+
+
+class Confluent:
+    common: ClassVar[dict[str, Any]] = {"client.id": "app", "retry.backoff.ms": 10, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 50,
+              "socket.timeout.ms": 1500, "topic.metadata.refresh.fast.interval.ms": 20}  # fmt: skip
+
+    def produce(self, bootstrap: str, topic: str) -> str:
+        producer = Producer(
+            {**self.common, "bootstrap.servers": bootstrap, "request.timeout.ms": 1000, "message.timeout.ms": 8000}
+        )
+        told: list[KafkaError | None] = []
+        producer.produce(topic, b"v", on_delivery=lambda error, _: told.append(error))
+        producer.flush(LIMIT_S)
+        return "v" if told == [None] else f"ERROR {str(told[0]) if told else 'no answer'}"
+
+    def consume(self, bootstrap: str, topic: str, group: str) -> str:
+        consumer = Consumer(
+            {**self.common, "bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest",
+             "fetch.wait.max.ms": 200, "check.crcs": True, "enable.auto.commit": False, "fetch.error.backoff.ms": 10}
+        )  # fmt: skip
+        consumer.subscribe([topic])
+        try:
+            ends = time.monotonic() + LIMIT_S
+            while time.monotonic() < ends:
+                message = consumer.poll(0.1)
+                if message is not None and message.error() is None:
+                    consumer.commit(message, asynchronous=False)
+                    return (message.value() or b"").decode()
+            return "ERROR nothing came"
+        finally:
+            consumer.close()
+
+
+class KafkaPython:
+    common: ClassVar[dict[str, Any]] = {
+        "client_id": "app",
+        "retry_backoff_ms": 10,
+        "reconnect_backoff_ms": 10,
+        "reconnect_backoff_max_ms": 50,
+    }
+
+    def produce(self, bootstrap: str, topic: str) -> str:
+        producer = kafka.KafkaProducer(
+            bootstrap_servers=bootstrap,
+            request_timeout_ms=1500,
+            delivery_timeout_ms=8000,
+            max_block_ms=8000,
+            **self.common,
+        )
+        try:
+            producer.send(topic, b"v").get(LIMIT_S)
+        except kafka.errors.KafkaError as error:
+            return f"ERROR {error!r}"
+        else:
+            return "v"
+        finally:
+            producer.close(timeout=1)
+
+    def consume(self, bootstrap: str, topic: str, group: str) -> str:
+        consumer = kafka.KafkaConsumer(
+            topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False,
+            fetch_max_wait_ms=200, request_timeout_ms=7000, session_timeout_ms=6000, metadata_max_age_ms=300,  # it may be assigned partitions of a topic it has no metadata of yet
+            **self.common,
+        )  # fmt: skip
+        try:
+            ends = time.monotonic() + LIMIT_S
+            while time.monotonic() < ends:
+                for messages in consumer.poll(timeout_ms=100).values():
+                    consumer.commit()
+                    return messages[0].value.decode()
+            return "ERROR nothing came"
+        except kafka.errors.KafkaError as error:
+            return f"ERROR {error!r}"
+        finally:
+            consumer.close(autocommit=False, timeout_ms=2000)
+
+
+class Aiokafka:
+    common: ClassVar[dict[str, Any]] = {"client_id": "app", "retry_backoff_ms": 10}
+
+    def produce(self, bootstrap: str, topic: str) -> str:
+        async def produced() -> str:
+            producer = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, request_timeout_ms=1500, **self.common)
+            await producer.start()
+            try:
+                await asyncio.wait_for(producer.send_and_wait(topic, b"v"), LIMIT_S)
+            except (aiokafka.errors.KafkaError, TimeoutError) as error:
+                return f"ERROR {error!r}"
+            else:
+                return "v"
+            finally:
+                await producer.stop()
+
+        return asyncio.run(produced())
+
+    def consume(self, bootstrap: str, topic: str, group: str) -> str:
+        async def consumed() -> str:
+            consumer = aiokafka.AIOKafkaConsumer(
+                topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
+                enable_auto_commit=False, fetch_max_wait_ms=200, request_timeout_ms=2000, **self.common,
+            )  # fmt: skip
+            await consumer.start()
+            try:
+                message = await asyncio.wait_for(consumer.getone(), LIMIT_S)
+                await consumer.commit()
+                return message.value.decode()
+            except (aiokafka.errors.KafkaError, TimeoutError) as error:
+                return f"ERROR {error!r}"
+            finally:
+                await consumer.stop()
+
+        return asyncio.run(consumed())
+
+
+class Java:
+    """One virtual machine for all."""
+
+    def __init__(self) -> None:
+        self._machine: subprocess.Popen[str] | None = None
+
+    def _ask(self, line: str) -> str:
+        if self._machine is None:
+            classes = compile_java([Path(__file__).parent / "RoundTrips.java"], "kafka")
+            self._machine = subprocess.Popen(
+                java_command("RoundTrips", "kafka", classes=classes),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            )  # fmt: skip
+        writing: IO[str] | None = self._machine.stdin
+        reading: IO[str] | None = self._machine.stdout
+        assert writing is not None
+        assert reading is not None
+        writing.write(line + "\n")
+        writing.flush()
+        return reading.readline().strip()
+
+    def produce(self, bootstrap: str, topic: str) -> str:
+        return self._ask(f"produce {bootstrap} {topic}")
+
+    def consume(self, bootstrap: str, topic: str, group: str) -> str:
+        return self._ask(f"consume {bootstrap} {topic} {group}")
+
+    def close(self) -> None:
+        if self._machine is not None:
+            self._machine.communicate()

@@ -1,0 +1,79 @@
+"""``pykbroker faults``: what the brokers of a process on this machine are told to do wrong, for tests against them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.brokers import DataDir, exchange
+from pykbroker.cli.options import Json
+from pykbroker.cli.output import Output
+from pykbroker.cli.serve import DEFAULT_DATA_DIR
+from pykbroker.cli.trouble import CliError
+from pykbroker.process.control import SOCKET
+
+app = typer.Typer(help="Let the brokers of a process on this machine fail requests, for tests.", no_args_is_help=True)
+
+_DATA_DIR = Path(DEFAULT_DATA_DIR)
+
+
+@app.command()
+def add(
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="API WORD...", help="As in: Produce topic=t error=NOT_LEADER_OR_FOLLOWER times=1"),
+    ],
+    *,
+    data_dir: DataDir = _DATA_DIR,
+    as_json: Json = False,
+) -> None:
+    """Add a fault: an API, or `*` for all; which requests; what is done to them; how often.
+
+    Which: version, topic, partition, group, client, principal, listener, broker. What: error=NAME, delay=500ms, drop, close,
+    hold, truncate=BYTES, corrupt, duplicate, throttle=1s, stale, leader=N; with `after`, once the request was carried out.
+    How often: times, nth, probability, seed.
+    """
+    from pykbroker.faults.fault import BadFault, Fault
+
+    try:
+        fault = Fault.from_words(words)
+    except BadFault as error:
+        raise CliError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+    _ask(data_dir, {"do": "add", "fault": fault.as_json()}, as_json=as_json)
+
+
+@app.command("list")
+def list_faults(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
+    """List the faults, and how many requests each matched and acted on."""
+    _ask(data_dir, {"do": "list"}, as_json=as_json)
+
+
+@app.command()
+def remove(
+    number: Annotated[int, typer.Argument(metavar="N", help="The fault's number.")],
+    *,
+    data_dir: DataDir = _DATA_DIR,
+    as_json: Json = False,
+) -> None:
+    """Remove one fault; what it held goes on."""
+    _ask(data_dir, {"do": "remove", "number": number}, as_json=as_json)
+
+
+@app.command()
+def clear(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
+    """Remove all faults."""
+    _ask(data_dir, {"do": "clear"}, as_json=as_json)
+
+
+def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
+    """Send a request and print the faults as they are then. Raises CliError."""
+    answer = exchange(data_dir / SOCKET, {"command": "faults", **request})
+    if "error" in answer:
+        raise CliError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
+    out = Output(as_json=as_json)
+    if as_json:
+        out.json([{name: each[name] for name in ("number", "fault", "matched", "fired")} for each in answer["faults"]])
+    else:
+        out.table({"number": "N", "text": "FAULT", "matched": "MATCHED", "fired": "FIRED"}, answer["faults"])

@@ -1,0 +1,89 @@
+"""The rules of a cluster, and when each of them acts: counted by the loop that owns the state."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pykbroker.faults.fault import Fault
+
+
+class UnknownRule(KeyError):
+    """There is no rule of that number."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@dataclass(slots=True, eq=False)
+class Rule:
+    """A fault that was added: its number, how many requests it matched, and at how many it acted."""
+
+    number: int
+    fault: Fault
+    matched: int = 0
+    fired: int = 0
+    removed: bool = False
+    #: What it keeps from the moment when it was added: metadata that grows stale.
+    kept: Any = None
+    _chance: random.Random = field(default_factory=random.Random)
+
+    def __post_init__(self) -> None:
+        if self.fault.seed is not None:
+            self._chance = random.Random(self.fault.seed)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has acted as often as it may."""
+        return self.removed or (self.fault.times is not None and self.fired >= self.fault.times)
+
+    def acts(self) -> bool:
+        """Count a request that matches, and say whether the rule acts on it."""
+        if self.over:
+            return False
+        self.matched += 1
+        if self.fault.nth is not None and self.matched < self.fault.nth:
+            return False
+        if self.fault.probability is not None and self._chance.random() >= self.fault.probability:
+            return False
+        self.fired += 1
+        return True
+
+    def as_json(self) -> dict[str, Any]:
+        """For people and programs."""
+        return {"number": self.number, "fault": self.fault.as_json(), "matched": self.matched, "fired": self.fired}
+
+
+class FaultBook:
+    """All rules, in the order in which they were added: of several that match, the first one that acts does."""
+
+    def __init__(self) -> None:
+        self.rules: dict[int, Rule] = {}
+        self._numbers = 0
+        #: Called after each change of a rule, and each time one acts or is removed.
+        self.on_change: Callable[[Rule], None] | None = None
+
+    def add(self, fault: Fault) -> Rule:
+        self._numbers += 1
+        rule = self.rules[self._numbers] = Rule(self._numbers, fault)
+        return rule
+
+    def remove(self, number: int) -> Rule:
+        """Raises UnknownRule."""
+        rule = self.rules.pop(number, None)
+        if rule is None:
+            there = ", ".join(map(str, self.rules)) or "none"
+            raise UnknownRule(f"there is no rule {number}; these are: {there}")
+        rule.removed = True
+        self.changed(rule)
+        return rule
+
+    def clear(self) -> list[Rule]:
+        """Remove all, and return them."""
+        return [self.remove(number) for number in list(self.rules)]
+
+    def changed(self, rule: Rule) -> None:
+        if self.on_change is not None:
+            self.on_change(rule)

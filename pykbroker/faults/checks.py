@@ -1,0 +1,203 @@
+"""Which rules can act. Each that cannot is refused with what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.faults import shapes
+from pykbroker.handlers.table import SUPPORTED, ServedApi
+from pykbroker.wire.apis import APIS, ApiKey
+from pykbroker.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from pykbroker.faults.fault import Fault
+
+#: Words that are said or not, and have no value.
+FLAGS = ("hold", "drop", "close", "corrupt", "duplicate", "stale", "after")
+ACTIONS = ("error", "hold", "drop", "close", "truncate", "corrupt", "duplicate", "throttle", "stale", "leader")
+LEVELS = ("top", "topic", "partition", "group", "member", "item")
+_TEXTS = ("version", "topic", "group", "client", "principal", "listener", "error", "at")
+_NEVER_NEGATIVE = ("partition", "broker", "truncate", "leader", "seed")
+_FROM_ONE = ("times", "nth")
+
+
+class BadFault(ValueError):
+    """A fault that cannot act; the text says why, and what to write instead."""
+
+
+@cache
+def rows() -> dict[str, ServedApi]:
+    """What is served, by Kafka's names."""
+    return {APIS[int(api.key)].name: api for api in SUPPORTED}
+
+
+def check_words(said: Mapping[str, Any]) -> None:
+    """Raises BadFault for a word that no fault has."""
+    from pykbroker.faults.fault import Fault  # noqa: PLC0415 - it checks itself here
+
+    for name in said:
+        if name not in Fault.__dataclass_fields__:
+            raise BadFault(f"a fault has no {name!r}{_meant(name, Fault.__dataclass_fields__)}")
+
+
+def normalise(fault: Fault) -> None:
+    """Names in Kafka's spelling, whatever their case; Kafka's own Java names and ours are both known."""
+    if not isinstance(fault.api, str):
+        raise BadFault(f"api is {fault.api!r}; write a name, such as Produce, or * for all")
+    named = {_squeezed(name): name for name in rows()}
+    if fault.api != "*":
+        found = named.get(_squeezed(fault.api))
+        if found is None:
+            raise BadFault(
+                f"{fault.api!r} is not an API that is served{_meant(fault.api, rows())}, or * for all of them"
+            )
+        object.__setattr__(fault, "api", found)
+    for name in _TEXTS:
+        value: Any = getattr(fault, name)
+        if name == "version" and isinstance(value, int) and not isinstance(value, bool):
+            object.__setattr__(fault, name, value := str(value))
+        if value is not None and (not isinstance(value, str) or not value or "\0" in value):
+            raise BadFault(f"{name} is {value!r}; write a text, or leave it out")
+    if fault.error is not None:
+        code = fault.error.upper()
+        if code not in ErrorCode.__members__ or code == "NONE":
+            codes = [each for each in ErrorCode.__members__ if each != "NONE"]
+            raise BadFault(f"error={fault.error} is not an error of Kafka{_meant(code, codes)}")
+        object.__setattr__(fault, "error", code)
+
+
+def check(fault: Fault) -> None:
+    """Raises BadFault for what is not possible."""
+    _check_numbers(fault)
+    _check_action(fault)
+    versions = served_versions(fault)
+    if fault.api != "*":
+        _check_names(fault)
+    _check_places(fault, versions)
+
+
+def _check_numbers(fault: Fault) -> None:
+    for name in (*_NEVER_NEGATIVE, *_FROM_ONE):
+        value, least = getattr(fault, name), int(name in _FROM_ONE)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+            raise BadFault(f"{name} is {value!r}; write a whole number from {least} on, or leave it out")
+    chance: Any = fault.probability
+    if chance is not None and (isinstance(chance, bool) or not isinstance(chance, (int, float)) or not 0 < chance <= 1):
+        raise BadFault(f"probability is {chance!r}; write a number above 0 and up to 1, such as 0.1")
+    if fault.seed is not None and chance is None:
+        raise BadFault("seed says how a probability falls; write probability too, or leave seed out")
+
+
+def _check_action(fault: Fault) -> None:
+    for name, value in ((name, getattr(fault, name)) for name in FLAGS):
+        if not isinstance(value, bool):
+            raise BadFault(f"{name} is {value!r}; write {name}=True, or leave it out")
+    said = [name for name in ACTIONS if getattr(fault, name) is not None and getattr(fault, name) is not False]
+    if len(said) > 1:
+        raise BadFault(f"{' and '.join(said)} contradict each other; make a rule of each")
+    if not said and fault.delay is None:
+        raise BadFault(f"nothing is done; write one of {', '.join(ACTIONS)}, or delay")
+    action = said[0] if said else "delay"
+    if fault.after and action not in ("error", "drop", "close", "delay"):
+        raise BadFault(f"after does not go with {action}; it goes with error, drop, close and delay")
+    if fault.after and action != "delay" and fault.delay is not None:
+        raise BadFault(f"delay and {action} with after: which comes first is not said; make a rule of each")
+    if fault.at is not None and action != "error":
+        raise BadFault("at says where an error stands; write error too, or leave at out")
+    only = {"corrupt": "Fetch", "stale": "Metadata", "leader": "Metadata"}.get(action)
+    if only is not None and fault.api != only:
+        raise BadFault(f"{action} acts on {only} alone; write {only} in place of {fault.api}")
+    if action == "hold" and (fault.times or fault.probability):
+        raise BadFault("hold lasts until the rule is removed; leave times and probability out, or write delay")
+
+
+def served_versions(fault: Fault) -> dict[str, list[int]]:
+    """Which versions of which APIs a rule is about. Raises BadFault where there are none."""
+    low, high = _range(fault.version)
+    chosen = rows() if fault.api == "*" else {fault.api: rows()[fault.api]}
+    found = {
+        name: [version for version in range(api.min_version, api.max_version + 1) if low <= version <= high]
+        for name, api in chosen.items()
+    }
+    if not any(found.values()):
+        api = rows().get(fault.api)
+        served = f"; {fault.api} is served in {api.min_version}-{api.max_version}" if api else ""
+        raise BadFault(f"version={fault.version} is of no request that is served{served}")
+    return found
+
+
+def _range(text: str | None) -> tuple[int, int]:
+    if text is None:
+        return 0, 0x7FFF
+    low, dash, high = text.partition("-")
+    if not dash and low.endswith("+"):
+        low, high = low[:-1], str(0x7FFF)
+    elif not dash:
+        high = low
+    if not (low.isdecimal() and high.isdecimal() and int(low) <= int(high)):
+        raise BadFault(f"version={text} is not a range of versions; write one, such as 7, 3-7 or 7+")
+    return int(low), int(high)
+
+
+def version_range(fault: Fault) -> tuple[int, int]:
+    """The lowest and the highest version that a rule matches."""
+    return _range(fault.version)
+
+
+def _check_names(fault: Fault) -> None:
+    named = nameable(fault.api)
+    for matcher in ("topic", "partition", "group"):
+        if getattr(fault, matcher) is not None and matcher not in named:
+            raise BadFault(f"{fault.api} requests name no {matcher}; leave {matcher} out")
+
+
+@cache
+def nameable(api: str) -> frozenset[str]:
+    """Which of topic, partition and group the requests of an API can name."""
+    key = rows()[api].key
+    found = set(shapes.roles(APIS[int(key)].request))
+    if "topic_id" in found:
+        found.add("topic")
+    if "resource_name" in found:
+        found |= {"topic", "group"}
+    if key == ApiKey.FIND_COORDINATOR:
+        found.add("group")
+    if key == ApiKey.METADATA:
+        found.discard("partition")
+    return frozenset(found)
+
+
+def _check_places(fault: Fault, versions: dict[str, list[int]]) -> None:
+    if fault.at is not None and fault.at not in LEVELS:
+        raise BadFault(f"at={fault.at} is no place of an answer; write one of {', '.join(LEVELS)}")
+    if fault.at is not None:
+        levels = {
+            site.level
+            for name, served in versions.items()
+            for site in shapes.error_sites(APIS[int(rows()[name].key)].response)
+            if any(shapes.carries_error(APIS[int(rows()[name].key)].response, site, version) for version in served)
+        }
+        if fault.at not in levels:
+            raise BadFault(
+                f"answers of {fault.api} have no error at {fault.at}; write at={' or at='.join(sorted(levels))}"
+            )
+    if fault.throttle is not None and not any(
+        shapes.carries_throttle(APIS[int(rows()[name].key)].response, version)
+        for name, served in versions.items()
+        for version in served
+    ):
+        raise BadFault(f"answers of {fault.api} have no throttle_time_ms in these versions; write delay in its place")
+
+
+def _squeezed(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """What was meant, for the end of a sentence."""
+    by_form = {_squeezed(name): name for name in known}
+    close = difflib.get_close_matches(_squeezed(word), by_form, 3, 0.6)
+    return f"; did you mean {' or '.join(by_form[each] for each in close)}?" if close else ""

@@ -1,0 +1,115 @@
+"""What a rule's error does to a request: the part that is meant is not carried out, the rest is."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.faults import naming, refusals
+from pykbroker.faults.refusals import Refusal
+from pykbroker.handlers.contract import CloseConnection
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.apis import ApiKey, response_class
+from pykbroker.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.faults.fault import Fault
+    from pykbroker.faults.shapes import Site
+    from pykbroker.handlers.contract import Answer
+    from pykbroker.security.context import RequestContext
+
+#: These change nothing, and what they are about is known to their handlers alone: all topics, a session's partitions.
+_READS = (ApiKey.FETCH, ApiKey.METADATA)
+
+
+def refuse(fault: Fault, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Answer:
+    """The answer with the error of a rule. Raises CloseConnection where a producer wants none: that is what Kafka does."""
+    assert fault.error is not None
+    if ctx.api_key == ApiKey.PRODUCE and request.acks == 0:
+        if fault.after:
+            proceed()
+        raise CloseConnection(f"{fault.error} for a produce request with acks=0")
+    refusal = Refusal(ErrorCode[fault.error], fault.at, naming.wanted(fault, broker.cluster.metadata.image))
+    site = refusals.site_for(refusal, request, ctx.api_version)
+    if ctx.api_key == ApiKey.FETCH:
+        return _refuse_fetch(refusal, fault.after, broker, ctx, request, proceed)
+    if fault.after or site is None or ctx.api_key in _READS:
+        where = site or refusals.deepest_site(request, ctx.api_version)
+        failed = refusals.built(request, where, refusal)
+        return _join(proceed(), failed, where, refusal)
+    failed = refusals.built(request, site, refusal)
+    if refusal.wanted is None or not site.path or not refusals.take_out(request, refusal.wanted):
+        return failed
+    return _join(proceed(), failed, site, None)
+
+
+def ours(response: Any) -> Any:
+    """An answer that may be changed: metadata is answered with what other clients are answered with, too."""
+    kind = response_class(response.API_KEY)
+    if type(response) is kind:
+        return response
+    fields: tuple[str, ...] = kind.__slots__
+    return kind(*(copy.deepcopy(getattr(response, each)) for each in fields))
+
+
+def _join(answer: Answer, failed: Any, site: Site, refusal: Refusal | None) -> Answer:
+    """An answer with all that another says; with ``refusal`` what it says itself is overwritten, too."""
+
+    def joined(response: Any) -> Any:
+        response = ours(response)
+        if refusal is not None:
+            refusals.overwrite(response, site, refusal)
+        refusals.merge(response, failed, site.path)
+        return response
+
+    return answer.map(joined) if isinstance(answer, Deferred) else joined(answer)
+
+
+def _refuse_fetch(
+    refusal: Refusal, after: bool, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
+) -> Answer:
+    """An error is answered at once, as Kafka does, and said of partitions that the session knows and the request does not
+    name. The session looks at them again next time: the client has not had what was there.
+    """
+    whole = next(
+        (each for each in [refusals.site_for(refusal, request, ctx.api_version)] if each and not each.path), None
+    )
+    if not after:
+        request.max_wait_ms = 0
+    named = [] if whole else list(naming.session_names(request, broker))
+    answer = proceed()
+
+    def said(response: Any) -> Any:
+        if response.error_code:
+            return response
+        if whole is not None:
+            refusals.say(response, whole, refusal.code)
+            response.responses = []
+            return response
+        site = refusals.deepest_site(request, ctx.api_version)
+        refusals.overwrite(response, site, refusal)
+        refusals.merge(response, refusals.built(request, site, refusal), site.path)
+        refusals.merge(response, refusals.built(_as_request(request, named), site, refusal), site.path)
+        session = broker.fetch_sessions.session(response.session_id)
+        for item in list(session.items.values()) if session is not None else ():
+            session.put(item)  # type: ignore[union-attr]
+        return response
+
+    return answer.map(said) if isinstance(answer, Deferred) else said(answer)
+
+
+def _as_request(request: Any, named: list[naming.Names]) -> Any:
+    """A fetch that names what its session knows."""
+    from pykbroker.wire.messages.fetch import FetchPartition, FetchTopic  # noqa: PLC0415 - a fetch is being answered
+
+    topics = [
+        FetchTopic(
+            topic=names.get("topic", ""),
+            **({"topic_id": names["topic_id"]} if "topic_id" in names else {}),
+            partitions=[FetchPartition(partition=names["partition"])],
+        )
+        for names in named
+    ]
+    return type(request)(topics=topics)

@@ -1,0 +1,142 @@
+"""A fault: one rule as one frozen value. Which requests, when, and what is done to them.
+
+The same words make it in Python (``Fault("Produce", topic="t", error="NOT_LEADER_OR_FOLLOWER", times=1)``), in text
+(``Produce topic=t error=NOT_LEADER_OR_FOLLOWER times=1``) and in JSON (``{"api": "Produce", "topic": "t", ...}``).
+What cannot act is refused when it is made.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pykbroker.faults import checks
+from pykbroker.faults.checks import FLAGS, BadFault
+from pykbroker.faults.durations import as_text, milliseconds
+
+__all__ = ["BadFault", "Fault"]
+
+#: Words whose value is a duration.
+_DURATIONS = ("delay", "throttle")
+_NUMBERS = ("partition", "broker", "truncate", "leader", "times", "nth", "seed")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """See the module. ``api`` is Kafka's name of it, or ``*``. Durations are kept in milliseconds and may be given as text.
+
+    Raises BadFault, which says what to write instead.
+    """
+
+    api: str = "*"
+
+    # ---- which requests: all that are given must hold; in texts, * stands for any characters
+    version: str | None = None  #: ``7``, ``3-7``, ``7+``
+    topic: str | None = None
+    partition: int | None = None
+    group: str | None = None
+    client: str | None = None  #: the client id
+    principal: str | None = None
+    listener: str | None = None
+    broker: int | None = None
+
+    # ---- what is done: a delay, and at most one of the others
+    delay: int | None = None  #: how long the request, or with ``after`` its answer, is kept waiting
+    error: str | None = None  #: the answer says this error
+    at: str | None = None  #: where it says it: top, topic, partition, group, member, item
+    hold: bool = False  #: it waits until the rule is removed
+    drop: bool = False  #: it is never answered; the connection stays
+    close: bool = False  #: the connection ends without an answer
+    truncate: int | None = None  #: so many bytes of the answer are sent, then the connection ends
+    corrupt: bool = False  #: a byte of the fetched batches is wrong, so that their checksum is
+    duplicate: bool = False  #: the request is carried out twice
+    throttle: int | None = None  #: the answer says throttle_time_ms, and the connection is not read from so long
+    stale: bool = False  #: metadata as it was when the rule was added
+    leader: int | None = None  #: metadata that names this broker as the leader
+    after: bool = False  #: the request is carried out before
+
+    # ---- when
+    times: int | None = None  #: so often at most; without it until the rule is removed
+    nth: int | None = None  #: from the n-th request that matches on
+    probability: float | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in _DURATIONS:
+            given = getattr(self, name)
+            if given is not None:
+                try:
+                    object.__setattr__(self, name, milliseconds(given))
+                except ValueError as error:
+                    raise BadFault(f"{name}: {error}") from error
+        checks.normalise(self)
+        checks.check(self)
+
+    def __str__(self) -> str:
+        return " ".join([self.api, *self._words()])
+
+    def _words(self) -> Iterator[str]:
+        for name, value in self.as_json().items():
+            if value is True:
+                yield name
+            elif name != "api":
+                yield shlex.quote(f"{name}={value}")
+
+    def as_json(self) -> dict[str, Any]:
+        """What was said, and no more; ``from_json`` makes the same rule of it."""
+        said = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is not None and value is not False:
+                said[each.name] = as_text(value) if each.name in _DURATIONS else value
+        return said
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Fault:
+        """The rule that ``as_json`` or a person wrote. Raises BadFault."""
+        checks.check_words(said)
+        return cls(**said)
+
+    @classmethod
+    def parse(cls, text: str) -> Fault:
+        """The rule that ``str`` or a person wrote. Raises BadFault."""
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise BadFault(f"{text!r} cannot be read ({error}); quotes come in pairs") from error
+        return cls.from_words(words)
+
+    @classmethod
+    def from_words(cls, words: list[str]) -> Fault:
+        """The same, in words as a shell hands them over. Raises BadFault."""
+        if not words or "=" in words[0]:
+            raise BadFault(
+                "a fault begins with an API, or * for all, as in: Produce topic=t error=NOT_LEADER_OR_FOLLOWER"
+            )
+        said: dict[str, Any] = {"api": words[0]}
+        for word in words[1:]:
+            name, sign, value = word.partition("=")
+            if name in said:
+                raise BadFault(f"{name} is said twice")
+            said[name] = _value(name, value) if sign else _flag(name)
+        return cls.from_json(said)
+
+
+def _flag(name: str) -> bool:
+    if name not in FLAGS:
+        checks.check_words({name: None})
+        raise BadFault(f"{name} needs a value, as in {name}=...")
+    return True
+
+
+def _value(name: str, value: str) -> Any:
+    if name in FLAGS:
+        raise BadFault(f"{name} takes no value; write {name} alone, or leave it out")
+    try:
+        if name in _NUMBERS:
+            return int(value)
+        return float(value) if name == "probability" else value
+    except ValueError as error:
+        raise BadFault(f"{name}={value}: {value!r} is not a number") from error

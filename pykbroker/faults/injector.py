@@ -1,0 +1,73 @@
+"""Faults of one running process: rules come and go, and the dispatcher has the step while there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.faults.book import FaultBook, Rule, UnknownRule
+from pykbroker.faults.fault import BadFault, Fault
+from pykbroker.faults.step import FaultStep, old_image
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.requests.dispatcher import Dispatcher
+
+
+class Injector:
+    """Belongs to the loop that owns the cluster. ``cluster`` is asked each time: it may be another after a reset."""
+
+    def __init__(self, dispatcher: Dispatcher, cluster: Callable[[], Cluster]) -> None:
+        self._dispatcher = dispatcher
+        self._cluster = cluster
+        self.book = FaultBook()
+        self._step = FaultStep(self.book)
+        self._is_in = False
+
+    def add(self, fault: Fault) -> Rule:
+        """Let a fault act from now on."""
+        rule = self.book.add(fault)
+        if fault.stale:
+            rule.kept = old_image(self._cluster().metadata.image)
+        if not self._is_in:
+            self._dispatcher.add_step(self._step)
+            self._is_in = True
+        return rule
+
+    def remove(self, number: int) -> Rule:
+        """End a rule; what it held goes on. Raises UnknownRule."""
+        rule = self.book.remove(number)
+        self._step.released(rule)
+        self._leave()
+        return rule
+
+    def clear(self) -> list[Rule]:
+        """End all of them, and return them."""
+        rules = self.book.clear()
+        for rule in rules:
+            self._step.released(rule)
+        self._leave()
+        return rules
+
+    def _leave(self) -> None:
+        if self._is_in and not self.book.rules and not self._step.is_muting:
+            self._dispatcher.remove_step(self._step)
+            self._is_in = False
+
+    def carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
+        """A request of the control socket: ``do`` is list, add, remove or clear. Answered with the rules, or an error."""
+        try:
+            match request:
+                case {"do": "list"}:
+                    pass
+                case {"do": "add", "fault": dict(said)}:
+                    self.add(Fault.from_json(said))
+                case {"do": "remove", "number": int(number)}:
+                    self.remove(number)
+                case {"do": "clear"}:
+                    self.clear()
+                case _:
+                    return {"error": f"{request} is nothing that can be done with faults"}
+        except (BadFault, UnknownRule) as error:
+            return {"error": str(error)}
+        return {"faults": [{**rule.as_json(), "text": str(rule.fault)} for rule in self.book.rules.values()]}

@@ -1,0 +1,120 @@
+"""What a request is about, as rules ask for it: topics, partitions, groups, wherever they stand in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.faults import shapes
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.message import WireStruct
+from pykbroker.wire.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.faults.fault import Fault
+    from pykbroker.metadata.image import MetadataImage
+
+#: Roles and values of one thing that a request is about, and of all around it.
+Names = dict[str, Any]
+Wanted = Callable[[Names], bool]
+
+_GROUP_KEY = 0
+_TOPIC_RESOURCE, _GROUP_RESOURCE = 2, 32
+
+
+def wanted(fault: Fault, image: MetadataImage) -> Wanted | None:
+    """Says of names whether a rule is about them; None where the rule is about whatever is named."""
+    asked = {role: value for role in ("topic", "partition", "group") if (value := getattr(fault, role)) is not None}
+    if not asked:
+        return None
+
+    def is_meant(names: Names) -> bool:
+        for role, value in asked.items():
+            named = topic_of(names, image) if role == "topic" else names.get(role)
+            if named is None or not (named == value if role == "partition" else like(value, named)):
+                return False
+        return True
+
+    return is_meant
+
+
+def topic_of(names: Names, image: MetadataImage) -> str | None:
+    """A topic's name, also where the request has its id alone."""
+    name: str | None = names.get("topic")
+    if not name and (topic_id := names.get("topic_id", ZERO_UUID)) != ZERO_UUID:
+        topic = image.topic_by_id(topic_id)
+        return None if topic is None else topic.name
+    return name
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
+
+
+def like(pattern: str, text: str | None) -> bool:
+    """Whether a text is as the pattern says, in which ``*`` stands for any characters."""
+    return text is not None and (pattern == text or ("*" in pattern and _pattern(pattern).fullmatch(text) is not None))
+
+
+def own_names(struct: Any, around: Names) -> Names:
+    """What an element says of itself, added to what stands around it."""
+    names = {**around, **{role: getattr(struct, name) for role, name in shapes.identity(type(struct)).items()}}
+    if names.get("resource_type") == _TOPIC_RESOURCE:
+        names["topic"] = names.get("resource_name")
+    elif names.get("resource_type") == _GROUP_RESOURCE:
+        names["group"] = names.get("resource_name")
+    return names
+
+
+def item_names(field: shapes.Field, item: Any, around: Names) -> Names:
+    """The same of an item of a list, an element or a plain value."""
+    if isinstance(item, WireStruct):
+        return own_names(item, around)
+    assert field.role is not None
+    named = {**around, field.role: item}
+    if field.role == "key" and around.get("key_type") == _GROUP_KEY:
+        named["group"] = item
+    return named
+
+
+def around(request: Any) -> Names:
+    """What a request as a whole is about."""
+    names = own_names(request, {})
+    if request.API_KEY == ApiKey.FIND_COORDINATOR:
+        names["key_type"] = request.key_type
+        if request.key_type == _GROUP_KEY and request.key:
+            names["group"] = request.key
+    return names
+
+
+def all_names(request: Any, broker: Broker) -> Iterator[Names]:
+    """Everything that a request is about, a partition each where it names partitions."""
+    names = around(request)
+    yield from _leaves(request, names)
+    if request.API_KEY == ApiKey.FETCH:
+        yield from session_names(request, broker)
+
+
+def session_names(request: Any, broker: Broker) -> Iterator[Names]:
+    """What a fetch is about without saying it: the partitions of its session (KIP-227)."""
+    session = broker.fetch_sessions.session(request.session_id) if request.session_id else None
+    for topic, index in session.items if session is not None else ():
+        yield {"topic" if isinstance(topic, str) else "topic_id": topic, "partition": index}
+
+
+def _leaves(struct: Any, names: Names) -> Iterator[Names]:
+    nothing_below = True
+    for field in shapes.parts(type(struct)):
+        for item in getattr(struct, field.name) or ():
+            nothing_below = False
+            inner = item_names(field, item, names)
+            if isinstance(item, WireStruct):
+                yield from _leaves(item, inner)
+            else:
+                yield inner
+    if nothing_below:
+        yield names

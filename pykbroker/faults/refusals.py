@@ -1,0 +1,219 @@
+"""Answers that say an error, at the place where clients look for it, for any API: made from the message classes.
+
+What a request is about is mirrored: each element of an answer that can say an error is the counterpart of an element of the
+request, and carries its names. Where only some of it is to fail, the rest is carried out, and the two answers become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pykbroker.faults import shapes
+from pykbroker.faults.naming import Names, Wanted, around, item_names, own_names
+from pykbroker.wire.apis import response_class
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.message import WireStruct
+from pykbroker.wire.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from pykbroker.faults.shapes import Site
+    from pykbroker.wire.message import Message
+
+_C = ErrorCode
+#: Said of a request as a whole where an answer can: they are not about one partition.
+_WHOLE = {
+    code
+    for code in ErrorCode
+    if code.name.endswith(("SESSION_EPOCH", "SESSION_ID_NOT_FOUND", "SESSION_TOPIC_ID_ERROR"))
+} | {
+    *(_C.COORDINATOR_LOAD_IN_PROGRESS, _C.COORDINATOR_NOT_AVAILABLE, _C.NOT_COORDINATOR, _C.NOT_CONTROLLER),
+    *(_C.GROUP_AUTHORIZATION_FAILED, _C.GROUP_ID_NOT_FOUND, _C.INVALID_GROUP_ID, _C.CLUSTER_AUTHORIZATION_FAILED),
+    *(_C.UNSUPPORTED_VERSION, _C.INVALID_REQUEST, _C.REBOOTSTRAP_REQUIRED),
+}
+
+
+class Refusal(NamedTuple):
+    """An error, and of what: ``wanted`` is None where it is all of a request. ``at`` asks for a level."""
+
+    code: ErrorCode
+    at: str | None = None
+    wanted: Wanted | None = None
+
+
+def site_for(refusal: Refusal, request: Any, version: int) -> Site | None:
+    """Where the answer to a request says an error; None where only the handler knows what an answer is about."""
+    kind = response_class(request.API_KEY)
+    carried = list(_carried(kind, version))
+    usable = [site for site in carried if not site.path or _reaches(built(request, site, refusal), site.path)]
+    if refusal.at is not None:
+        # What was asked for; a version without that place says it in another.
+        return next((site for site in usable if site.level == refusal.at), usable[0] if usable else None)
+    if refusal.wanted is None and refusal.code in _WHOLE:
+        return usable[-1] if usable else None
+    return usable[0] if usable else None
+
+
+def deepest_site(request: Any, version: int) -> Site:
+    """The deepest place of an answer for an error, whatever the request names."""
+    kind = response_class(request.API_KEY)
+    return next(_carried(kind, version))
+
+
+def _carried(kind: type[Message], version: int) -> Iterator[Site]:
+    for site in shapes.error_sites(kind):
+        if shapes.carries_error(kind, site, version):
+            yield site._replace(worded=shapes.carries_message(kind, site, version))
+
+
+def _reaches(message: Any, path: tuple[str, ...]) -> bool:
+    return not path or any(_reaches(inner, path[1:]) for inner in getattr(message, path[0]))
+
+
+# ---- a new answer ------------------------------------------------------------------------------------------------------
+
+
+def built(request: Any, site: Site, refusal: Refusal) -> Message:
+    """An answer that says the error of whatever of the request is meant, and of nothing else."""
+    kind = response_class(request.API_KEY)
+    answer: Message = kind() if site.path else shapes.plain(kind)
+    _fill(answer, request, around(request), site.path, site, refusal)
+    return answer
+
+
+def _fill(target: Any, source: Any, names: Names, path: tuple[str, ...], site: Site, refusal: Refusal) -> None:
+    if not path:
+        say(target, site, refusal.code)
+        return
+    struct = shapes.field(type(target), path[0]).struct
+    assert struct is not None
+    for item, around_item in _counterparts(source, names, struct):
+        leaf = len(path) == 1
+        if leaf and refusal.wanted is not None and not refusal.wanted(around_item):
+            continue
+        made = shapes.plain(struct)
+        for role, name in shapes.identity(struct).items():
+            if role in around_item:
+                setattr(made, name, _copied(around_item[role], struct))
+        _fill(made, item, around_item, path[1:], site, refusal)
+        if leaf or getattr(made, path[1]):
+            getattr(target, path[0]).append(made)
+
+
+def _counterparts(source: Any, names: Names, struct: type[WireStruct]) -> list[tuple[Any, Names]]:
+    """The items of a request that an answer's elements of a class speak of."""
+    if not isinstance(source, WireStruct):
+        return []
+    fields = shapes.parts(type(source))
+    mine = set(shapes.identity(struct))
+    found: list[tuple[Any, Names]] = []
+    for field in fields:
+        theirs = {field.role} if field.struct is None else set(shapes.identity(field.struct))
+        if mine & theirs:
+            found += [(item, item_names(field, item, names)) for item in getattr(source, field.name) or ()]
+    if found:
+        return found
+    for field in fields:  # one level further down, as the topics of a log directory
+        if field.struct is not None:
+            for item in getattr(source, field.name) or ():
+                found += _counterparts(item, own_names(item, names), struct)
+    if not found and not mine:  # told apart by their order alone
+        lists = [each for each in shapes.fields(type(source)) if each.many and each.struct is not None]
+        found = [(item, own_names(item, names)) for each in lists for item in getattr(source, each.name) or ()]
+    return found
+
+
+def _copied(value: Any, struct: type[WireStruct]) -> Any:
+    """A client quota's entity is a list of elements of a class that the answer has another of."""
+    if not isinstance(value, list):
+        return value
+    inner = shapes.entity_class(struct)
+    return [inner(**{name: getattr(each, name) for name in ("entity_type", "entity_name")}) for each in value]
+
+
+def say(target: Any, site: Site, code: ErrorCode) -> None:
+    """Put the error where it belongs, with Kafka's own words where there is room for them."""
+    setattr(target, site.field, int(code))
+    if site.worded:
+        target.error_message = code.default_message
+
+
+# ---- an answer that is there -------------------------------------------------------------------------------------------
+
+
+def overwrite(answer: Any, site: Site, refusal: Refusal) -> None:
+    """Let an answer say the error of what is meant, in place of what it says."""
+    _overwrite(answer, {}, site.path, site, refusal)
+
+
+def _overwrite(target: Any, names: Names, path: tuple[str, ...], site: Site, refusal: Refusal) -> None:
+    if not path:
+        say(target, site, refusal.code)
+        return
+    elements = getattr(target, path[0])
+    for position, each in enumerate(elements):
+        inner = own_names(each, names)
+        if len(path) > 1:
+            _overwrite(each, inner, path[1:], site, refusal)
+        elif refusal.wanted is None or refusal.wanted(inner):
+            failed = shapes.plain(type(each))
+            for name in shapes.identity(type(each)).values():
+                setattr(failed, name, getattr(each, name))
+            say(failed, site, refusal.code)
+            elements[position] = failed
+
+
+def merge(answer: Any, failed: Any, path: tuple[str, ...]) -> None:
+    """Add to an answer what another says of what the first does not speak of; where both do, the second holds."""
+    if not path:
+        return
+    elements = getattr(answer, path[0])
+    for each in getattr(failed, path[0]):
+        found = next((position for position, other in enumerate(elements) if _same(each, other)), None)
+        if found is None:
+            elements.append(each)
+        elif len(path) == 1:
+            elements[found] = _with_names_of(elements[found], each)
+        else:
+            merge(elements[found], each, path[1:])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two elements speak of the same: what both say of themselves is equal, and they say something."""
+    names = shapes.identity(type(one)).values()
+    both = [(getattr(one, name), getattr(other, name)) for name in names]
+    said = [(a, b) for a, b in both if a not in (None, "", ZERO_UUID) and b not in (None, "", ZERO_UUID)]
+    return bool(said) and all(a == b for a, b in said)
+
+
+def _with_names_of(existing: Any, failed: Any) -> Any:
+    for name in shapes.identity(type(failed)).values():
+        setattr(failed, name, getattr(existing, name))
+    return failed
+
+
+# ---- what is left of a request -----------------------------------------------------------------------------------------
+
+
+def take_out(request: Any, wanted: Wanted) -> bool:
+    """Take what is meant out of a request. Says whether anything is left that is to be carried out."""
+    return _take_out(request, around(request), wanted)
+
+
+def _take_out(struct: Any, names: Names, wanted: Wanted) -> bool:
+    left = False
+    for field in shapes.parts(type(struct)):
+        items = getattr(struct, field.name)
+        if not items:
+            continue
+        kept = []
+        for item in items:
+            inner = item_names(field, item, names)
+            has_parts = isinstance(item, WireStruct) and any(
+                getattr(item, each.name) for each in shapes.parts(type(item))
+            )
+            if _take_out(item, inner, wanted) if has_parts else not wanted(inner):
+                kept.append(item)
+        setattr(struct, field.name, kept)
+        left = left or bool(kept)
+    return left

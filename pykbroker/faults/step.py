@@ -1,0 +1,221 @@
+"""The dispatcher's step that carries faults out. It stands there only while there are rules."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from pykbroker.faults import checks, errors, naming, shapes
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.apis import APIS
+from pykbroker.wire.headers import begin_response
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.faults.book import FaultBook, Rule
+    from pykbroker.faults.fault import Fault
+    from pykbroker.handlers.contract import Answer
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.security.context import Peer, RequestContext
+
+
+class FaultStep:
+    """See the module; a ``Step`` of the dispatcher."""
+
+    def __init__(self, book: FaultBook) -> None:
+        self._book = book
+        #: Frames that were kept waiting, by correlation id, and for which rule: they come a second time.
+        self._delayed: WeakKeyDictionary[Peer, dict[int, Rule]] = WeakKeyDictionary()
+        #: Connections that are not read from for a while.
+        self._muted: WeakKeyDictionary[Peer, Deferred[None]] = WeakKeyDictionary()
+        #: Frames held, until their rule is removed.
+        self._held: dict[Rule, Deferred[None]] = {}
+
+    def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
+        peer = ctx.connection
+        if request is None or peer is None:
+            return proceed()
+        if peer in self._muted:
+            raise NotYet(self._muted[peer])
+        waited = self._delayed.get(peer, {}).pop(ctx.correlation_id, None)
+        if waited is not None:
+            return self._act(waited, broker, ctx, request, proceed)
+        for rule in list(self._book.rules.values()):
+            if matches(rule.fault, broker, ctx, request) and rule.acts():
+                self._book.changed(rule)
+                return self._begin(rule, broker, ctx, request, proceed)
+        return proceed()
+
+    def released(self, rule: Rule) -> None:
+        """A rule was removed: what it held goes on."""
+        held = self._held.pop(rule, None)
+        if held is not None:
+            held.complete(None)
+
+    @property
+    def is_muting(self) -> bool:
+        """Whether somebody is still to wait for a throttle that was told."""
+        return bool(self._muted)
+
+    def _begin(
+        self, rule: Rule, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
+    ) -> Answer:
+        """What comes first keeps the whole frame waiting, so that no later request of its connection overtakes it."""
+        fault = rule.fault
+        if fault.hold:
+            raise NotYet(self._held.setdefault(rule, Deferred()))
+        if fault.delay is not None and not fault.after:
+            assert ctx.connection is not None
+            self._delayed.setdefault(ctx.connection, {})[ctx.correlation_id] = rule
+            raise NotYet(pause(broker.cluster.runtime, fault.delay))
+        return self._act(rule, broker, ctx, request, proceed)
+
+    def _act(
+        self, rule: Rule, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
+    ) -> Answer:
+        fault = rule.fault
+        if fault.error is not None:
+            return errors.refuse(fault, broker, ctx, request, proceed)
+        if fault.drop or fault.close:
+            return _unanswered(fault, request, proceed)
+        if fault.duplicate:
+            return _twice(proceed)
+        if fault.stale:
+            return _stale(rule.kept, broker, request, proceed)
+        answer = proceed()
+        if fault.delay is not None and fault.after:
+            return _later(broker.cluster.runtime, fault.delay, answer)
+        if fault.truncate is not None:
+            return then(answer, partial(_cut_off, ctx, fault.truncate))
+        if fault.corrupt:
+            return then(answer, partial(corrupted, naming.wanted(fault, broker.cluster.metadata.image)))
+        if fault.leader is not None:
+            return then(answer, partial(_led_by, fault.leader, naming.wanted(fault, broker.cluster.metadata.image)))
+        if fault.throttle is not None:
+            return then(answer, partial(self._throttled, broker.cluster.runtime, ctx, fault.throttle))
+        return answer
+
+    def _throttled(self, runtime: Runtime, ctx: RequestContext, ms: int, response: Any) -> Any:
+        """As Kafka: the answer goes out at once, and the connection is muted for that time."""
+        if shapes.carries_throttle(type(response), ctx.api_version):
+            response.throttle_time_ms = ms
+        peer = ctx.connection
+        assert peer is not None
+        muted = self._muted[peer] = pause(runtime, ms)
+        muted.map(lambda _: self._muted.pop(peer, None)).or_log("ending a throttle")
+        return response
+
+
+def matches(fault: Fault, broker: Broker, ctx: RequestContext, request: Any) -> bool:
+    """Whether a rule is about a request."""
+    if fault.api not in ("*", APIS[ctx.api_key].name):
+        return False
+    low, high = checks.version_range(fault)
+    if not low <= ctx.api_version <= high:
+        return False
+    if fault.broker is not None and fault.broker != broker.node_id:
+        return False
+    for pattern, text in (
+        (fault.client, ctx.client_id),
+        (fault.principal, ctx.principal),
+        (fault.listener, ctx.listener),
+    ):
+        if pattern is not None and not naming.like(pattern, text):
+            return False
+    wanted = naming.wanted(fault, broker.cluster.metadata.image)
+    return wanted is None or any(map(wanted, naming.all_names(request, broker)))
+
+
+def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
+    """An answer, changed once it is there; one that is not to be sent is not changed."""
+
+    def changed(response: Any) -> Any:
+        return None if response is None else change(response)
+
+    return answer.map(changed) if isinstance(answer, Deferred) else changed(answer)
+
+
+def pause(runtime: Runtime, ms: float) -> Deferred[None]:
+    """Completes after so many milliseconds."""
+    over: Deferred[None] = Deferred()
+    runtime.client_timers.after(ms, lambda: over.complete(None))
+    return over
+
+
+def _later(runtime: Runtime, ms: int, answer: Answer) -> Answer:
+    ready = answer if isinstance(answer, Deferred) else Deferred.completed(answer)
+    return ready.chain(lambda response: pause(runtime, ms).map(lambda _: response))
+
+
+def _unanswered(fault: Fault, request: Any, proceed: Callable[[], Answer]) -> Answer:
+    """``drop`` leaves the client waiting: what it sends later on this connection is not answered before, so not at all."""
+    answer = proceed() if fault.after else None
+    if fault.drop:
+        return Deferred()
+    if isinstance(answer, Deferred):
+        return answer.settled().chain(lambda _: Deferred.failed(_closing(request)))
+    raise _closing(request)
+
+
+def _closing(request: Any) -> CloseConnection:
+    return CloseConnection(f"a fault ends it at {type(request).__name__}")
+
+
+def _twice(proceed: Callable[[], Answer]) -> Answer:
+    """As when the first answer is lost and the client sends it again: what it sees is the second."""
+    first, second = proceed(), proceed()
+    if not isinstance(first, Deferred):
+        return second
+    again = second if isinstance(second, Deferred) else Deferred.completed(second)
+    return first.settled().chain(lambda _: again)
+
+
+def _cut_off(ctx: RequestContext, size: int, response: Any) -> Any:
+    out = begin_response(ctx.api_key, ctx.api_version, ctx.correlation_id)
+    response.encode(out, ctx.api_version)
+    sent = b"".join(map(bytes, out.finish()))[:size]
+    raise CloseConnection(f"a fault ends it after {len(sent)} bytes of an answer", sent)
+
+
+def corrupted(wanted: naming.Wanted | None, response: Any) -> Any:
+    """A fetched answer in which the last byte of each partition's batches is another: their checksums are wrong."""
+    for topic in response.responses:
+        for partition in topic.partitions:
+            names = naming.own_names(partition, naming.own_names(topic, {}))
+            if partition.records and (wanted is None or wanted(names)):
+                pieces = partition.records if isinstance(partition.records, list) else [partition.records]
+                records = bytearray(b"".join(map(bytes, pieces)))
+                records[-1] ^= 0xFF
+                partition.records = bytes(records)
+    return response
+
+
+def _led_by(leader: int, wanted: naming.Wanted | None, response: Any) -> Any:
+    response = errors.ours(response)
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if wanted is None or wanted(naming.own_names(partition, naming.own_names(topic, {}))):
+                partition.leader_id = leader
+    return response
+
+
+def old_image(broker_image: Any) -> Any:
+    """The metadata as it is now, apart from what becomes of it."""
+    return copy.deepcopy(broker_image)
+
+
+def _stale(image: Any, broker: Broker, request: Any, proceed: Callable[[], Answer]) -> Answer:
+    """Metadata is answered in one turn, so for that turn the cluster is what it was. Nothing is created meanwhile."""
+    metadata = broker.cluster.metadata
+    request.allow_auto_topic_creation = False
+    now, metadata.image = metadata.image, image
+    metadata.answers.forget()  # they are of now
+    try:
+        return proceed()
+    finally:
+        metadata.image = now
+        metadata.answers.forget()

@@ -1,0 +1,177 @@
+"""Faults from a test: rules for its brokers, and brokers that are stopped, killed, paused, cut off or overtaken.
+
+Rules act on the brokers' own thread; all that stands here may be called from any other.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from pykbroker.faults.book import Rule
+from pykbroker.faults.fault import BadFault, Fault
+
+if TYPE_CHECKING:
+    from pykbroker.faults.injector import Injector
+    from pykbroker.testing.embedded import Embedded
+
+__all__ = ["BadFault", "Fault", "Faults", "NeverMatched", "NeverMatchedWarning", "PlacedFault"]
+
+#: Seconds that a wait lasts at most, unless it is told otherwise.
+TIMEOUT_S = 10.0
+
+
+class NeverMatched(AssertionError):
+    """A fault that was added matched no request: the test did not test what it says."""
+
+
+class NeverMatchedWarning(UserWarning):
+    """The same, where faults are not strict."""
+
+
+class PlacedFault:
+    """A fault that was added to a broker. ``with`` removes it at its end."""
+
+    def __init__(self, faults: Faults, rule: Rule) -> None:
+        self._faults = faults
+        self._rule = rule
+
+    @property
+    def fault(self) -> Fault:
+        return self._rule.fault
+
+    @property
+    def number(self) -> int:
+        return self._rule.number
+
+    @property
+    def matched(self) -> int:
+        """Requests that it was about."""
+        return self._rule.matched
+
+    @property
+    def fired(self) -> int:
+        """Requests that it acted on."""
+        return self._rule.fired
+
+    def wait(self, times: int = 1, timeout: float = TIMEOUT_S) -> None:
+        """Come back when it has acted so often since it was added. Raises TimeoutError."""
+        self._faults.wait(self._rule, times, timeout)
+
+    def remove(self) -> None:
+        """End it; what it held goes on. Harmless when repeated."""
+        self._faults.remove(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.remove()
+
+    def __repr__(self) -> str:
+        return f"<fault {self.number}: {self.fault}; matched {self.matched}, fired {self.fired}>"
+
+
+class Faults:
+    """The faults of a broker, or of all of a cluster. ``strict``: one that never matched is an error at the end."""
+
+    def __init__(self, host: Embedded, *, strict: bool = False) -> None:
+        self.strict = strict
+        self._host = host
+        self._changed = threading.Condition()
+        self._placed: dict[int, PlacedFault] = {}
+        self._never: list[Fault] = []
+
+    def add(self, fault: Fault | str = "*", **words: Any) -> PlacedFault:
+        """Let a fault act from now on: a Fault, its text, or an API and the words of a fault. Raises BadFault."""
+        if isinstance(fault, str):
+            fault = Fault.parse(fault) if " " in fault and not words else Fault(fault, **words)
+        elif words:
+            raise BadFault("a fault that is made already takes no more words; say them where it is made")
+        rule: Rule = self._host.call(lambda: self._injector().add(fault))
+        placed = self._placed[rule.number] = PlacedFault(self, rule)
+        return placed
+
+    def fail(self, api: str, error: str, **words: Any) -> PlacedFault:
+        """``add`` with an error."""
+        return self.add(api, error=error, **words)
+
+    def cut(self, **who: Any) -> PlacedFault:
+        """Cut off whoever is meant, such as ``client="app-*"``, ``listener="EXTERNAL"``, ``broker=2``, until it is removed:
+        connections of a broker or a listener end now, any other with its next request.
+        """
+        placed = self.add("*", close=True, **who)
+        self._host.call(self._cut_now, placed.fault)
+        return placed
+
+    def _cut_now(self, fault: Fault) -> None:
+        if fault.client is not None or fault.principal is not None:
+            return  # a socket does not say whose it is
+        node = self._host.node
+        for broker in list(node.cluster.brokers):
+            if fault.broker in (None, broker):
+                for connection in list(node.server.sockets(broker).connections):
+                    if fault.listener in (None, connection.listener):
+                        connection.cut()
+
+    def list(self) -> list[PlacedFault]:
+        """Those that were added and not removed, in that order."""
+        return list(self._placed.values())
+
+    def remove(self, placed: PlacedFault) -> None:
+        """End one; what it held goes on. Harmless when repeated."""
+        if self._placed.pop(placed.number, None) is not None:
+            self._note(placed)
+            if self._host.running:
+                self._host.call(lambda: self._injector().remove(placed.number))
+
+    def clear(self) -> None:
+        """End all of them."""
+        for placed in self.list():
+            self.remove(placed)
+
+    def forget(self) -> None:
+        """The same, on the brokers' own thread: before they forget everything."""
+        if self._placed:
+            for placed in self.list():
+                self._note(placed)
+            self._placed.clear()
+            self._injector().clear()
+
+    def wait(self, rule: Rule, times: int, timeout: float) -> None:
+        """Come back when a rule has acted so often. Raises TimeoutError."""
+        ends = time.monotonic() + timeout
+        with self._changed:
+            while rule.fired < times:
+                if rule.removed or not self._changed.wait(ends - time.monotonic()):
+                    raise TimeoutError(
+                        f"the fault '{rule.fault}' acted {rule.fired} times, not {times}, and matched {rule.matched} requests"
+                    )
+
+    def end(self) -> None:
+        """Tell of faults that never matched. Raises NeverMatched where faults are strict."""
+        for placed in self._placed.values():
+            self._note(placed)
+        self._placed.clear()
+        never, self._never = self._never, []
+        if never:
+            text = "faults that matched no request: " + "; ".join(f"'{fault}'" for fault in never)
+            if self.strict:
+                raise NeverMatched(text)
+            warnings.warn(text, NeverMatchedWarning, stacklevel=3)
+
+    def _note(self, placed: PlacedFault) -> None:
+        if not placed.matched and not placed.fault.hold:
+            self._never.append(placed.fault)
+
+    def _injector(self) -> Injector:
+        injector = self._host.node.faults
+        injector.book.on_change = self._tell
+        return injector
+
+    def _tell(self, _: Rule) -> None:
+        with self._changed:
+            self._changed.notify_all()

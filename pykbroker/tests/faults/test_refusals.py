@@ -1,0 +1,156 @@
+"""An error stands where clients look for it, for every API that is served, in every version."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from pykbroker.faults import refusals, shapes
+from pykbroker.faults.naming import own_names
+from pykbroker.faults.refusals import Refusal
+from pykbroker.handlers.table import SUPPORTED, ServedApi
+from pykbroker.wire.apis import request_class, response_class
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+CODE = ErrorCode.REQUEST_TIMED_OUT
+#: Handlers whose own refusal of a whole request stands elsewhere: as a whole, where ours is said of each part.
+AS_A_WHOLE = {
+    *("alter_partition_reassignments", "elect_leaders", "fetch", "leave_group", "offset_delete", "update_features"),
+}
+EVERY = [(api, version) for api in SUPPORTED for version in range(api.min_version, api.max_version + 1)]
+
+
+def sample(kind: Any) -> Any:
+    """A request that names two of everything it can name."""
+    made = kind()
+    for field in shapes.fields(kind):
+        if field.role == "entity":
+            setattr(made, field.name, [shapes.entity_class(kind)(entity_type="user", entity_name="u")])
+        elif field.many and field.struct is not None:
+            setattr(made, field.name, [numbered(sample(field.struct), number) for number in range(2)])
+        elif field.many and field.role == "partition":
+            setattr(made, field.name, [0, 1])
+        elif field.many and field.role is not None:
+            setattr(made, field.name, ["x0", "x1"])
+    return made
+
+
+def numbered(struct: Any, number: int) -> Any:
+    for role, name in shapes.identity(type(struct)).items():
+        if role == "topic_id":
+            setattr(struct, name, bytes([number + 1] * 16))
+        elif isinstance(getattr(struct, name), int):
+            setattr(struct, name, number)
+        elif role != "entity":
+            setattr(struct, name, f"x{number}")
+    return struct
+
+
+def in_version(message: Any, version: int) -> Any:
+    """The message as its reader sees it."""
+    out = bytearray()
+    message.encode(out, version)
+    return type(message).decode(out, 0, version)[0]
+
+
+def request_in(api: ServedApi, version: int) -> Any:
+    """A sample, without what the version has no field for."""
+    request = sample(request_class(api.key))
+    for field in shapes.fields(type(request)):
+        if field.many:
+            kept = getattr(request, field.name)
+            try:
+                if getattr(in_version(request, version), field.name) == []:
+                    setattr(request, field.name, [])
+            except ValueError:
+                setattr(request, field.name, [])
+                try:
+                    in_version(request, version)
+                except ValueError:
+                    setattr(request, field.name, kept)
+    return in_version(request, version)
+
+
+def errors(message: Any) -> list[tuple[Any, ...]]:
+    """Every error an answer says, with the names of what it is said of."""
+    found = []
+
+    def look(struct: Any, names: dict[str, Any]) -> None:
+        names = own_names(struct, names)
+        for field in shapes.fields(type(struct)):
+            value = getattr(struct, field.name)
+            if field.name in shapes.ERROR_FIELDS and value:
+                found.append((tuple(sorted((role, str(each)) for role, each in names.items())), value))
+            elif field.many and field.struct is not None:
+                for each in value or ():
+                    look(each, names)
+
+    look(message, {})
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("api", "version"), EVERY, ids=lambda value: getattr(value, "handler", str(value)))
+def test_every_answer_says_the_error(api: ServedApi, version: int) -> None:
+    request = request_in(api, version)
+    refusal = Refusal(CODE)
+    site = refusals.site_for(refusal, request, version)
+    if site is None:  # of such requests the handler alone knows what the answer is about
+        assert api.handler == "describe_log_dirs"
+        site = refusals.deepest_site(request, version)
+        answer = shapes.plain(response_class(api.key))
+        answer.results.append(shapes.plain(shapes.element(type(answer), site.path)))
+        refusals.overwrite(answer, site, refusal)
+    else:
+        answer = refusals.built(request, site, refusal)
+    said = errors(in_version(answer, version))
+    assert said
+    assert {code for _, code in said} == {CODE}
+
+
+@pytest.mark.parametrize(
+    ("api", "version"),
+    [
+        (api, version)
+        for api, version in EVERY
+        if hasattr(importlib.import_module(f"pykbroker.handlers.{api.handler}"), "failed")
+        and api.handler not in AS_A_WHOLE
+    ],
+    ids=lambda value: getattr(value, "handler", str(value)),
+)
+def test_it_stands_where_the_handler_itself_would_say_it(api: ServedApi, version: int) -> None:
+    request = request_in(api, version)
+    module = importlib.import_module(f"pykbroker.handlers.{api.handler}")
+    theirs = errors(in_version(module.failed(request, version, KafkaError(CODE)), version))
+    site = refusals.site_for(Refusal(CODE), request, version)
+    assert site is not None
+    ours = errors(in_version(refusals.built(request, site, Refusal(CODE)), version))
+    assert set(ours) <= set(theirs)
+    assert ours
+
+
+@pytest.mark.parametrize(("api", "version"), EVERY, ids=lambda value: getattr(value, "handler", str(value)))
+def test_what_is_taken_out_is_what_is_refused(api: ServedApi, version: int) -> None:
+    request = request_in(api, version)
+
+    def wanted(names: dict[str, Any]) -> bool:
+        return names.get("partition") == 1
+
+    if "partition" not in shapes.roles(type(request)):
+        return
+    refusal = Refusal(CODE, wanted=wanted)
+    site = refusals.site_for(refusal, request, version)
+    if site is None or not site.path:
+        return  # it is said of the request as a whole
+    whole = refusals.site_for(Refusal(CODE), request, version)
+    assert whole is not None
+    everything = errors(refusals.built(request, whole, Refusal(CODE)))
+    failed = refusals.built(request, site, refusal)
+    refused = errors(failed)
+    assert refused
+    assert refusals.take_out(request, wanted)
+    rest = refusals.built(request, whole, Refusal(CODE))
+    assert not set(errors(rest)) & set(refused)
+    refusals.merge(rest, failed, site.path)
+    assert set(errors(rest)) == set(everything)
