@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.placement import partition_for
+from pykbroker.coordination.placement import partition_for
 from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 
 if TYPE_CHECKING:
