@@ -52,7 +52,8 @@ def produce(
     with LookupError where there is no such topic or partition, and with KafkaError where the record is refused.
     """
     there = topic in cluster.metadata.image.topics
-    made = Deferred.completed(None) if there else cluster.auto_creation.create([topic])
+    may_be_made = cluster.config["auto.create.topics.enable"]
+    made = cluster.auto_creation.create([topic]) if may_be_made and not there else Deferred.completed(None)
     return made.chain(lambda _: _append(cluster, topic, value, key, headers, partition, timestamp_ms))
 
 

@@ -15,7 +15,7 @@ from pykbroker.brokers.broker import WrongBroker
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET, reachable
 from pykbroker.process.node import Node
-from pykbroker.tests.running import Client
+from pykbroker.tests.running import Client, ended
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.create_topics import (
@@ -145,7 +145,7 @@ def test_a_broker_that_is_back_is_in_sync_and_leads_what_it_leads_alone(tmp_path
             await brokers.node.start_broker(1)
             assert brokers.node.addresses() == before
             assert await brokers.partitions(1) == [(0, 2, [1, 2, 3]), (0, 1, [1])]
-            brokers.node.cluster.metadata.elect_preferred_leaders()
+            await ended(brokers.node.cluster.controller.elect_preferred_leaders())
             assert await brokers.partitions(1) == [(0, 1, [1, 2, 3]), (0, 1, [1])]
             assert brokers.node.cluster.metadata.image.partition("t", 0).leader_epoch == 2
 

@@ -216,7 +216,7 @@ async def opened_little_by_little(broker: RunningBroker, client: Client, first: 
 
 async def retention(broker: RunningBroker, client: Client, first: int) -> None:
     await opened_little_by_little(broker, client, first)
-    await done(Housekeeping(broker.cluster, durable=False)._retention())
+    await done(Housekeeping(broker.cluster, durable=False).run_retention())
 
 
 async def compaction(broker: RunningBroker, client: Client, first: int) -> None:
