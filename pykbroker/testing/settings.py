@@ -15,7 +15,6 @@ TEST_SETTINGS: Final = {
     "transaction.state.log.num.partitions": "1",
     "group.consumer.heartbeat.interval.ms": "200",  # members learn of a rebalance by it
     "group.consumer.min.heartbeat.interval.ms": "200",
-    "group.initial.rebalance.delay.ms": "0",  # a first member need not wait for others
     "log.retention.ms": "-1",  # a test's timestamps may be of any year
 }
 
