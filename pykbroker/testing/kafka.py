@@ -76,7 +76,7 @@ class Kafka(Asking):
         if process and clock == "manual":
             raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
         name = f"pykbroker-{next(_numbers)}"
-        given = texts(settings, more_settings, host=host, port=port)
+        given = texts(settings, more_settings, host=host, port=port, manual=clock == "manual")
         folder = None if data_dir is None else Path(data_dir)
         self._lines = LogLines(name)
         self._separate = Separate(given, brokers, folder) if process else None

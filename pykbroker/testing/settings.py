@@ -18,9 +18,12 @@ TEST_SETTINGS: Final = {
     "log.retention.ms": "-1",  # a test's timestamps may be of any year
 }
 
+#: And where time stands still: a group's first members are not waited for, or nobody would join before ``advance``.
+MANUAL_CLOCK_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
+
 
 def texts(
-    settings: Mapping[str, object] | None, keywords: Mapping[str, object], *, host: str, port: int
+    settings: Mapping[str, object] | None, keywords: Mapping[str, object], *, host: str, port: int, manual: bool = False
 ) -> dict[str, str]:
     """All settings as Kafka's files have them. Raises ConfigError for one that Kafka does not have, with what may have
     been meant, or whose value is bad.
@@ -28,6 +31,7 @@ def texts(
     given = {
         "listeners": f"PLAINTEXT://{host}:{port}",
         **TEST_SETTINGS,
+        **(MANUAL_CLOCK_SETTINGS if manual else {}),
         **{name: as_text(value) for name, value in (settings or {}).items()},
         **{name.replace("_", "."): as_text(value) for name, value in keywords.items()},
     }
