@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.process.cleaner import Cleaner, CleanerProcess, CleanerStopped, Order
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.storage.compaction import compaction
 from pykbroker.storage.log import retention
 from pykbroker.wire.errors import KafkaError
@@ -158,22 +158,17 @@ class Housekeeping:
                 over.complete(None)
                 return
             order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
-            cluster.runtime.offload(self._compact, plan, order).when_done(partial(cleaned, plan))
+            outcome = attempt(cluster.runtime.offload, self._compact, plan, order).recover(
+                Exception, lambda error: error
+            )
+            outcome.map(partial(cleaned, plan)).pass_failure_to(over)
 
-        def cleaned(plan: CompactionPlan, run: Deferred[CleaningResult]) -> None:
-            outcome: CleaningResult | BaseException
-            try:
-                outcome = run.value
-            except CleanerStopped:
+        def cleaned(plan: CompactionPlan, outcome: CleaningResult | Exception) -> None:
+            if isinstance(outcome, CleanerStopped):
                 over.complete(None)
                 return
-            except Exception as error:  # noqa: BLE001 - the store logs it and tries again later
-                outcome = error
-            try:
-                logs.finish_compaction(plan, outcome)
-                look()
-            except Exception as error:  # noqa: BLE001 - the round reports it
-                over.fail(error)
+            logs.finish_compaction(plan, outcome)  # one that failed is logged there, and tried again later
+            look()
 
         look()
         return over
@@ -190,22 +185,16 @@ class Housekeeping:
         interval_ms = max(interval_ms, _SHORTEST_MS)
 
         def begin() -> None:
-            running: Deferred[None] | None = None
-            try:
-                running = work()
-            except Exception as error:  # noqa: BLE001 - logged below
-                running = Deferred()
-                running.fail(error)
-            (running or Deferred.completed(None)).when_done(end)
+            done = attempt(lambda: work() or Deferred.completed(None)).recover(Exception, tell)
+            done.map(lambda _: self._cluster.runtime.timers.after(interval_ms, begin)).or_log(
+                "ending a housekeeping round"
+            )
 
-        def end(done: Deferred[None]) -> None:
-            try:
-                _ = done.value
-            except KafkaError as error:
+        def tell(error: Exception) -> None:
+            if isinstance(error, KafkaError):
                 log.error("Housekeeping round failed (%s); retrying in %d ms", error, interval_ms)
-            except Exception:
-                log.exception("Unhandled error in a housekeeping round; retrying in %d ms", interval_ms)
-            self._cluster.runtime.timers.after(interval_ms, begin)
+            else:
+                log.error("Unhandled error in a housekeeping round; retrying in %d ms", interval_ms, exc_info=error)
 
         self._cluster.runtime.timers.after(delay_ms, begin)
 

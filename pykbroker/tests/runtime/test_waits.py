@@ -174,13 +174,11 @@ def test_a_failure_for_which_nobody_waits_is_logged(caplog) -> None:
     assert "lost" in caplog.text
 
 
-#: The ends of the line, where a callback may listen for itself: the socket; a round that is tried again; a coroutine of
-#: the shell.
+#: The ends of the line, where a callback may listen for itself: the socket; a coroutine of the shell.
 ENDS = {
     "runtime/waits.py",
     "network/connection.py",
     "network/streaming.py",
-    "process/housekeeping.py",
     "process/node.py",
 }
 
