@@ -88,7 +88,10 @@ class Watch:
 
     def _look_at_offsets(self, cluster: Cluster) -> None:
         for shard in group_shards(cluster).values():
+            hidden = shard.committed._hidden
             for group, topic, index, committed in shard.committed.offsets:
+                if any(gone(topic, committed) for gone in hidden):
+                    continue  # of a topic that is gone: nobody is given it any more
                 image = cluster.metadata.image.topic(topic)
                 key = (group, b"" if image is None else image.id, topic, index)
                 before = self._committed.get(key, -1)
