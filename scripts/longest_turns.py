@@ -71,6 +71,7 @@ class Bench:
 
     async def measure(self, what: str, begin: Callable[[], object], done: Callable[[], bool]) -> None:
         await asyncio.sleep(0.05)
+        self.cluster.runtime.turns.measure()
         self.cluster.runtime.turns.restart()
         began = time.perf_counter()
         self.cluster.runtime.timers.after(0, lambda: begin() and None)

@@ -106,7 +106,7 @@ class Server:
         self._cluster = cluster
         cluster.runtime.offload = partial(self.offload, self._threads)
         cluster.runtime.offload_read = partial(self.offload, self._reading_threads)
-        cluster.runtime.turns.schedule = self._loop.call_soon
+        cluster.runtime.turns.call_soon = self._loop.call_soon
         cluster.runtime.wake_queue.schedule = lambda run: self._loop.call_soon(self._in_turn, run)
         self._drive(cluster)
         self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])

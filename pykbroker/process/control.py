@@ -3,7 +3,7 @@
 A Unix socket in the log directory, for the user who runs the process alone. One line of JSON comes in,
 ``{"command": "stop", "broker": 2, "abrupt": false}``, and one goes out: ``{"brokers": [...]}``, as they are then, or
 ``{"error": "..."}``. ``{"command": "turns"}`` is answered with ``{"longest_turn_ms": 1.5}``: how long the event loop was busy
-at a stretch, at most, since that was asked last. ``{"command": "faults", "do": "list"}``: ``faults/injector.py`` answers.
+at a stretch, at most, since that was asked last; 0 the first time, which is when the measuring begins. ``{"command": "faults", "do": "list"}``: ``faults/injector.py`` answers.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class Control:
         try:
             match request:
                 case {"command": "turns"}:
-                    return {"longest_turn_ms": self._node.cluster.runtime.turns.restart() * 1000}
+                    turns = self._node.cluster.runtime.turns
+                    turns.measure()
+                    return {"longest_turn_ms": turns.restart() * 1000}
                 case {"command": "faults"}:
                     return self._node.faults.carry_out(request)
                 case {"command": "list"}:

@@ -38,7 +38,7 @@ class Waits:
             if self._looks:
                 loop.call_soon(self.look)
 
-        cluster.runtime.turns.schedule = schedule
+        cluster.runtime.turns.measure(schedule)
 
     def look(self) -> None:
         """Let all who wait look again."""

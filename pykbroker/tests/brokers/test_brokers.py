@@ -407,6 +407,8 @@ def test_the_control_socket(tmp_path: Path, deep: bool) -> None:
                 "leads": 1,
             }
             assert await tell(directory, b'{"command": "list"}') == answer
+            assert (await tell(directory, b'{"command": "turns"}'))["longest_turn_ms"] == 0
+            await brokers.partitions(2)
             assert (await tell(directory, b'{"command": "turns"}'))["longest_turn_ms"] > 0
             assert "is not stopped" in (await tell(directory, b'{"command": "start", "broker": 1}'))["error"]
             assert "not a command" in (await tell(directory, b'{"command": "stop", "broker": "1"}'))["error"]

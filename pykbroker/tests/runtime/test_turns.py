@@ -19,8 +19,8 @@ def test_a_turn_lasts_from_what_enters_first_to_the_loops_next_look() -> None:
     clock, calls = ManualClock(), []
     turns = Turns(clock)
     turns.began()
-    assert not turns.running  # there is no loop yet
-    turns.schedule = calls.append
+    assert not calls  # nobody measures yet
+    turns.measure(calls.append)
     for lasts in ([10, 20], [5], [1, 1, 1]):
         for ms in lasts:
             turns.began()
@@ -43,7 +43,7 @@ def test_every_entrance_of_a_running_broker_is_measured(tmp_path: Path, monkeypa
                 clock.advance(_LONG_MS)
 
             client = await broker.connect()
-            cluster.runtime.turns.restart()
+            cluster.runtime.turns.measure()
             if entrance == "timer":
                 cluster.runtime.timers.after(0, long_work)
             elif entrance == "woken":
