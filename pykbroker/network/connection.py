@@ -72,6 +72,7 @@ class Connection(asyncio.BufferedProtocol):
     ) -> None:
         self.broker = broker
         self._dispatch = dispatcher.answer
+        self._runtime = broker.cluster.runtime
         self.listener = listener
         self.host = ""
         self.port = 0
@@ -138,7 +139,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._write_paused = False
-        self.last_active = self.broker.cluster.runtime.clock.monotonic()
+        self.last_active = self._runtime.clock.monotonic()
         self._set_kept(self._held_bytes, 0)
         if self._stream is not None:
             self._stream.resume()
@@ -149,7 +150,7 @@ class Connection(asyncio.BufferedProtocol):
     def _turn(self) -> None:
         """Take up every whole frame that has arrived, then send what was answered in one write."""
         self._in_turn = True
-        runtime = self.broker.cluster.runtime
+        runtime = self._runtime
         self.last_active = runtime.clock.monotonic()
         if not runtime.turns.running:
             runtime.turns.began(self.last_active)
@@ -167,7 +168,7 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _take_frames(self) -> None:
-        received, dispatch, runtime = self._received, self._dispatch, self.broker.cluster.runtime
+        received, dispatch, runtime = self._received, self._dispatch, self._runtime
         monotonic, timers = runtime.clock.monotonic, runtime.timers
         view, start, end = received.view, received.start, received.end
         turn_ends = self.last_active + _TURN_S
@@ -290,7 +291,7 @@ class Connection(asyncio.BufferedProtocol):
     def _send_stored(self, transport: asyncio.Transport, pieces: list[Buffer]) -> None:
         if self._stream is None:
             self._pause_reading()
-            self._stream = Stream(self.broker.cluster.runtime, transport, self._stream_ended)
+            self._stream = Stream(self._runtime, transport, self._stream_ended)
             if self._write_paused:
                 self._stream.pause()
         self._stream.add(pieces)
@@ -322,7 +323,7 @@ class Connection(asyncio.BufferedProtocol):
         """Take up no frame before other connections had their turn."""
         self._held = True
         self._pause_reading()
-        self.broker.cluster.runtime.wake_queue.add(self._go_on)
+        self._runtime.wake_queue.add(self._go_on)
 
     def _go_on(self) -> None:
         self._held = False
@@ -353,7 +354,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _set_kept(self, held: int, unsent: int) -> None:
         """Bytes of answers kept in memory: behind an earlier one, and for a socket that is full."""
-        self.broker.cluster.runtime.unsent_bytes += held + unsent - self._held_bytes - self._unsent
+        self._runtime.unsent_bytes += held + unsent - self._held_bytes - self._unsent
         self._held_bytes, self._unsent = held, unsent
 
     @property

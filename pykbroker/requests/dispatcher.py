@@ -100,9 +100,8 @@ class Dispatcher:
             key, version, header.correlation_id, header.client_id, peer.host, peer.listener, peer.principal, peer
         )
         if key == ApiKey.API_VERSIONS and not 0 <= version <= route.api.max_version:
-            version = ctx.api_version = (
-                0  # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is
-            )
+            # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is.
+            version = ctx.api_version = 0
             request = None
         else:
             try:
