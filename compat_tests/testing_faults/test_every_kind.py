@@ -11,6 +11,9 @@ import pytest
 from compat_tests.testing_faults.clients import Aiokafka, Client, Confluent, Java, KafkaPython
 from pykbroker.testing import Kafka, KafkaCluster
 
+#: kafka-python leaves sockets behind of connections that it could not make.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
 CLIENTS = {"confluent": Confluent, "kafka-python": KafkaPython, "aiokafka": Aiokafka, "java": Java}
 
 #: Rules that act while a record is written and read, and how often it is there afterwards, if that is certain.
