@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -46,6 +48,15 @@ KINDS: dict[str, int | None] = {
 }
 
 _names = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def leftovers() -> Iterator[None]:
+    """What a client left behind goes here, and troubles no later test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="module", params=CLIENTS)
