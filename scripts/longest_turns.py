@@ -201,7 +201,8 @@ async def sessions_time_out(bench: Bench) -> None:
     await asyncio.sleep(0.5)
 
     def empty() -> bool:
-        return all(group.is_empty for group in bench.cluster.groups.groups(bench.broker))
+        states = bench.cluster.groups.describe_all(bench.broker, lambda groups: [group.is_empty for group in groups])
+        return states.done and all(states.value)
 
     await bench.measure("2,000 members of as many groups time out", lambda: None, empty)
 
