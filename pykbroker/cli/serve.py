@@ -82,7 +82,8 @@ def parser() -> argparse.ArgumentParser:
   pykbroker serve --listen 127.0.0.1:9092 --listen 192.168.1.5:9092   listeners PLAINTEXT and PLAINTEXT2
   pykbroker serve --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
                   --set listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT --set inter.broker.listener.name=IN
-  pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094""",
+  pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094
+  pykbroker serve --http 8080                      with health, readiness and metrics for this machine""",
     )
     made.add_argument("--config", metavar="FILE", type=Path, help="a Kafka server.properties file, taken as it is")
     made.add_argument(
@@ -309,7 +310,7 @@ def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Nod
 
 def _say_ready(node: Node) -> None:
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
-    http = "" if node.http is None else f"; HTTP on {node.http}"
+    http = "" if node.http is None else f"; HTTP at {node.http}"
     _say(f"pykbroker ready: {where}{http}")
 
 

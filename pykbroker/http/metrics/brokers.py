@@ -6,13 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.http.metrics.metric import counter, gauge
-from pykbroker.http.metrics.partitions import min_insync
+from pykbroker.http.metrics.partitions import MinInSync
 from pykbroker.metadata.image import NO_LEADER
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.metrics.metric import Steps
-    from pykbroker.http.metrics.page import Page
+    from pykbroker.http.metrics.page import Page, Steps
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.partitions.partition import Partition
@@ -166,10 +165,10 @@ class Brokers:
         yield from self._partitions(cluster, page)
 
     def _partitions(self, cluster: Cluster, page: Page) -> Steps:
-        sums = _Sums()
+        sums = _Sums(MinInSync(cluster))
         partitions = list(cluster.partitions())
         for number, each in enumerate(partitions):
-            sums.add(cluster, each)
+            sums.add(each)
             if not number % _IN_A_STEP:
                 yield None
         page.add(ALL_PARTITIONS, len(partitions))
@@ -186,7 +185,8 @@ class Brokers:
 class _Sums:
     """What is counted over all partitions, by broker."""
 
-    def __init__(self) -> None:
+    def __init__(self, min_in_sync: MinInSync) -> None:
+        self._min_in_sync = min_in_sync
         self.offline = self.not_preferred = 0
         self.led: Counter[int] = Counter()
         self.held: Counter[int] = Counter()
@@ -194,7 +194,7 @@ class _Sums:
         self.under_min: Counter[int] = Counter()
         self.producer_ids: Counter[int] = Counter()
 
-    def add(self, cluster: Cluster, each: Partition) -> None:
+    def add(self, each: Partition) -> None:
         leader, replicas, in_sync = each.leader, each.replicas, len(each.isr)
         for node_id in replicas:
             self.held[node_id] += 1
@@ -204,7 +204,7 @@ class _Sums:
             return
         self.led[leader] += 1
         self.under_replicated[leader] += in_sync < len(replicas)
-        self.under_min[leader] += in_sync < min(min_insync(cluster, each), len(replicas))
+        self.under_min[leader] += in_sync < self._min_in_sync(each)
         log = each.opened_log
         if log is not None:
             self.producer_ids[leader] += len(log.producers.entries)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.http.metrics.metric import Steps, counter, gauge
+from pykbroker.http.metrics.metric import counter, gauge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.metrics.page import Page
+    from pykbroker.http.metrics.page import Page, Steps
     from pykbroker.network.connection import Connection
 
 OPEN = gauge(

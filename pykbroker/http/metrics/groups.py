@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.coordination.groups.offsets import CommittedOffset
     from pykbroker.coordination.groups.shard import GroupShard
-    from pykbroker.http.metrics.metric import Steps
-    from pykbroker.http.metrics.page import Page
+    from pykbroker.http.metrics.page import Page, Steps
 
 CURRENT_OFFSET = gauge(
     "kafka_consumergroup_current_offset",

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
-
-from pykbroker.runtime.waits import Deferred
-
-if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.metrics.page import Page
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,31 +16,21 @@ class Metric:
     moves: str = ""
 
 
-def gauge(name: str, meaning: str, *labels: str, moves: str = "") -> Metric:
+def gauge(name: str, meaning: str, *labels: str, moves: str) -> Metric:
     """What goes up and down."""
     return Metric(name, "gauge", meaning, labels, moves)
 
 
-def counter(name: str, meaning: str, *labels: str, moves: str = "") -> Metric:
+def counter(name: str, meaning: str, *labels: str, moves: str) -> Metric:
     """What only grows while the process runs."""
     return Metric(name, "counter", meaning, labels, moves)
 
 
-def summary(name: str, meaning: str, *labels: str, moves: str = "") -> Metric:
+def summary(name: str, meaning: str, *labels: str, moves: str) -> Metric:
     """How long things took: quantiles of the last one to two minutes, and sum and count since the start."""
     return Metric(name, "summary", meaning, labels, moves)
 
 
-def histogram(name: str, meaning: str, *labels: str, moves: str = "") -> Metric:
+def histogram(name: str, meaning: str, *labels: str, moves: str) -> Metric:
     """How many took how long, since the start."""
     return Metric(name, "histogram", meaning, labels, moves)
-
-
-#: A collector's work: after each step clients may be served, and after one that is a wait they are, until that is done.
-Steps = Iterator[Deferred[Any] | None]
-
-
-class Collector(Protocol):
-    """Reads metrics off a cluster, a little in each step."""
-
-    def collect(self, cluster: Cluster, page: Page, /) -> Steps: ...

@@ -7,9 +7,14 @@ partitions are a hundred thousand lines, so a line has to cost little.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from pykbroker.http.metrics.metric import Metric
 from pykbroker.http.metrics.times import BOUNDS_S, QUANTILES, Times, quantile, within
+from pykbroker.runtime.waits import Deferred
+
+#: A collector's work: after each step clients may be served, and after one that is a wait they are, until that is done.
+Steps = Iterator[Deferred[Any] | None]
 
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _HELP_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n"})

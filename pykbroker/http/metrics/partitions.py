@@ -10,8 +10,7 @@ from pykbroker.metadata.image import NO_LEADER
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.metrics.metric import Steps
-    from pykbroker.http.metrics.page import Page
+    from pykbroker.http.metrics.page import Page, Steps
     from pykbroker.partitions.partition import Partition
     from pykbroker.storage.log.log import Log
 
@@ -117,6 +116,7 @@ class Partitions:
         before, self._labels = self._labels, {}
         of_metadata = [page.lines(metric).append for metric in _OF_METADATA]
         of_log = [page.lines(metric).append for metric in _OF_LOG]
+        min_in_sync = MinInSync(cluster)
         for number, each in enumerate(list(cluster.partitions())):
             if each.deleted:
                 continue
@@ -124,7 +124,7 @@ class Partitions:
             if here is None:
                 here = labels(_OF, (each.topic, each.index))
             self._labels[each] = here
-            for add, value in zip(of_metadata, _placing(cluster, each), strict=True):
+            for add, value in zip(of_metadata, _placing(each, min_in_sync(each)), strict=True):
                 add(f"{here} {value}")
             log = each.opened_log
             if log is not None or each not in cluster.dormant.partitions:
@@ -143,10 +143,9 @@ def _measures(log: Log) -> tuple[int, ...]:
     return high, start, log.size_bytes, start, end, len(log.segments), high - log.last_stable_offset
 
 
-def _placing(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
+def _placing(partition: Partition, wanted: int) -> tuple[int, ...]:
     """In the order of ``_OF_METADATA``."""
     replicas, in_sync, leader = partition.replicas, len(partition.isr), partition.leader
-    wanted = min(min_insync(cluster, partition), len(replicas))
     led = leader != NO_LEADER
     return (
         *(leader, int(leader == replicas[0]), len(replicas), len(replicas), in_sync, int(in_sync < len(replicas))),
@@ -154,10 +153,20 @@ def _placing(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
     )
 
 
-def min_insync(cluster: Cluster, partition: Partition) -> int:
-    """min.insync.replicas of a partition, whose log is not opened for that."""
-    log = partition.opened_log
-    if log is not None:
-        return log.config.min_insync_replicas
-    name = "min.insync.replicas"
-    return int(cluster.metadata.image.topic_config(partition.topic).get(name) or cluster.config[name])
+class MinInSync:
+    """min.insync.replicas of partitions, whose logs are not opened for that."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._of_topics: dict[str, int] = {}
+
+    def __call__(self, partition: Partition) -> int:
+        """How many have to be in sync; of a partition with fewer replicas all."""
+        found = self._of_topics.get(partition.topic)
+        if found is None:
+            found = self._of_topics[partition.topic] = self._of_topic(partition.topic)
+        return min(found, len(partition.replicas))
+
+    def _of_topic(self, topic: str) -> int:
+        name = "min.insync.replicas"
+        return int(self._cluster.metadata.image.topic_config(topic).get(name) or self._cluster.config[name])

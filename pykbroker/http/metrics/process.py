@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from pykbroker import __version__
-from pykbroker.http.metrics.metric import Metric, Steps, counter, gauge, summary
+from pykbroker.http.metrics.metric import Metric, counter, gauge, summary
 from pykbroker.runtime.clock import thread_seconds
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.metrics.lag import LoopLag
-    from pykbroker.http.metrics.page import Page
+    from pykbroker.http.metrics.page import Page, Steps
     from pykbroker.runtime.clock import Clock
 
 BUILD_INFO = gauge(

@@ -12,8 +12,7 @@ from pykbroker.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.metrics.meter import RequestCounts, RequestMeter, TopicCounts
-    from pykbroker.http.metrics.metric import Steps
-    from pykbroker.http.metrics.page import Page
+    from pykbroker.http.metrics.page import Page, Steps
     from pykbroker.runtime.clock import Clock
 
 REQUESTS = counter(

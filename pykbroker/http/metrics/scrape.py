@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from pykbroker.http.metrics.page import Page
+from pykbroker.http.metrics.page import Page, Steps
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.metrics.metric import Collector
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
 
 #: How long a scrape keeps the loop from others at a stretch.
 _TURN_S: Final = 0.0005
+
+
+class Collector(Protocol):
+    """Reads metrics off a cluster, a little in each step."""
+
+    def collect(self, cluster: Cluster, page: Page, /) -> Steps: ...
 
 
 class NoCluster(RuntimeError):

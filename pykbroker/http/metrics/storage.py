@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pykbroker.http.metrics.metric import Steps, counter, gauge
+from pykbroker.http.metrics.metric import counter, gauge
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.metrics.page import Page
+    from pykbroker.http.metrics.page import Page, Steps
     from pykbroker.storage.compaction.cleaning import CleaningResult
     from pykbroker.storage.directories.manager import LogManager
     from pykbroker.storage.directory import LogDirectory
@@ -26,7 +26,12 @@ OFFLINE = gauge(
     "logDirectory",
     moves="As kafka_log_logmanager_offlinelogdirectorycount.",
 )
-TOTAL_BYTES = gauge("pykbroker_log_directory_total_bytes", "The size of a log directory's volume.", "logDirectory")
+TOTAL_BYTES = gauge(
+    "pykbroker_log_directory_total_bytes",
+    "The size of a log directory's volume.",
+    "logDirectory",
+    moves="Somebody gave it another volume.",
+)
 FREE_BYTES = gauge(
     "pykbroker_log_directory_free_bytes",
     "What is free on a log directory's volume.",
@@ -51,7 +56,11 @@ RECOVERED = gauge(
     moves="More than 0: the last process was killed, or the machine failed.",
 )
 RECOVERY_SECONDS = gauge("pykbroker_recovery_seconds", "How long that took.", moves="As pykbroker_recovered_logs.")
-COMPACTIONS = counter("pykbroker_compactions_total", "Compactions of a log that were done.", moves="See the log.")
+COMPACTIONS = counter(
+    "pykbroker_compactions_total",
+    "Compactions of a log that were done.",
+    moves="None for hours, while dirty_bytes grows: the cleaner is off or fails.",
+)
 COMPACTIONS_FAILED = counter(
     "pykbroker_compactions_failed_total",
     "Compactions that failed; they are tried again.",
@@ -62,7 +71,11 @@ COMPACTIONS_PUT_OFF = gauge(
     "Logs whose compaction failed, and is tried again after a pause.",
     moves="As pykbroker_compactions_failed_total.",
 )
-COMPACTED_READ = counter("pykbroker_compaction_read_bytes_total", "Bytes that compactions read.")
+COMPACTED_READ = counter(
+    "pykbroker_compaction_read_bytes_total",
+    "Bytes that compactions read.",
+    moves="Many times what producers write: raise min.cleanable.dirty.ratio, or segment.bytes.",
+)
 COMPACTED_WRITTEN = counter(
     "pykbroker_compaction_written_bytes_total",
     "Bytes that compactions wrote: of what they read, so much was left.",

@@ -11,8 +11,7 @@ from pykbroker.metadata.names import TRANSACTION_STATE
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.metrics.metric import Steps
-    from pykbroker.http.metrics.page import Page
+    from pykbroker.http.metrics.page import Page, Steps
 
 TRANSACTIONS = gauge(
     "pykbroker_transactions",

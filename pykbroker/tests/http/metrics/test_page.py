@@ -11,9 +11,9 @@ from pykbroker.http.metrics.page import Page
 from pykbroker.http.metrics.times import QUANTILES, Times
 from pykbroker.tests.http.asking import parsed
 
-_SIZE = gauge("size", 'How "large" it is \\ was,\nin bytes.', "name", "kind")
-_TOOK = summary("took_ms", "How long it took.", "name")
-_SECONDS = histogram("seconds", "The same.", "name")
+_SIZE = gauge("size", 'How "large" it is \\ was,\nin bytes.', "name", "kind", moves="")
+_TOOK = summary("took_ms", "How long it took.", "name", moves="")
+_SECONDS = histogram("seconds", "The same.", "name", moves="")
 
 
 def _text(page: Page) -> str:

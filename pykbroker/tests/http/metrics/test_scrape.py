@@ -9,17 +9,17 @@ from typing import cast
 import pytest
 
 from pykbroker.brokers.cluster import Cluster
-from pykbroker.http.metrics.metric import Collector, Steps, gauge
-from pykbroker.http.metrics.page import Page
+from pykbroker.http.metrics.metric import gauge
+from pykbroker.http.metrics.page import Page, Steps
 from pykbroker.http.metrics.partitions import Partitions
-from pykbroker.http.metrics.scrape import NoCluster, Scrapes
+from pykbroker.http.metrics.scrape import Collector, NoCluster, Scrapes
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.testing import Kafka
 from pykbroker.tests.http.asking import parsed
 from pykbroker.tests.running import running_broker
 
-_NUMBER = gauge("number", "A number.")
+_NUMBER = gauge("number", "A number.", moves="It moved.")
 
 
 class _Ticking(ManualClock):
