@@ -107,6 +107,7 @@ class Dispatcher:
                 raise CloseConnection(f"it sent a malformed request ({error})") from error
         if broker.cluster.dormant.partitions and route.logs_of is not None:
             _wait_for_logs(broker, route.logs_of(broker, version, request))
+        response: Any
         try:
             response = (
                 self._through_steps(route, broker, ctx, request) if self._steps else route.handle(broker, ctx, request)
