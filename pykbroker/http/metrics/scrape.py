@@ -38,15 +38,23 @@ class Scrapes:
 
     async def page(self) -> list[bytes]:
         """A page, in pieces. Raises NoCluster."""
-        if self._under_way is None or self._under_way.done():
+        if self._under_way is None:
             self._under_way = asyncio.create_task(self._scrape())
+            self._under_way.add_done_callback(self._over)
         return await asyncio.shield(self._under_way)
+
+    def _over(self, task: asyncio.Task[list[bytes]]) -> None:
+        """A page may be megabytes: it is kept for nobody."""
+        self._under_way = None
+        if not task.cancelled():
+            task.exception()  # told to those who wait, if they have not gone away
 
     async def stop(self) -> None:
         """End one that is under way."""
         if self._under_way is not None:
-            self._under_way.cancel()
-            await asyncio.wait([self._under_way])
+            under_way = self._under_way
+            under_way.cancel()
+            await asyncio.wait([under_way])
 
     async def _scrape(self) -> list[bytes]:
         cluster = self._cluster()
