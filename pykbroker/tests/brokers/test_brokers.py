@@ -15,7 +15,7 @@ from pykbroker.brokers.broker import WrongBroker
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET, reachable
 from pykbroker.process.node import Node
-from pykbroker.tests.running import Client, ended
+from pykbroker.tests.kit.running import Client, ended
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.create_topics import (

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import random
-from types import SimpleNamespace
+import socket
 
 import pytest
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.handlers import (
-    alter_client_quotas,
-    alter_partition_reassignments,
-    alter_user_scram_credentials,
-    describe_client_quotas,
-    describe_quorum,
-    describe_user_scram_credentials,
-    elect_leaders,
-    list_partition_reassignments,
-    unregister_broker,
-    update_features,
-)
 from pykbroker.metadata.ids import ZERO_ID
-from pykbroker.runtime.clock import ManualClock
-from pykbroker.runtime.runtime import Runtime
-from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.handlers.cluster_stub import StubBroker
-from pykbroker.tests.metadata.fake import LOG_DIR, registration
+from pykbroker.tests.kit.cluster import START_MS, MemoryCluster
+from pykbroker.tests.metadata.fake import registration
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.messages import alter_client_quotas as quotas
@@ -42,24 +26,15 @@ from pykbroker.wire.messages.list_partition_reassignments import (
 from pykbroker.wire.messages.unregister_broker import UnregisterBrokerRequest
 from pykbroker.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
-NOW_MS = 1_700_000_000_000
 RATE = "producer_byte_rate"
 
 
 @pytest.fixture
 def broker():
     """Broker 1 of two, with a topic of two partitions that both prefer broker 1."""
-    broker = StubBroker(2)
-    broker.controller.create_topics([NewTopic("t", -1, -1, [(0, [1, 2]), (1, [1, 2])])])
-    broker.node_id = 1
-    broker.cluster.runtime = Runtime(ManualClock(now_ms=NOW_MS), random.Random(7))
-    broker.cluster.logs = SimpleNamespace(home=SimpleNamespace(path="/data", offline=False))
-    broker.cluster.partition = broker.image.partition
+    broker = MemoryCluster(2)
+    broker.create(NewTopic("t", -1, -1, [(0, [1, 2]), (1, [1, 2])]))
     return broker
-
-
-def fail_appends(broker):
-    broker.controller.log.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 # ---- Elections
@@ -77,17 +52,17 @@ def results(answer):
 def test_elections(broker, version):
     broker.controller.fence_broker(1)
     broker.controller.start_broker(registration(1))
-    answer = broker.ask(elect_leaders, ElectLeadersRequest(topic_partitions=[TopicPartitions("t", [0, 9])]), version)
+    answer = broker.ask(ElectLeadersRequest(topic_partitions=[TopicPartitions("t", [0, 9])]), version)
     assert results(answer) == [("t", 0, 0), ("t", 9, 3)]
     assert answer.replica_election_results[0].partition_result[0].error_message is None
     assert [p.leader for p in broker.image.topic("t").in_order()] == [1, 2]
     everything = ElectLeadersRequest(topic_partitions=None)
-    assert results(broker.ask(elect_leaders, everything, version)) == [("t", 1, 0)]
-    assert results(broker.ask(elect_leaders, everything, version)) == []
+    assert results(broker.ask(everything, version)) == [("t", 1, 0)]
+    assert results(broker.ask(everything, version)) == []
 
 
 def test_an_election_of_an_unknown_kind(broker):
-    answer = broker.ask(elect_leaders, ElectLeadersRequest(5, [TopicPartitions("t", [0])]), 2)
+    answer = broker.ask(ElectLeadersRequest(5, [TopicPartitions("t", [0])]), 2)
     assert (answer.error_code, results(answer)) == (42, [("t", 0, 42)])
 
 
@@ -98,12 +73,12 @@ def reassign(broker, *partitions, version=1, **options):
     """(index, replicas) pairs; the codes of the answer."""
     topic = reassigning.ReassignableTopic("t", [reassigning.ReassignablePartition(*each) for each in partitions])
     request = reassigning.AlterPartitionReassignmentsRequest(topics=[topic], **options)
-    answer = broker.ask(alter_partition_reassignments, request, version)
+    answer = broker.ask(request, version)
     return [partition.error_code for topic in answer.responses for partition in topic.partitions]
 
 
 def ongoing(broker, topics=None):
-    answer = broker.ask(list_partition_reassignments, ListPartitionReassignmentsRequest(topics=topics), 0)
+    answer = broker.ask(ListPartitionReassignmentsRequest(topics=topics), 0)
     return [
         (topic.name, p.partition_index, p.replicas, p.adding_replicas, p.removing_replicas)
         for topic in answer.topics
@@ -140,8 +115,8 @@ def test_what_waits_for_a_stopped_broker_is_listed_and_can_be_taken_back(broker)
 
 
 def test_a_log_that_cannot_be_written_refuses_every_partition(broker):
-    fail_appends(broker)
-    assert reassign(broker, (0, [2]), (1, [1, 2])) == [56, 56]
+    with broker.full_disk():
+        assert reassign(broker, (0, [2]), (1, [1, 2])) == [56, 56]
 
 
 # ---- Quotas
@@ -150,7 +125,7 @@ def test_a_log_that_cannot_be_written_refuses_every_partition(broker):
 def set_quota(broker, key=RATE, value=8.0, *, remove=False, validate_only=False, **entity):
     parts = [quotas.EntityData(kind.replace("_", "-"), name) for kind, name in entity.items()]
     entry = quotas.AlterClientQuotasRequestEntryData(parts, [quotas.OpData(key, value, remove)])
-    (result,) = broker.ask(alter_client_quotas, quotas.AlterClientQuotasRequest([entry], validate_only), 1).entries
+    (result,) = broker.ask(quotas.AlterClientQuotasRequest([entry], validate_only), 1).entries
     assert sorted((p.entity_type, p.entity_name) for p in result.entity) == sorted(
         (p.entity_type, p.entity_name) for p in parts
     )
@@ -159,7 +134,7 @@ def set_quota(broker, key=RATE, value=8.0, *, remove=False, validate_only=False,
 
 def find(broker, *components, version=1):
     request = DescribeClientQuotasRequest([ComponentData(*component) for component in components])
-    return broker.ask(describe_client_quotas, request, version)
+    return broker.ask(request, version)
 
 
 def test_quotas(broker):
@@ -179,37 +154,38 @@ def test_a_filter_that_means_nothing(broker):
     assert (answer.error_code, answer.error_message, answer.entries) == (35, "Unsupported entity type group", None)
 
 
-def test_hosts_are_looked_up_elsewhere(broker):
-    searches = []
+def test_hosts_are_looked_up_elsewhere(broker, monkeypatch):
+    asked = set()
 
-    def offload(function, *arguments):
-        searches.append((function, arguments, Deferred()))
-        return searches[-1][2]
+    def look_up(name, *_):
+        asked.add(name)
+        if name != "there":
+            raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
-    broker.cluster.runtime.offload = offload
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    threads = broker.hold_threads()
     rate = "connection_creation_rate"
     entries = [
         quotas.AlterClientQuotasRequestEntryData([quotas.EntityData("ip", name)], [quotas.OpData(rate, 1.0, False)])
         for name in ("10.0.0.1", "there", "nowhere", None)
     ]
-    answer = alter_client_quotas.handle(broker, None, quotas.AlterClientQuotasRequest(entries, False))
-    ((_, (names,), search),) = searches
-    assert names == {"there", "nowhere"}
-    assert not answer.done
-    search.complete(frozenset({"nowhere"}))
+    answer = broker.post(quotas.AlterClientQuotasRequest(entries, False), 1)
+    assert (asked, answer.done) == (set(), False)
+    threads.run_all()
+    assert asked == {"there", "nowhere"}
     assert [entry.error_code for entry in answer.value.entries] == [0, 0, 42, 0]
     assert len(broker.image.client_quotas) == 3
 
 
 def test_a_quota_of_a_host_that_cannot_be_kept(broker):
-    fail_appends(broker)
     entity = [quotas.EntityData("ip", "localhost")]
     ops = [quotas.OpData("connection_creation_rate", 1.0, False)]
     request = quotas.AlterClientQuotasRequest([quotas.AlterClientQuotasRequestEntryData(entity, ops)], False)
-    answer = alter_client_quotas.handle(broker, None, request)
-    with pytest.raises(KafkaError):
-        _ = answer.value
-    assert set_quota(broker, user="u")[0] == ErrorCode.KAFKA_STORAGE_ERROR
+    with broker.full_disk():
+        (entry,) = broker.ask(request, 1).entries
+        assert entry.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert set_quota(broker, user="u")[0] == ErrorCode.KAFKA_STORAGE_ERROR
+    assert broker.image.client_quotas == {}
 
 
 # ---- Credentials
@@ -218,26 +194,26 @@ def test_a_quota_of_a_host_that_cannot_be_kept(broker):
 def test_credentials(broker):
     wanted = [scram.ScramCredentialUpsertion(user, 1, 4096, b"salt", b"salted") for user in ("a", "b", "b")]
     request = scram.AlterUserScramCredentialsRequest([scram.ScramCredentialDeletion("c", 2)], wanted)
-    answer = broker.ask(alter_user_scram_credentials, request, 0)
+    answer = broker.ask(request, 0)
     assert {r.user: (r.error_code, r.error_message) for r in answer.results} == {
         "a": (0, None),
         "b": (92, "A user credential cannot be altered twice in the same request"),
         "c": (91, "Attempt to delete a user credential that does not exist"),
     }
     asked = DescribeUserScramCredentialsRequest([UserName("a"), UserName("b")])
-    found = broker.ask(describe_user_scram_credentials, asked, 0).results
+    found = broker.ask(asked, 0).results
     assert [(r.user, r.error_code, [(i.mechanism, i.iterations) for i in r.credential_infos]) for r in found] == [
         ("a", 0, [(1, 4096)]),
         ("b", 91, []),
     ]
-    everybody = broker.ask(describe_user_scram_credentials, DescribeUserScramCredentialsRequest(None), 0)
+    everybody = broker.ask(DescribeUserScramCredentialsRequest(None), 0)
     assert [result.user for result in everybody.results] == ["a"]
 
 
 def test_credentials_that_cannot_be_kept(broker):
-    fail_appends(broker)
     wanted = [scram.ScramCredentialUpsertion("a", 1, 4096, b"salt", b"salted")]
-    answer = broker.ask(alter_user_scram_credentials, scram.AlterUserScramCredentialsRequest([], wanted), 0)
+    with broker.full_disk():
+        answer = broker.ask(scram.AlterUserScramCredentialsRequest([], wanted), 0)
     assert [(result.user, result.error_code) for result in answer.results] == [("a", 56)]
     assert broker.image.scram == {}
 
@@ -247,12 +223,19 @@ def test_credentials_that_cannot_be_kept(broker):
 
 def update(broker, *features, version, validate_only=False):
     updates = [FeatureUpdateKey(*feature) for feature in features]
-    return broker.ask(update_features, UpdateFeaturesRequest(60000, updates, validate_only), version)
+    return broker.ask(UpdateFeaturesRequest(60000, updates, validate_only), version)
+
+
+@pytest.fixture
+def before_group_version(broker):
+    """The brokers, in a cluster whose group.version was never raised."""
+    broker.controller.commit([FeatureLevelRecord("group.version", 0)])
+    return broker
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_features(broker, version):
-    broker.controller.commit([FeatureLevelRecord("metadata.version", 30)])
+def test_features(before_group_version, version):
+    broker = before_group_version
     answer = update(broker, ("group.version", 1), version=version)
     told = [("group.version", 0, "NONE")] if version < 2 else []
     assert [(r.feature, r.error_code, r.error_message) for r in answer.results] == told
@@ -266,17 +249,17 @@ def test_features(broker, version):
     )
 
 
-def test_a_feature_update_that_is_only_validated(broker):
-    broker.controller.commit([FeatureLevelRecord("metadata.version", 30)])
+def test_a_feature_update_that_is_only_validated(before_group_version):
+    broker = before_group_version
     assert update(broker, ("group.version", 1), version=1, validate_only=True).error_code == 0
     assert "group.version" not in broker.image.features
 
 
 def test_a_broker_is_forgotten(broker):
-    answer = broker.ask(unregister_broker, UnregisterBrokerRequest(2), 0)
+    answer = broker.ask(UnregisterBrokerRequest(2), 0)
     assert (answer.error_code, answer.error_message) == (0, "")
     assert list(broker.image.brokers) == [1]
-    answer = broker.ask(unregister_broker, UnregisterBrokerRequest(2), 0)
+    answer = broker.ask(UnregisterBrokerRequest(2), 0)
     assert (answer.error_code, answer.error_message) == (102, "Broker ID 2 is not currently registered")
     with pytest.raises(KafkaError, match="BROKER_ID_NOT_REGISTERED"):
         _ = broker.controller.allocate_producer_ids(2).value
@@ -285,7 +268,7 @@ def test_a_broker_is_forgotten(broker):
 def describe(broker, *partitions, topic="__cluster_metadata", version=2):
     asked = [quorum.DescribeQuorumRequestPartitionData(index) for index in partitions]
     request = quorum.DescribeQuorumRequest([quorum.DescribeQuorumRequestTopicData(topic, asked)])
-    return broker.ask(describe_quorum, request, version)
+    return broker.ask(request, version)
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -294,9 +277,10 @@ def test_the_quorum(broker, version):
     (partition,) = answer.topics[0].partitions
     end = broker.controller.log.end_offset
     assert (partition.leader_id, partition.leader_epoch, partition.high_watermark) == (1, 1, end)
-    at = NOW_MS if version else -1
+    at = START_MS if version else -1
+    (directory,) = broker.image.brokers[2].log_dirs
     assert partition.current_voters == [quorum.ReplicaState(1, ZERO_ID, end, at, at)]
-    assert partition.observers == [quorum.ReplicaState(2, LOG_DIR if version == 2 else ZERO_ID, end, at, at)]
+    assert partition.observers == [quorum.ReplicaState(2, directory if version == 2 else ZERO_ID, end, at, at)]
     assert [node.node_id for node in answer.nodes] == ([1] if version == 2 else [])
 
 

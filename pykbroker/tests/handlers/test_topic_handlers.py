@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.handlers import create_partitions, create_topics, delete_topics
-from pykbroker.tests.handlers.cluster_stub import StubBroker
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -17,7 +16,7 @@ ZERO = bytes(16)
 
 @pytest.fixture
 def broker():
-    broker = StubBroker()
+    broker = MemoryCluster(num_partitions="2")
     broker.controller.create_topics([NewTopic("a"), NewTopic("b"), NewTopic("c")])
     return broker
 
@@ -38,7 +37,7 @@ def outcomes(results):
 @pytest.mark.parametrize("version", range(2, 8))
 def test_create(broker, version):
     request = CreateTopicsRequest(topics=[creatable("n", 3, retention_ms="1000"), creatable("a")])
-    n, a = broker.ask(create_topics, request, version).topics
+    n, a = broker.ask(request, version).topics
     assert (n.name, n.error_code, n.error_message) == ("n", 0, None)
     assert (a.error_code, a.error_message) == (ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'a' already exists.")
     assert len(broker.image.topic("n").partitions) == 3
@@ -56,7 +55,7 @@ def test_names_given_twice_and_the_metadata_log(broker):
     request = CreateTopicsRequest(
         topics=[creatable("n"), creatable("n"), creatable("__cluster_metadata"), creatable("m")]
     )
-    assert outcomes(broker.ask(create_topics, request, 7).topics) == [
+    assert outcomes(broker.ask(request, 7).topics) == [
         (
             "__cluster_metadata",
             ErrorCode.INVALID_REQUEST,
@@ -70,21 +69,21 @@ def test_names_given_twice_and_the_metadata_log(broker):
 
 def test_validate_only(broker):
     request = CreateTopicsRequest(topics=[creatable("n", 2)], validate_only=True)
-    (n,) = broker.ask(create_topics, request, 7).topics
+    (n,) = broker.ask(request, 7).topics
     assert (n.error_code, n.num_partitions) == (0, 2)
     assert "n" not in broker.image.topics
 
 
 def test_a_request_too_large_is_refused_as_a_whole(broker):
     request = CreateTopicsRequest(topics=[creatable("n", 9_999), creatable("m", 9_999)])
-    assert outcomes(broker.ask(create_topics, request, 7).topics) == [
+    assert outcomes(broker.ask(request, 7).topics) == [
         (name, ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.") for name in ("m", "n")
     ]
 
 
 @pytest.mark.parametrize("version", range(1, 6))
 def test_delete_by_name(broker, version):
-    response = broker.ask(delete_topics, DeleteTopicsRequest(topic_names=["a", "missing", "b", "b"]), version)
+    response = broker.ask(DeleteTopicsRequest(topic_names=["a", "missing", "b", "b"]), version)
     told = version >= 5
     assert outcomes(response.responses) == [
         ("a", 0, None),
@@ -105,9 +104,7 @@ def states(*topics):
 def test_delete_by_name_or_id(broker):
     a, b, c = (broker.image.topic(name).id for name in "abc")
     request = states((None, a), ("b", ZERO), (None, b"?" * 16), (None, ZERO), ("c", c))
-    found = {
-        (r.name, r.topic_id): (r.error_code, r.error_message) for r in broker.ask(delete_topics, request, 6).responses
-    }
+    found = {(r.name, r.topic_id): (r.error_code, r.error_message) for r in broker.ask(request, 6).responses}
     assert found == {
         ("a", a): (0, None),
         ("b", b): (0, None),
@@ -120,20 +117,20 @@ def test_delete_by_name_or_id(broker):
 
 def test_one_topic_named_twice_in_different_ways_is_not_deleted(broker):
     a = broker.image.topic("a").id
-    assert outcomes(broker.ask(delete_topics, states((None, a), ("a", ZERO)), 6).responses) == [
+    assert outcomes(broker.ask(states((None, a), ("a", ZERO)), 6).responses) == [
         ("a", ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied.")
     ]
-    (twice,) = broker.ask(delete_topics, states((None, a), (None, a)), 6).responses
+    (twice,) = broker.ask(states((None, a), (None, a)), 6).responses
     assert (twice.name, twice.error_code, twice.error_message) == (None, 42, "Duplicate topic id.")
     assert "a" in broker.image.topics
 
 
 @pytest.mark.parametrize("version", range(1, 7))
 def test_deletion_can_be_off(version):
-    broker = StubBroker(delete_topic_enable="false")
+    broker = MemoryCluster(delete_topic_enable="false")
     broker.controller.create_topics([NewTopic("a")])
     request = states(("a", ZERO)) if version >= 6 else DeleteTopicsRequest(topic_names=["a"])
-    (result,) = broker.ask(delete_topics, request, version).responses
+    (result,) = broker.ask(request, version).responses
     assert result.error_code == (ErrorCode.INVALID_REQUEST if version < 3 else ErrorCode.TOPIC_DELETION_DISABLED)
     assert "a" in broker.image.topics
 
@@ -142,7 +139,7 @@ def test_deletion_can_be_off(version):
 def test_more_partitions(broker, version):
     wanted = [("a", 4), ("b", 1), ("c", 3), ("c", 3), ("missing", 2)]
     topics = [CreatePartitionsTopic(name=name, count=count, assignments=None) for name, count in wanted]
-    response = broker.ask(create_partitions, CreatePartitionsRequest(topics=topics), version)
+    response = broker.ask(CreatePartitionsRequest(topics=topics), version)
     assert outcomes(response.results) == [
         ("a", 0, None),
         (
@@ -158,6 +155,6 @@ def test_more_partitions(broker, version):
 
 def test_more_partitions_validate_only(broker):
     topic = CreatePartitionsTopic(name="a", count=9, assignments=None)
-    response = broker.ask(create_partitions, CreatePartitionsRequest(topics=[topic], validate_only=True), 3)
+    response = broker.ask(CreatePartitionsRequest(topics=[topic], validate_only=True), 3)
     assert outcomes(response.results) == [("a", 0, None)]
     assert len(broker.image.topic("a").partitions) == 2

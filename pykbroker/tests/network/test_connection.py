@@ -11,8 +11,8 @@ import pytest
 
 from pykbroker.network.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock
 from pykbroker.runtime.clock import ManualClock
-from pykbroker.tests.running import running_broker
-from pykbroker.tests.running import until as until_true
+from pykbroker.tests.kit.running import running_broker
+from pykbroker.tests.kit.running import until as until_true
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse

@@ -11,7 +11,7 @@ from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.coordination.transactions.world import World
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
@@ -26,7 +26,7 @@ def ask(dispatcher: Dispatcher, request: Any = None, version: int = 4) -> Any:
     frame = bytearray()
     encode_request_header(frame, RequestHeader(request.API_KEY, version, 7, "client"))
     request.encode(frame, version)
-    return dispatcher.answer(World().cluster.brokers[1], PEER, memoryview(frame))
+    return dispatcher.answer(MemoryCluster().cluster.brokers[1], PEER, memoryview(frame))
 
 
 def decoded(pieces: Any, response: Any = HeartbeatResponse, version: int = 4) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pykbroker.tests.coordination.groups.consumer.test_shell import ConsumerWorld
-from pykbroker.tests.coordination.groups.test_coordinator import GROUP
+from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.groups import GroupCluster
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
@@ -26,7 +26,7 @@ from pykbroker.wire.messages.offset_delete import (
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 
-class FaultyWorld(ConsumerWorld):
+class FaultyWorld(GroupCluster):
     """Two brokers, both replicas of every log, and both needed; one leads all groups."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class FaultyWorld(ConsumerWorld):
     @contextmanager
     def too_few_replicas(self) -> Iterator[ErrorCode]:
         """The broker that leads no group stops, and comes back."""
-        leader = self.leader
+        leader = self.coordinator(GROUP)
         other = next(node for node in self.cluster.brokers if node != leader)
         self.cluster.begin_stop(other)
         self.cluster.stop_broker(other)
@@ -163,12 +163,12 @@ def test_a_silent_member_is_fenced_when_that_can_be_written(fault):
 
 def test_no_thread_to_sync_in_leaves_nobody_waiting() -> None:
     """Neither the commit that the sync was for nor the next one."""
-    world = ConsumerWorld(offsets_topic_num_partitions="1", log_flush_interval_messages="1")
+    world = GroupCluster(offsets_topic_num_partitions="1", log_flush_interval_messages="1")
     world.topic(partitions=1)
     assert world.commit({("t", 0): 1}) == {("t", 0): ErrorCode.NONE}
-    run, world.cluster.runtime.offload = world.cluster.runtime.offload, no_thread
-    assert world.commit({("t", 0): 2}) == {("t", 0): ErrorCode.NOT_COORDINATOR}
-    world.cluster.runtime.offload = run
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(world.cluster.runtime, "offload", no_thread)
+        assert world.commit({("t", 0): 2}) == {("t", 0): ErrorCode.NOT_COORDINATOR}
     assert world.commit({("t", 0): 3}) == {("t", 0): ErrorCode.NONE}
 
 
