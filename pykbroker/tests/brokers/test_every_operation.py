@@ -23,7 +23,6 @@ import pytest
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
-from pykbroker.tests.metadata import fake
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -136,7 +135,7 @@ def compact(world: MemoryCluster) -> bool:
 
 def snapshot(world: MemoryCluster) -> bool:
     metadata = world.cluster.metadata
-    return attempt(lambda: fake.snapshot(metadata.log, metadata.image))
+    return attempt(lambda: snapshot(metadata.log, metadata.image))
 
 
 def stop_and_start(world: MemoryCluster) -> bool:

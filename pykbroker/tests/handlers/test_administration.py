@@ -9,7 +9,7 @@ import pytest
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.tests.kit.cluster import START_MS, MemoryCluster
-from pykbroker.tests.metadata.fake import registration
+from pykbroker.tests.kit.metadata import registration
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.messages import alter_client_quotas as quotas

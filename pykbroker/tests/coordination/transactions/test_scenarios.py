@@ -9,8 +9,8 @@ import pytest
 
 from pykbroker.coordination.transactions.records import record
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
+from pykbroker.tests.kit.metadata import registration
 from pykbroker.tests.kit.transactions import Producer
-from pykbroker.tests.metadata.fake import registration
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.end_txn import EndTxnRequest
