@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from pykbroker.brokers.broker import WrongBroker
-from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET, reachable
-from pykbroker.process.node import Node
-from pykbroker.tests.kit.running import Client, ended
+from pykbroker.tests.kit.running import RunningBroker, ended, running_broker
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.create_topics import (
@@ -38,6 +36,7 @@ from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTop
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
 
+RACKS = ["a", "b", "a"]
 ASK = ApiVersionsRequest(client_software_name="test", client_software_version="1")
 
 
@@ -45,51 +44,33 @@ def run(scenario: Awaitable[None]) -> None:
     asyncio.run(asyncio.wait_for(scenario, 30))
 
 
-class Three:
-    """A node of three brokers. Of the topics, "t" is on all of them and "alone" on broker 1, each with one partition."""
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-
-    async def connect(self, broker: int) -> Client:
-        host, port = self.node.addresses()[broker].split(":")
-        return Client(*await asyncio.open_connection(host, int(port)))
-
-    async def ask(self, broker: int, request, version: int, response):
-        client = await self.connect(broker)
-        answer = await client.ask(request, version, response)
-        client.close()
-        return answer
+class Three(RunningBroker):
+    """Of the topics, "t" is on all of the three brokers and "alone" on broker 1, each with one partition."""
 
     async def create(self) -> None:
         topics = [
             CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, replicas)])
             for name, replicas in (("t", [1, 2, 3]), ("alone", [1]))
         ]
-        answer = await self.ask(1, CreateTopicsRequest(topics=topics, timeout_ms=1000), 7, CreateTopicsResponse)
+        answer = await self.ask(CreateTopicsRequest(topics=topics, timeout_ms=1000), 7, CreateTopicsResponse)
         assert [topic.error_code for topic in answer.topics] == [0, 0]
 
     async def partitions(self, broker: int) -> list[tuple[int, int, list[int]]]:
         """Error, leader and ISR of "t" and of "alone", as the broker tells them."""
         request = MetadataRequest(topics=[MetadataRequestTopic(name="t"), MetadataRequestTopic(name="alone")])
-        answer = await self.ask(broker, request, 12, MetadataResponse)
+        answer = await self.ask(request, 12, MetadataResponse, broker=broker)
         return [(p.error_code, p.leader_id, sorted(p.isr_nodes)) for topic in answer.topics for p in topic.partitions]
 
     async def alive(self, broker: int) -> list[int]:
-        answer = await self.ask(broker, DescribeClusterRequest(), 1, DescribeClusterResponse)
+        answer = await self.ask(DescribeClusterRequest(), 1, DescribeClusterResponse, broker=broker)
         return [each.broker_id for each in answer.brokers]
 
 
 @asynccontextmanager
-async def three(directory: Path, **settings: str) -> AsyncIterator[Three]:
-    given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), "offsets.topic.num.partitions": "2"}
-    given |= {name.replace("_", "."): value for name, value in settings.items()}
-    node = Node(BrokerConfig(given), 3, durable=False)
-    await node.start()
-    try:
-        yield Three(node)
-    finally:
-        await node.stop()
+async def three(directory: Path, racks: Sequence[str] | None = None, **settings: str) -> AsyncIterator[Three]:
+    given = {"offsets.topic.num.partitions": "2"} | {name.replace("_", "."): value for name, value in settings.items()}
+    async with running_broker(directory, given, brokers=3, racks=racks) as running:
+        yield Three(running.node)
 
 
 def produce(value: bytes = b"x", acks: int = -1) -> ProduceRequest:
@@ -185,7 +166,7 @@ def test_an_abrupt_stop_answers_nobody(tmp_path: Path) -> None:
             client = await brokers.connect(1)
             client.send(fetch(), 12)
             await client.writer.drain()
-            await brokers.ask(1, ASK, 3, ApiVersionsResponse)
+            await brokers.ask(ASK, 3, ApiVersionsResponse)
             await brokers.node.stop_broker(1, abrupt=True)
             with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
                 await client.receive(FetchResponse, 12)
@@ -199,7 +180,7 @@ def test_who_does_not_lead_says_who_does_and_where(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with three(tmp_path) as brokers:
             await brokers.create()
-            answer = await brokers.ask(3, produce(), 10, ProduceResponse)
+            answer = await brokers.ask(produce(), 10, ProduceResponse, broker=3)
             refused = answer.responses[0].partition_responses[0]
             assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
             assert (refused.current_leader.leader_id, refused.current_leader.leader_epoch) == (1, 0)
@@ -217,7 +198,7 @@ def test_acks_all_needs_enough_replicas_in_sync(tmp_path: Path) -> None:
             await brokers.create()
 
             async def error(acks: int) -> int:
-                answer = await brokers.ask(1, produce(acks=acks), 9, ProduceResponse)
+                answer = await brokers.ask(produce(acks=acks), 9, ProduceResponse)
                 return answer.responses[0].partition_responses[0].error_code
 
             assert await error(-1) == 0
@@ -234,7 +215,7 @@ def test_a_waiting_join_is_told_to_look_for_the_coordinator(tmp_path: Path) -> N
         settings = {"group_initial_rebalance_delay_ms": "60000", "offsets_topic_replication_factor": "3"}
         async with three(tmp_path, **settings) as brokers:
             find = FindCoordinatorRequest(key="g")
-            coordinator = (await brokers.ask(1, find, 2, FindCoordinatorResponse)).node_id
+            coordinator = (await brokers.ask(find, 2, FindCoordinatorResponse)).node_id
             client = await brokers.connect(coordinator)
             protocols = [JoinGroupRequestProtocol(name="range", metadata=b"")]
             join = JoinGroupRequest(
@@ -246,18 +227,18 @@ def test_a_waiting_join_is_told_to_look_for_the_coordinator(tmp_path: Path) -> N
             )
             client.send(join, 3)
             await client.writer.drain()
-            await brokers.ask(coordinator, ASK, 3, ApiVersionsResponse)
+            await brokers.ask(ASK, 3, ApiVersionsResponse, broker=coordinator)
             stopping = asyncio.create_task(brokers.node.stop_broker(coordinator))
             _, answer = await client.receive(JoinGroupResponse, 3)
             assert answer.error_code == ErrorCode.NOT_COORDINATOR
             client.close()
             await stopping
             other = next(i for i in (1, 2, 3) if i != coordinator)
-            following = (await brokers.ask(other, find, 2, FindCoordinatorResponse)).node_id
+            following = (await brokers.ask(find, 2, FindCoordinatorResponse, broker=other)).node_id
             assert following != coordinator
             beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
             neither = next(i for i in (1, 2, 3) if i not in (coordinator, following))
-            codes = [(await brokers.ask(i, beat, 3, HeartbeatResponse)).error_code for i in (neither, following)]
+            codes = [(await brokers.ask(beat, 3, HeartbeatResponse, broker=i)).error_code for i in (neither, following)]
             assert codes == [ErrorCode.NOT_COORDINATOR, ErrorCode.UNKNOWN_MEMBER_ID]
 
     run(scenario())
@@ -266,48 +247,32 @@ def test_a_waiting_join_is_told_to_look_for_the_coordinator(tmp_path: Path) -> N
 def test_consumers_read_from_a_replica_in_their_rack(tmp_path: Path) -> None:
     async def scenario() -> None:
         selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-        config = BrokerConfig(
-            {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path), "replica.selector.class": selector}
-        )
-        node = Node(config, 3, racks=["a", "b", "a"], durable=False)
-        await node.start()
-        brokers = Three(node)
-        try:
+        async with three(tmp_path, RACKS, replica_selector_class=selector) as brokers:
             await brokers.create()
-            await brokers.ask(1, produce(), 9, ProduceResponse)
-            sent = (await brokers.ask(1, fetch(rack="b"), 12, FetchResponse)).responses[0].partitions[0]
+            await brokers.ask(produce(), 9, ProduceResponse)
+            sent = (await brokers.ask(fetch(rack="b"), 12, FetchResponse)).responses[0].partitions[0]
             assert (sent.error_code, sent.preferred_read_replica, sent.high_watermark) == (0, 2, 1)
             for broker, rack in ((2, "b"), (1, "a"), (1, "elsewhere"), (1, "")):
                 request = fetch(rack=rack, min_bytes=1)
-                found = (await brokers.ask(broker, request, 12, FetchResponse)).responses[0].partitions[0]
+                found = (await brokers.ask(request, 12, FetchResponse, broker=broker)).responses[0].partitions[0]
                 assert (found.error_code, found.preferred_read_replica, bool(found.records)) == (0, -1, True)
-            outside = (await brokers.ask(3, fetch(topic="alone"), 12, FetchResponse)).responses[0].partitions[0]
+            outside = (await brokers.ask(fetch(topic="alone"), 12, FetchResponse, broker=3)).responses[0].partitions[0]
             assert outside.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        finally:
-            await node.stop()
 
     run(scenario())
 
 
 def test_every_broker_describes_its_own_rack(tmp_path: Path) -> None:
     async def scenario() -> None:
-        config = BrokerConfig(
-            {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path), "broker.rack": "of the file"}
-        )
-        node = Node(config, 3, racks=["a", "b", "a"], durable=False)
-        await node.start()
-        brokers = Three(node)
-        try:
+        async with three(tmp_path, RACKS, broker_rack="of the file") as brokers:
             for broker, rack in ((1, "a"), (2, "b"), (3, "a")):
                 asked = DescribeConfigsResource(resource_type=4, resource_name=str(broker))
-                answer = await brokers.ask(broker, DescribeConfigsRequest([asked]), 4, DescribeConfigsResponse)
+                answer = await brokers.ask(DescribeConfigsRequest([asked]), 4, DescribeConfigsResponse, broker=broker)
                 settings = {each.name: each.value for each in answer.results[0].configs}
                 assert (settings["broker.rack"], settings["node.id"]) == (rack, str(broker))
                 if broker > 1:
-                    where = node.addresses()[broker].rsplit(":", 1)[1]
+                    where = brokers.node.addresses()[broker].rsplit(":", 1)[1]
                     assert settings["listeners"] == f"PLAINTEXT://127.0.0.1:{where}"
-        finally:
-            await node.stop()
 
     run(scenario())
 
@@ -362,9 +327,9 @@ def test_another_start_of_the_process_shows_the_same_leaders(tmp_path: Path) -> 
     async def scenario() -> None:
         async with three(tmp_path) as brokers:
             await brokers.create()
-            await brokers.ask(1, produce(), 9, ProduceResponse)
+            await brokers.ask(produce(), 9, ProduceResponse)
             await brokers.node.stop_broker(1)
-            await brokers.ask(2, produce(), 9, ProduceResponse)
+            await brokers.ask(produce(), 9, ProduceResponse, broker=2)
         async with three(tmp_path) as brokers:
             assert await brokers.partitions(3) == [(0, 2, [1, 2, 3]), (0, 1, [1])]
             assert brokers.node.cluster.partition("t", 0).log_end_offset == 2

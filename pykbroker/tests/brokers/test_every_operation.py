@@ -23,6 +23,7 @@ import pytest
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
+from pykbroker.tests.kit.metadata import snapshot
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -133,7 +134,7 @@ def compact(world: MemoryCluster) -> bool:
     return attempt(lambda: logs.finish_compaction(plan, result)) and not isinstance(result, OSError)
 
 
-def snapshot(world: MemoryCluster) -> bool:
+def take_snapshot(world: MemoryCluster) -> bool:
     metadata = world.cluster.metadata
     return attempt(lambda: snapshot(metadata.log, metadata.image))
 
@@ -161,7 +162,7 @@ STEPS: list[Step] = [
     create("doomed"),
     produce("doomed", b"new"),
     alter("orders", retention_ms="77000000", segment_bytes="1048576"),
-    snapshot,
+    take_snapshot,
     keep_house,
     commit(4),
     stop_and_start,

@@ -73,6 +73,7 @@ class MemoryCluster:
         others: Sequence[Path] = (),
         racks: dict[int, str] | None = None,
         dispatcher: Dispatcher | None = None,
+        seed: int = 7,
         **settings: str,
     ) -> None:
         self.ids = range(1, brokers + 1)
@@ -82,7 +83,7 @@ class MemoryCluster:
         self.dispatcher = dispatcher or Dispatcher()
         self.disk = SimulatedDisk()
         self.clock = ManualClock(START_MS)
-        self.random = random.Random(7)
+        self.random = random.Random(seed)
         self._correlation_id = 0
         self.start()
 

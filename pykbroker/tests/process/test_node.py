@@ -10,7 +10,7 @@ import pytest
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.listening import advertised
-from pykbroker.process.node import Node
+from pykbroker.tests.kit.running import running_broker
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ def test_every_broker_of_a_process_is_told_apart(settings: dict[str, str], expec
 
 def test_a_broker_that_is_being_stopped_comes_before_the_end_of_the_process(tmp_path: Path) -> None:
     async def scenario() -> None:
-        node = Node(BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)}), 2, durable=False)
-        await node.start()
-        first, end, second, start = (
-            asyncio.ensure_future(work)
-            for work in (node.stop_broker(2), node.stop(), node.stop_broker(1), node.start_broker(2))
-        )
-        await asyncio.wait([first, end, second, start])
+        async with running_broker(tmp_path, brokers=2) as running:
+            node = running.node
+            first, end, second, start = (
+                asyncio.ensure_future(work)
+                for work in (node.stop_broker(2), node.stop(), node.stop_broker(1), node.start_broker(2))
+            )
+            await asyncio.wait([first, end, second, start])
         assert first.exception() is None
         assert end.exception() is None
         for late in (second, start):
