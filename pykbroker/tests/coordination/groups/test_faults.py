@@ -4,7 +4,6 @@ are refused with Kafka's codes, nothing has changed, and they are carried out wh
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -45,20 +44,15 @@ class FaultyWorld(GroupCluster):
         return self.described(), classic, self.committed(), self.committed("left"), self.committed("new")
 
     @contextmanager
-    def full_disk(self) -> Iterator[ErrorCode]:
-        self.disk.fail = lambda _, name: OSError(errno.ENOSPC, "full") if "write" in name else None
-        yield ErrorCode.NOT_COORDINATOR
-        self.disk.fail = None
+    def nothing_is_written(self) -> Iterator[ErrorCode]:
+        with self.full_disk():
+            yield ErrorCode.NOT_COORDINATOR
 
     @contextmanager
     def too_few_replicas(self) -> Iterator[ErrorCode]:
         """The broker that leads no group stops, and comes back."""
-        leader = self.coordinator(GROUP)
-        other = next(node for node in self.cluster.brokers if node != leader)
-        self.cluster.begin_stop(other)
-        self.cluster.stop_broker(other)
-        yield ErrorCode.COORDINATOR_NOT_AVAILABLE
-        self.cluster.start_broker(other)
+        with self.without(3 - self.coordinator(GROUP)):
+            yield ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 class OfConsumers(FaultyWorld):
@@ -107,7 +101,7 @@ class OfClassicMembers(FaultyWorld):
         return self.ask(OffsetDeleteRequest("left", topics), 0).error_code
 
 
-FAULTS = [FaultyWorld.full_disk, FaultyWorld.too_few_replicas]
+FAULTS = [FaultyWorld.nothing_is_written, FaultyWorld.too_few_replicas]
 REQUESTS: list[Callable[[Any], int]] = [
     request
     for world in (OfConsumers, OfClassicMembers)

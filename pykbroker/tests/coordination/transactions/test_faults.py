@@ -46,14 +46,8 @@ class FaultyWorld(MemoryCluster):
     @contextmanager
     def too_few_replicas(self) -> Iterator[None]:
         """The broker stops that does not coordinate; what it led moves, and comes back with it."""
-        other = 3 - self.cluster.partition(TRANSACTION_STATE, 0).leader
-        self.cluster.begin_stop(other)
-        self.cluster.stop_broker(other)
-        self.advance(0)
-        yield
-        if other not in self.cluster.brokers:
-            self.cluster.start_broker(other)
-        self.advance(0)
+        with self.without(3 - self.partition(TRANSACTION_STATE).leader):
+            yield
 
 
 @pytest.fixture(params=[1, 2], ids=["version 1", "version 2"])
