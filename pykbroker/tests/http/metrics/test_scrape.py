@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -17,7 +16,7 @@ from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.testing import Kafka
 from pykbroker.tests.http.asking import parsed
-from pykbroker.tests.running import running_broker
+from pykbroker.tests.kit.cluster import MemoryCluster
 
 _NUMBER = gauge("number", "A number.", moves="It moved.")
 
@@ -70,31 +69,29 @@ def test_many_partitions_are_many_turns() -> None:
     assert len(found["kafka_topic_partition_current_offset"]) == 400
 
 
-def test_who_asks_meanwhile_is_given_the_same(tmp_path: Path) -> None:
+def test_who_asks_meanwhile_is_given_the_same() -> None:
     async def scenario() -> None:
-        async with running_broker(tmp_path) as running:
-            waiting = _Waiting()
-            scrapes = Scrapes(lambda: running.cluster, cast("list[Collector]", [waiting]), ManualClock())
-            first, second = asyncio.create_task(scrapes.page()), asyncio.create_task(scrapes.page())
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            first.cancel()  # who went away takes nothing from the other
-            waiting.wait.complete(7)
-            assert b"number 7\n" in b"".join(await second)
-            assert waiting.begun == 1
-            assert b"number 7\n" in b"".join(await scrapes.page())
-            assert waiting.begun == 2
+        cluster = MemoryCluster().cluster
+        waiting = _Waiting()
+        scrapes = Scrapes(lambda: cluster, cast("list[Collector]", [waiting]), ManualClock())
+        first, second = asyncio.create_task(scrapes.page()), asyncio.create_task(scrapes.page())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        first.cancel()  # who went away takes nothing from the other
+        waiting.wait.complete(7)
+        assert b"number 7\n" in b"".join(await second)
+        assert waiting.begun == 1
+        assert b"number 7\n" in b"".join(await scrapes.page())
+        assert waiting.begun == 2
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
-def test_a_wait_that_fails_ends_no_scrape(tmp_path: Path) -> None:
+def test_a_wait_that_fails_ends_no_scrape() -> None:
     async def scenario() -> None:
-        async with running_broker(tmp_path) as running:
-            waiting = _Waiting()
-            waiting.wait.complete(1)
-            failed = Scrapes(lambda: running.cluster, cast("list[Collector]", [_Failing()]), ManualClock())
-            assert b"number 3\n" in b"".join(await failed.page())
+        cluster = MemoryCluster().cluster
+        failed = Scrapes(lambda: cluster, cast("list[Collector]", [_Failing()]), ManualClock())
+        assert b"number 3\n" in b"".join(await failed.page())
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
 
