@@ -13,6 +13,7 @@ from typing import Any
 from compat_tests.oracle.connection import Closed, Connection
 from compat_tests.security.listeners import FAILED_DELAY_MS, USERS
 from compat_tests.security.scram_client import ScramClient
+from compat_tests.security.users import SCRAM_USERS
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 from pykbroker.wire.messages.create_topics import CreateTopicsRequest
@@ -26,12 +27,6 @@ from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 ASK_VERSIONS = ApiVersionsRequest("test", "1.0")
-SCRAM_USERS = {
-    "bob": "bob-secret",
-    "a=b,c": "odd",
-    "sm\N{LATIN SMALL LETTER O WITH DIAERESIS}r": "x",
-    "pw": "p\N{LATIN SMALL LETTER A WITH DIAERESIS}ss",
-}
 #: Of a frame that is not decoded: the correlation id, and where an answer begins with it, the error.
 _RAW_COMPARED = 6
 _LATE_S = 0.75 * FAILED_DELAY_MS / 1000

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from compat_tests.harness.process import BrokerProcess
-from compat_tests.oracle.connection import Connection
-from compat_tests.security.flows import FLOWS, SCRAM_USERS, Dialogue
+from compat_tests.security.flows import FLOWS, Dialogue
 from compat_tests.security.listeners import Listeners, SecuredKafka, SecuredPykbroker, certificates
-from pykbroker.wire.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialUpsertion,
-)
-from pykbroker.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from compat_tests.security.users import add_users
 
 Seen = dict[str, list[object]]
 
@@ -47,23 +41,6 @@ def _of(broker: BrokerProcess, listeners: Listeners) -> Seen:
             return dict(zip(FLOWS, pool.map(run, FLOWS), strict=True))
     finally:
         broker.stop()
-
-
-def add_users(address: str) -> None:
-    """The users of SCRAM, and wait until the broker knows them."""
-    connection = Connection(address)
-    for number, algorithm in ((1, "sha256"), (2, "sha512")):
-        upsertions = [
-            ScramCredentialUpsertion(
-                name, number, 4096, b"salt", hashlib.pbkdf2_hmac(algorithm, word.encode(), b"salt", 4096)
-            )
-            for name, word in SCRAM_USERS.items()
-        ]
-        answer = connection.ask(AlterUserScramCredentialsRequest([], upsertions), 0)
-        assert [result.error_code for result in answer.results] == [0] * len(SCRAM_USERS)
-    while len(connection.ask(DescribeUserScramCredentialsRequest(None), 0).results) < len(SCRAM_USERS):
-        pass
-    connection.close()
 
 
 #: What is otherwise here, at the end of a flow, and why.

@@ -19,6 +19,7 @@ class StubBroker:
         self.controller = make_controller(brokers)
         config = BrokerConfig({name.replace("_", "."): value for name, value in settings.items()})
         self.cluster = SimpleNamespace(
+            check_listeners=None,
             metadata=self.controller,
             controller=self.controller,
             auto_creation=AutoCreation(self.controller, config),
