@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer, Failed, Handle, Handler, LogsOf
     from pykbroker.partitions.partition import Partition
+    from pykbroker.wire.headers import RequestHeader
 
 log = logging.getLogger(__name__)
 
