@@ -14,10 +14,10 @@ import pytest
 
 from pykbroker.network.receive_block import BLOCK
 from pykbroker.security.authority import Authority
-from pykbroker.tests.network.secured import SecuredNode, client_context, secured_node, tls_settings
+from pykbroker.tests.kit.certificates import HOSTS, authority, client, now_ms, written
+from pykbroker.tests.kit.running import Client, until
+from pykbroker.tests.kit.secured import SecuredNode, client_context, secured_node, tls_settings
 from pykbroker.tests.network.test_connection import ASK, create, fetch, produce
-from pykbroker.tests.running import Client, until
-from pykbroker.tests.security.certificates import HOSTS, authority, client, now_ms, written
 from pykbroker.wire.messages.api_versions import ApiVersionsResponse
 from pykbroker.wire.messages.fetch import FetchResponse
 from pykbroker.wire.messages.incremental_alter_configs import (

@@ -11,7 +11,7 @@ from pykbroker.security.authority import Certificate
 from pykbroker.security.tls.ciphers import openssl_name
 from pykbroker.security.tls.context import ServerTls
 from pykbroker.security.tls.settings import KeyStoreSettings, TlsError, TlsSettings
-from pykbroker.tests.security.certificates import HOSTS, authority, broker, now_ms
+from pykbroker.tests.kit.certificates import HOSTS, authority, broker, now_ms
 
 
 def made(certificate: Certificate | None = None, **settings: Any) -> ServerTls:

@@ -10,7 +10,7 @@ import pytest
 from pykbroker.security.tls.context import ServerTls
 from pykbroker.security.tls.settings import KeyStoreSettings, TlsError, TlsSettings, TrustStoreSettings
 from pykbroker.security.tls.stores import read_key_store, read_trust_store
-from pykbroker.tests.security.certificates import (
+from pykbroker.tests.kit.certificates import (
     as_jks,
     as_pkcs12,
     authority,

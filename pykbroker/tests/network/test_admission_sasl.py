@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pykbroker.runtime.clock import ManualClock
-from pykbroker.tests.network.secured import SecuredNode, client_context, sasl_settings, secured_node, tls_settings
+from pykbroker.tests.kit.running import Client, until
+from pykbroker.tests.kit.secured import SecuredNode, client_context, sasl_settings, secured_node, tls_settings
 from pykbroker.tests.network.test_connection import ASK
-from pykbroker.tests.running import Client, until
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

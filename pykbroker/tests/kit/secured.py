@@ -8,11 +8,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.node import Node
 from pykbroker.runtime.clock import Clock
-from pykbroker.tests.running import Client
-from pykbroker.tests.security.certificates import authority, broker, written
+from pykbroker.tests.kit.certificates import authority, broker, written
+from pykbroker.tests.kit.running import Client, running_broker
 
 PLAIN_USERS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret" user_bob="b";'
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
@@ -59,15 +58,10 @@ async def secured_node(
     config = {
         "listeners": ",".join(f"{name}://127.0.0.1:0" for name in every),
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in every.items()),
-        "log.dirs": str(folder / "data"),
         **settings,
     }
-    node = Node(BrokerConfig(config), durable=False, clock=clock)
-    await node.start()
-    try:
-        yield SecuredNode(node)
-    finally:
-        await node.stop()
+    async with running_broker(folder / "data", config, clock=clock) as running:
+        yield SecuredNode(running.node)
 
 
 def client_context(certificate: str | None = None) -> ssl.SSLContext:
