@@ -16,22 +16,22 @@ VERBS: Final = ("stop", "kill", "start")
 
 async def listed(steering: Steering, call: Call) -> dict[str, Any]:
     steering.cluster()
-    return {"brokers": steering.node.describe()}
+    return {"brokers": steering.node.brokers.describe(steering.node.addresses())}
 
 
 async def stop(steering: Steering, call: Call) -> dict[str, Any]:
     with refusing(409, WrongBroker):
-        await steering.node.stop_broker(call.number("id"))
+        await steering.node.brokers.stop(call.number("id"))
     return await listed(steering, call)
 
 
 async def kill(steering: Steering, call: Call) -> dict[str, Any]:
     with refusing(409, WrongBroker):
-        await steering.node.stop_broker(call.number("id"), abrupt=True)
+        await steering.node.brokers.stop(call.number("id"), abrupt=True)
     return await listed(steering, call)
 
 
 async def start(steering: Steering, call: Call) -> dict[str, Any]:
     with refusing(409, WrongBroker, OSError):
-        await steering.node.start_broker(call.number("id"))
+        await steering.node.brokers.start(call.number("id"))
     return await listed(steering, call)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,6 +152,12 @@ def test_a_tests_broker_notes_requests_always(manual: Described) -> None:
     assert manual("PUT", "/requests/recording", {"on": True}) == {"recording": True}
     manual("PUT", "/requests/recording", {"on": False}, status=409)
     manual("PUT", "/requests/recording", {"on": "yes"}, status=400)
+
+
+def test_the_page_has_every_route() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "http-api.md").read_text()
+    rows = re.findall(r"^\| `(\w+) (\S+)` \| (.*) \|$", page, re.MULTILINE)
+    assert rows == [(route.method, route.path, route.meaning) for route in ROUTES]
 
 
 def test_every_route_was_asked(manual: Described) -> None:
