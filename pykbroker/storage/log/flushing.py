@@ -48,10 +48,10 @@ class FlushPlan:
         left on the disk cannot be known, but for a full disk that does not take the epochs.
         """
         log = self._log
-        refusal = log.home.failed
+        refusal = log.directory.failed
         try:
             self._sync_files()
-            refusal = log.home.refused
+            refusal = log.directory.refused
             self._write_epochs()
         except OSError as error:
             if log.deleted:
@@ -65,7 +65,7 @@ class FlushPlan:
                 log.flushes = [plan for plan in log.flushes if plan is not self]
 
     def _sync_files(self) -> None:
-        log, disk = self._log, self._log.home.disk
+        log, disk = self._log, self._log.directory.disk
         try:
             self._file.sync()
         except FileNotFoundError:
@@ -75,7 +75,7 @@ class FlushPlan:
         for path in self.paths:
             with contextlib.suppress(FileNotFoundError):
                 if path == log.path:
-                    disk.sync_directory(log.home.path)
+                    disk.sync_directory(log.directory.path)
                 else:
                     disk.open(path).sync()
         if self.paths and self.epochs is None:
@@ -87,7 +87,7 @@ class FlushPlan:
             log = self._log
             with log.epochs_lock:
                 if not log.deleted:
-                    replace_file(log.home.disk, f"{log.path}/{LEADER_EPOCHS}", encode_epochs(self.epochs))
+                    replace_file(log.directory.disk, f"{log.path}/{LEADER_EPOCHS}", encode_epochs(self.epochs))
 
     def finish(self) -> None:
         """Note that the data is on the disk."""

@@ -54,12 +54,12 @@ class Log:
     __slots__ = (
         "config",
         "deleted",
+        "directory",
         "epochs",
         "epochs_lock",
         "flushed_at",
         "flushes",
         "high_watermark",
-        "home",
         "log_end_offset",
         "log_start_offset",
         "name",
@@ -76,12 +76,14 @@ class Log:
         "unsynced",
     )
 
-    def __init__(self, home: LogDirectory, topic: str, partition: int, *, topic_id: bytes, config: LogConfig) -> None:
-        self.home = home
+    def __init__(
+        self, directory: LogDirectory, topic: str, partition: int, *, topic_id: bytes, config: LogConfig
+    ) -> None:
+        self.directory = directory
         self.topic = topic
         self.partition = partition
         self.name = f"{topic}-{partition}"
-        self.path = f"{home.path}/{self.name}"
+        self.path = f"{directory.path}/{self.name}"
         #: 16 bytes.
         self.topic_id = topic_id
         self.config = config
@@ -194,8 +196,8 @@ class Log:
         client, or of the coordinator which writes an end-of-transaction marker. Raises KafkaError (see ``validate_batch``
         and ``Producers``), RECORD_LIST_TOO_LARGE for a batch larger than a segment, KAFKA_STORAGE_ERROR.
         """
-        if self.home.offline:
-            raise self.home.refusal()
+        if self.directory.offline:
+            raise self.directory.refusal()
         header, data = validate_batch(records, self.config, origin, now_ms, self.name)
         if len(data) > self.config.segment_bytes:
             raise KafkaError(
@@ -247,8 +249,8 @@ class Log:
             segment.append(data, header.base_offset, last, header.max_timestamp, config)
         except OSError as error:
             raise self._taken_back(segment, size, header.base_offset, error) from error
-        if self.home.full:
-            self.home.succeeded()
+        if self.directory.full:
+            self.directory.succeeded()
         if leader_epoch != self.epochs.latest:
             self.epochs.assign(leader_epoch, header.base_offset)
         self.log_end_offset = last + 1
@@ -259,8 +261,8 @@ class Log:
             segment.take_back(size)
             segment.aborted.truncate(offset)
         except OSError as second:
-            return self.home.failed(second, f"taking back a failed append to {self.name}")
-        return self.home.refused(error, f"appending to {self.name}")
+            return self.directory.failed(second, f"taking back a failed append to {self.name}")
+        return self.directory.refused(error, f"appending to {self.name}")
 
     def _note_producer(self, header: BatchHeader, marker: EndTxnMarker | None) -> None:
         """Producer state after a batch that is in the log."""
@@ -307,8 +309,8 @@ class Log:
         ``upper_offset`` is the high watermark or the last stable offset; the log end offset when not given.
         Raises OFFSET_OUT_OF_RANGE outside [log start offset, log end offset].
         """
-        if self.home.offline:
-            raise self.home.refusal()
+        if self.directory.offline:
+            raise self.directory.refusal()
         end = self.log_end_offset
         if not self.log_start_offset <= offset <= end:
             raise KafkaError(

@@ -37,7 +37,7 @@ def _ask(log: Log, question: Callable[[list[Segment]], T], doing: str) -> T:
     deleted meanwhile.
     """
     while True:
-        log.home.check()
+        log.directory.check()
         segments = log.segments
         try:
             return question(segments)
@@ -45,7 +45,7 @@ def _ask(log: Log, question: Callable[[list[Segment]], T], doing: str) -> T:
             if log.deleted:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{log.name} was deleted meanwhile.") from error
             if not isinstance(error, FileNotFoundError) or log.segments is segments:
-                raise log.home.unread(error, f"{doing} {log.name}") from error
+                raise log.directory.unread(error, f"{doing} {log.name}") from error
 
 
 def aborted_transactions(

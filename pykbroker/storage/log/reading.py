@@ -220,7 +220,7 @@ class ReadPlan:
     def _failed(self, error: OSError) -> KafkaError:
         if self._log.deleted:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._log.name} was deleted meanwhile.")
-        return self._log.home.unread(error, f"reading {self._log.name}")
+        return self._log.directory.unread(error, f"reading {self._log.name}")
 
 
 def whole_batches(data: Buffer, upper_offset: int, start: int = 0) -> int:

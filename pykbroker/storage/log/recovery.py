@@ -37,7 +37,7 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, c
 
     ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are what the checkpoints say, 0 where they say nothing.
     """
-    names = _tidy(log, log.home.disk.list(log.path))
+    names = _tidy(log, log.directory.disk.list(log.path))
     _load_segments(log, names)
     log.segments[0].refuse_old_format()  # they come first where there are any
     _load_epochs(log, names)
@@ -65,7 +65,7 @@ def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, c
 
 def _tidy(log: Log, names: list[str]) -> set[str]:
     """Remove what deletions and unfinished writes left, complete what compaction has begun; the names that remain."""
-    disk = log.home.disk
+    disk = log.directory.disk
     kept = remove_leftovers(disk, log.path, names)
     if any(name.endswith(SWAP) for name in kept):
         mark_compacted(disk, log.path)
@@ -82,7 +82,7 @@ def _tidy(log: Log, names: list[str]) -> set[str]:
 
 def _complete_swap(log: Log, base: int, names: set[str]) -> None:
     """Put a compacted segment in the place of those that it covers."""
-    segment = Segment(log.home.disk, log.path, base, suffix=SWAP)
+    segment = Segment(log.directory.disk, log.path, base, suffix=SWAP)
     end = segment.end()[0]
     # The .index is the first to get its name. Once it has, the files of the same base are the new segment's own.
     begun = f"{base:020d}.index{SWAP}" not in names
@@ -90,19 +90,21 @@ def _complete_swap(log: Log, base: int, names: set[str]) -> None:
         if name.endswith(SEGMENT_SUFFIXES) and (
             base < offset_in(name) < end or (offset_in(name) == base and not begun)
         ):
-            log.home.disk.remove(f"{log.path}/{name}")
+            log.directory.disk.remove(f"{log.path}/{name}")
     segment.rename("")
     segment.close()
 
 
 def _load_segments(log: Log, names: set[str]) -> None:
-    disk = log.home.disk
+    disk = log.directory.disk
     bases = sorted(offset_in(name) for name in names if name.endswith(".log") and offset_in(name) >= 0)
     segments = [
-        Segment(disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=log.home.clock.now_ms())
+        Segment(
+            disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=log.directory.clock.now_ms()
+        )
         for base in bases
     ]
-    log.replace_segments([], segments or [make_segment(log, 0, log.home.clock.now_ms())])
+    log.replace_segments([], segments or [make_segment(log, 0, log.directory.clock.now_ms())])
     if not segments:
         log.must_sync([log.path, log.active.log.path])
     log.snapshots = sorted(offset_in(name) for name in names if name.endswith(".snapshot") and offset_in(name) >= 0)
@@ -111,7 +113,7 @@ def _load_segments(log: Log, names: set[str]) -> None:
 def _load_epochs(log: Log, names: set[str]) -> None:
     if LEADER_EPOCHS in names:
         try:
-            log.epochs = LeaderEpochs(decode_epochs(log.home.disk.read(f"{log.path}/{LEADER_EPOCHS}")))
+            log.epochs = LeaderEpochs(decode_epochs(log.directory.disk.read(f"{log.path}/{LEADER_EPOCHS}")))
             return
         except CorruptCheckpointError as error:
             logger.warning("%s of %s is damaged (%s) and made anew from the batches", LEADER_EPOCHS, log.name, error)
@@ -147,7 +149,7 @@ def _recover(log: Log, gaps_to: int) -> None:
                 _cut_behind(log, index)
                 break
             # Known of the log itself from now on: the policy may change, and checkpoints go.
-            mark_compacted(log.home.disk, log.path)
+            mark_compacted(log.directory.disk, log.path)
             drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
         size = segment.size
         log.log_end_offset, end = _recover_segment(log, segment, max(expected, segment.base_offset))
@@ -178,7 +180,7 @@ def _cut_behind(log: Log, number: int) -> None:
         logger.warning("%s: removed, records before it were lost", segment.log.path)
         discard(log, segment)
     log.active.log.sync()
-    log.home.disk.sync_directory(log.path)
+    log.directory.disk.sync_directory(log.path)
 
 
 def _restore_before(log: Log, number: int) -> None:
@@ -217,7 +219,7 @@ def _begin_at_log_start(log: Log) -> None:
     logger.warning("%s ends at %d, before its start %d", log.name, log.log_end_offset, log.log_start_offset)
     for segment in log.segments:
         discard(log, segment)
-    log.replace_segments(log.segments, [make_segment(log, log.log_start_offset, log.home.clock.now_ms())])
+    log.replace_segments(log.segments, [make_segment(log, log.log_start_offset, log.directory.clock.now_ms())])
     log.must_sync([log.active.log.path])
     log.log_end_offset = log.log_start_offset
     log.epochs.clear()

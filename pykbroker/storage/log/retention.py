@@ -21,7 +21,7 @@ def apply_retention(log: Log, now_ms: int) -> int:
     takes its place first. Nothing goes that is not committed. A log that is only compacted loses nothing but what lies before its start. While compaction is
     at work, nothing is dropped.
     """
-    log.home.check()
+    log.directory.check()
     if log.pinned_by is not None:
         return 0
     try:
@@ -30,7 +30,7 @@ def apply_retention(log: Log, now_ms: int) -> int:
             dropped += _drop(log, _over_size(log), now_ms)
             dropped += _drop(log, _expired(log, now_ms), now_ms)
     except OSError as error:
-        raise log.home.failed(error, f"looking for old segments of {log.name}") from error
+        raise log.directory.failed(error, f"looking for old segments of {log.name}") from error
     return dropped
 
 

@@ -53,4 +53,4 @@ class StoredRecords:
     def _failed(self, error: OSError) -> KafkaError:
         if self._log.deleted or isinstance(error, FileNotFoundError):
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"A segment of {self._log.name} is gone.")
-        return self._log.home.failed(error, f"reading {self._log.name}")
+        return self._log.directory.failed(error, f"reading {self._log.name}")

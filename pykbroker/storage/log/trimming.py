@@ -28,7 +28,7 @@ def roll(log: Log, now_ms: int) -> Segment:
         active.trim()
         segment = make_segment(log, log.log_end_offset, now_ms)
     except OSError as error:
-        raise log.home.refused(error, f"rolling {log.name}") from error
+        raise log.directory.refused(error, f"rolling {log.name}") from error
     _set_jitter(log, segment)
     active.retire()
     log.must_sync(active.paths())
@@ -40,12 +40,12 @@ def roll(log: Log, now_ms: int) -> Segment:
 def make_segment(log: Log, base_offset: int, now_ms: int) -> Segment:
     """The files of a new segment, the .log as long as it may become where the topic's ``preallocate`` asks for it."""
     room = log.config.segment_bytes if log.config.preallocate else 0
-    return Segment.create(log.home.disk, log.path, base_offset, now_ms, file_bytes=room)
+    return Segment.create(log.directory.disk, log.path, base_offset, now_ms, file_bytes=room)
 
 
 def _set_jitter(log: Log, segment: Segment) -> None:
     most = min(log.config.segment_jitter_ms, log.config.roll_ms)
-    segment.jitter_ms = log.home.random.randrange(most) if most > 0 else 0
+    segment.jitter_ms = log.directory.random.randrange(most) if most > 0 else 0
 
 
 def write_snapshot(log: Log) -> None:
@@ -54,7 +54,7 @@ def write_snapshot(log: Log) -> None:
     if log.snapshots and log.snapshots[-1] == offset:
         return
     path = snapshot_path(log, offset)
-    log.home.disk.write(path, log.producers.encode(), sync=False)
+    log.directory.disk.write(path, log.producers.encode(), sync=False)
     log.snapshots.append(offset)
     log.must_sync([path])
 
@@ -66,7 +66,7 @@ def snapshot_path(log: Log, offset: int) -> str:
 
 def delete_records_before(log: Log, offset: int) -> int:
     """Move the log start offset, then drop the segments that lie wholly before it."""
-    log.home.check()
+    log.directory.check()
     if offset > log.high_watermark:
         raise KafkaError(
             ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -113,8 +113,8 @@ def discard(log: Log, segment: Segment) -> None:
     try:
         segment.rename(DELETED)
     except OSError as error:
-        raise log.home.failed(error, f"removing a segment of {log.name}") from error
-    log.home.remove_later(segment.stem, log.config.file_delete_delay_ms)
+        raise log.directory.failed(error, f"removing a segment of {log.name}") from error
+    log.directory.remove_later(segment.stem, log.config.file_delete_delay_ms)
     segment.close()
 
 
@@ -123,9 +123,9 @@ def drop_snapshots(log: Log, unwanted: Collection[int]) -> None:
     log.snapshots = [offset for offset in log.snapshots if offset not in unwanted]
     try:
         for offset in unwanted:
-            log.home.disk.remove(snapshot_path(log, offset))
+            log.directory.disk.remove(snapshot_path(log, offset))
     except OSError as error:
-        raise log.home.failed(error, f"removing a producer snapshot of {log.name}") from error
+        raise log.directory.failed(error, f"removing a producer snapshot of {log.name}") from error
 
 
 def truncate_to(log: Log, offset: int) -> None:
@@ -134,7 +134,7 @@ def truncate_to(log: Log, offset: int) -> None:
     On the disk at once, the newest first: whatever ends it in between leaves a log without a gap, and nothing that was
     dropped can come back behind what is appended from now on.
     """
-    log.home.check()
+    log.directory.check()
     if offset >= log.log_end_offset:
         return
     log.unpin()
@@ -147,14 +147,14 @@ def truncate_to(log: Log, offset: int) -> None:
             for segment in reversed(dropped):
                 discard(log, segment)
             if dropped:
-                log.home.disk.sync_directory(log.path)
+                log.directory.disk.sync_directory(log.path)
             log.active.truncate(offset)
             log.active.log.sync()
         log.end_at(offset)
         drop_snapshots(log, [snapshot for snapshot in log.snapshots if snapshot > offset])
         restore_producers(log)
     except OSError as error:
-        raise log.home.failed(error, f"truncating {log.name}") from error
+        raise log.directory.failed(error, f"truncating {log.name}") from error
 
 
 def _start_over(log: Log, offset: int) -> None:
@@ -163,8 +163,8 @@ def _start_over(log: Log, offset: int) -> None:
     log.replace_segments(dropped, [])
     for segment in reversed(dropped):
         discard(log, segment)
-    log.home.disk.sync_directory(log.path)
-    log.replace_segments([], [make_segment(log, offset, log.home.clock.now_ms())])
+    log.directory.disk.sync_directory(log.path)
+    log.replace_segments([], [make_segment(log, offset, log.directory.clock.now_ms())])
     log.must_sync([log.active.log.path])
 
 
@@ -187,17 +187,17 @@ def load_snapshot(log: Log, limit: int) -> None:
     while usable := [offset for offset in log.snapshots if log.log_start_offset < offset <= limit]:
         path = snapshot_path(log, usable[-1])
         try:
-            log.producers.decode(log.home.disk.read(path), usable[-1])
+            log.producers.decode(log.directory.disk.read(path), usable[-1])
             return
         except CorruptSnapshotError as error:
             logger.warning("Producer snapshot %s is damaged (%s) and removed", path, error)
-            log.home.disk.remove(path)
+            log.directory.disk.remove(path)
             log.snapshots.remove(usable[-1])
 
 
 def close(log: Log) -> None:
     """Leave what a clean start trusts: complete indexes, a snapshot at the end, all of it on the disk."""
-    if log.home.offline:
+    if log.directory.offline:
         return
     active = log.active
     try:
@@ -207,7 +207,7 @@ def close(log: Log) -> None:
         if active.finish() or trimmed or log.log_end_offset > log.recovery_point:
             log.must_sync(active.paths())
     except OSError as error:
-        raise log.home.refused(error, f"closing {log.name}") from error
+        raise log.directory.refused(error, f"closing {log.name}") from error
     log.flush()
     for segment in log.segments:
         segment.close()

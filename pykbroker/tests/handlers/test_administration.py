@@ -53,7 +53,7 @@ def broker():
     broker.controller.create_topics([NewTopic("t", -1, -1, [(0, [1, 2]), (1, [1, 2])])])
     broker.node_id = 1
     broker.cluster.runtime = Runtime(ManualClock(now_ms=NOW_MS), random.Random(7))
-    broker.cluster.logs = SimpleNamespace(home=SimpleNamespace(path="/data", offline=False))
+    broker.cluster.logs = SimpleNamespace(metadata_directory=SimpleNamespace(path="/data", offline=False))
     broker.cluster.partition = broker.image.partition
     return broker
 

@@ -26,7 +26,7 @@ def cluster() -> Cluster:
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
     cluster.auto_creation.create(["t"])
     log = cluster.partition("t", 0).log
-    log.home.remove_later(f"{log.path}/{0:020d}", 0)
+    log.directory.remove_later(f"{log.path}/{0:020d}", 0)
     return cluster
 
 

@@ -171,7 +171,7 @@ def test_housekeeping(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     house = House(seed)
     house.work(8_000)
     assert "ousekeeping round" not in caplog.text, "where what must hold is found not to"
-    assert not house.cluster.logs.home.offline
+    assert not house.cluster.logs.metadata_directory.offline
     assert house.begun > 0
     if house.failed_at is None:
         assert house.ended > 0

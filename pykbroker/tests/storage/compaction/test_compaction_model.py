@@ -157,7 +157,7 @@ class Worker:
         plan.job.memory_bytes = self.random.choice((500, 1500, 10**6))
         log, result = self.log, self.cleaned(plan)
         manager.finish_compaction(plan, result)
-        assert not manager.home.offline
+        assert not manager.metadata_directory.offline
         if log is not self.log:
             return
         if isinstance(result, CleaningResult):

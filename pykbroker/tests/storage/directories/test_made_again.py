@@ -99,7 +99,7 @@ def test_a_full_disk_that_cannot_forget_takes_no_new_log(store):
     with pytest.raises(KafkaError) as refused:
         made_again(store)
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert not store.manager.home.offline
+    assert not store.manager.metadata_directory.offline
     store.disk.fail = None
     made_again(store)
     check(store)

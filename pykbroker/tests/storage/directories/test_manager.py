@@ -146,7 +146,7 @@ def test_deleting_while_threads_read_and_flush(store):
     with pytest.raises(KafkaError) as caught:
         read.read()
     assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert not store.manager.home.offline
+    assert not store.manager.metadata_directory.offline
 
 
 def test_deleted_directories_go_at_the_next_start(store):

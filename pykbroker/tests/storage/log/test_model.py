@@ -241,7 +241,7 @@ class Worker:
             if not header.is_control:
                 for record in decode_records(data[position : position + header.size]):
                     assert record.value == values[record.offset]
-        assert not self.store.manager.home.offline
+        assert not self.store.manager.metadata_directory.offline
 
     # -- ends ---------------------------------------------------------------------------------------------------------
 
@@ -326,7 +326,7 @@ class Worker:
             assert refused in (None, ErrorCode.KAFKA_STORAGE_ERROR)
             assert (self.log.log_end_offset == end) == (refused is not None)
         disk.fail = None
-        assert not self.store.manager.home.offline
+        assert not self.store.manager.metadata_directory.offline
         self.append()
         self.check(len(self.values))
 

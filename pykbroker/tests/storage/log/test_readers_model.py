@@ -93,7 +93,7 @@ class Observed(Worker):
         except KafkaError as error:
             if not (self.log.deleted and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
                 raise
-        assert not self.store.manager.home.offline
+        assert not self.store.manager.metadata_directory.offline
 
     def search(self) -> None:
         wanted = START_MS + self.random.randrange(self.store.clock.now_ms() - START_MS + 100)

@@ -66,4 +66,4 @@ def test_a_slice_of_a_file_that_is_gone_is_an_error_and_no_failure_of_the_folder
         with pytest.raises(KafkaError) as refused:
             read(0, 100)
         assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert not log.home.offline
+    assert not log.directory.offline
