@@ -17,7 +17,8 @@ from pykbroker.storage.directory import SWAP
 from pykbroker.storage.log.leftovers import remove_unused_segments
 from pykbroker.storage.log.retention import newest_record_ms
 from pykbroker.storage.log.segment import Segment
-from pykbroker.storage.log.trimming import discard, drop_snapshots
+from pykbroker.storage.log.snapshots import drop_snapshots
+from pykbroker.storage.log.trimming import discard
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:

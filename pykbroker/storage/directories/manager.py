@@ -167,7 +167,6 @@ class LogManager:
         )
         contents.note_cut(log)
         contents.closed.discard(key)
-        log.flushed_at = contents.directory.clock.monotonic()
         return log
 
     def needs_recovery(self, key: TopicPartition) -> bool:
@@ -325,13 +324,7 @@ class LogManager:
     def due_flushes(self) -> list[Log]:
         """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
         now = self.metadata_directory.clock.monotonic()
-        due: list[Log] = []
-        for log in self._usable_logs():
-            rolled = log.active.base_offset > log.recovery_point
-            if rolled or (log.unflushed and (now - log.flushed_at) * 1000 >= log.config.flush_ms):
-                log.flushed_at = now
-                due.append(log)
-        return due
+        return [log for log in self._usable_logs() if log.begin_flush_if_due(now)]
 
     def flush_round(self) -> None:
         """Flush what is due, in this thread."""

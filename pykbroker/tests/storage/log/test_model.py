@@ -230,7 +230,7 @@ class Worker:
         flush.run()
         flush.finish()
         if log is self.log:
-            self.synced = max(self.synced, min(flush.end_offset, len(self.values)))
+            self.synced = max(self.synced, min(flush.work.end_offset, len(self.values)))
 
     def end_read(self, values: list[bytes | None], read: ReadPlan) -> None:
         """It brings what was there when it began, or an error; never what a later topic of that name has, and no harm."""

@@ -84,6 +84,17 @@ def test_other_files_are_made_anew_after_a_kill(store, ending, content):
     check(reopened(store))
 
 
+@pytest.mark.parametrize("stop", [True, False])
+def test_damaged_epochs_are_made_anew_from_all_batches(store, stop):
+    """Those before the recovery point too."""
+    store.log(CONFIG).flush()
+    store.manager.checkpoint_round()
+    if stop:
+        store.stop()
+    damage(store, "leader-epoch-checkpoint", b"rubbish\n")
+    check(reopened(store))
+
+
 def test_the_checkpoint_of_epochs_knows_more_than_the_batches(store):
     """Compaction may have removed the first batches of an epoch; the end of the one before is as it was."""
     damage(store, "leader-epoch-checkpoint", b"0\n2\n0 0\n3 50\n")
