@@ -14,6 +14,7 @@ from pykbroker.coordination.outcome import Record
 from pykbroker.coordination.shard import Shard
 from pykbroker.coordination.shards import Shards
 from pykbroker.metadata.image import Endpoint
+from pykbroker.partitions.internal_records import append_internal
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -64,7 +65,7 @@ class World:
         return self.cluster.brokers[self.partition.leader]
 
     def append(self) -> None:
-        self.partition.append_internal([(b"k", b"v")], self.cluster.runtime.clock.now_ms())
+        append_internal(self.partition, [(b"k", b"v")], self.cluster.runtime.clock.now_ms())
 
     def stop(self, *brokers: int) -> None:
         for node_id in brokers:

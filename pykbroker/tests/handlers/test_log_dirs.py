@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.partitions.internal_records import append_internal
 from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.coordination.transactions.world import Producer, World
@@ -109,7 +110,7 @@ def test_a_partition_moves_while_it_is_served(world: World) -> None:
 def test_a_move_is_called_off(world: World) -> None:
     """While the files are copied, the partition is wanted where it is; or its topic is deleted."""
     world.topic("t", 1)
-    world.cluster.partition("t", 0).append_internal([(None, b"a")], 1)
+    append_internal(world.cluster.partition("t", 0), [(None, b"a")], 1)
     topic_id = world.cluster.metadata.image.topics["t"].id
     copying: list[tuple[Callable[[], None], Deferred[None]]] = []
 
@@ -137,7 +138,7 @@ def test_a_move_is_called_off(world: World) -> None:
 
 def test_a_move_that_fails_leaves_the_partition_where_it_is(world: World) -> None:
     world.topic("t", 1)
-    world.cluster.partition("t", 0).append_internal([(None, b"a")], 1)
+    append_internal(world.cluster.partition("t", 0), [(None, b"a")], 1)
     world.disk.fail = lambda _, name: OSError(errno.ENOSPC, "full") if "-future" in name and "write" in name else None
     assert move(world, "/more", 0) == [NONE]
     world.disk.fail = None
