@@ -27,6 +27,8 @@ from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.old_formats import OldFormatError
+from pykbroker.wire.internal.partition_record import PartitionRecord
+from pykbroker.wire.internal.topic_record import TopicRecord
 from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import Endpoint, MetadataImage
+    from pykbroker.metadata.replay import MetadataRecord
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
@@ -87,6 +90,7 @@ class Cluster:
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._partitions_by_id: dict[tuple[bytes, int], Partition] = {}
         self._load(metadata.image)
+        metadata.prepare_with(self._make_room)
         metadata.subscribe(self._follow)
 
     @classmethod
@@ -302,6 +306,18 @@ class Cluster:
         self._partitions[partition.topic, partition.index] = partition
         self._partitions_by_id[partition.topic_id, partition.index] = partition
 
+    def _make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
+        """Before new partitions are in the metadata for good, nothing of others that had their names may come back."""
+        names = {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
+        keys = [
+            (names.get(record.topic_id) or self.topic_name(record.topic_id) or "", record.partition_id)
+            for record in records
+            if isinstance(record, PartitionRecord)
+        ]
+        for key in keys:
+            self._discards.make_room(key)
+        return self.logs.directories.plan_room(keys)
+
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         for topic in delta.deleted_topics:
             config = self._log_config(topic.name)
@@ -314,7 +330,6 @@ class Cluster:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id:
                 key = change.topic.name, change.after.index
-                self._discards.make_room(key)
                 self._add(Partition(self, change.topic.name, change.topic.id, change.after))
                 self.logs.directories.place(key)
         for kind, name in delta.configs:

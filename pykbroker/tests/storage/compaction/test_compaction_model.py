@@ -93,7 +93,7 @@ class Worker:
         self.end = self.synced = self.cleaned_to = 0
         self.sequences = dict.fromkeys(PRODUCERS, 0)
         self.store.manager.delete(old)
-        self.store.manager.directories.place((old.topic, 0))
+        self.store.make_room(old.topic)
         self.log = self.opened()
         assert self.log.log_end_offset == 0
 

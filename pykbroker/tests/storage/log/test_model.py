@@ -196,7 +196,7 @@ class Worker:
         old = self.log
         self.forget()
         self.store.manager.delete(old)
-        self.store.manager.directories.place((old.topic, 0))
+        self.store.make_room(old.topic)
         if self.random.random() < 0.3:
             self.random.choice((self.stop_cleanly, self.kill, self.lose_power))()
         self.log = self.opened()
@@ -262,7 +262,7 @@ class Worker:
             topic, topic_id = self.log.topic, self.topic_id
             self.forget()
             self.store.manager.delete_unopened(topic, topic_id, 0, self.config)
-            self.store.manager.directories.place((topic, 0))
+            self.store.make_room(topic)
 
     def kill(self) -> None:
         self.start()
