@@ -58,7 +58,9 @@ class RecordLog(Protocol):
         ...
 
     def append(self, records: Sequence[MetadataRecord]) -> int:
-        """Write the records, all or none; ``sync`` makes them durable. Returns the first one's offset. Raises KafkaError."""
+        """Write the records; ``sync`` makes them durable, or says that not all could be written. Returns the first one's offset.
+        Raises KafkaError where none could.
+        """
         ...
 
     def sync(self, first: int) -> None:
