@@ -7,11 +7,11 @@ positions are kept in memory, so that reads at the tail need no index.
 from __future__ import annotations
 
 import contextlib
-import threading
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from struct import Struct
+from threading import Lock
 
 from pykbroker.storage.directory import DELETED, SEGMENT_SUFFIXES
 from pykbroker.storage.disk import Disk, File
@@ -86,7 +86,7 @@ class Segment:
         self._indexes: SegmentIndexes | None = None
         #: A cold read in a worker thread may load the indexes of a closed segment while the loop does, or while the loop gives
         #: its files other names.
-        self._loading = threading.Lock()
+        self._loading = Lock()
         self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.path(".txnindex"))
         self._recent_offsets = array("q")
         self._recent_positions = array("q")

@@ -130,7 +130,7 @@ class Observed(Worker):
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_readers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment, "_loading", Lock())
+    monkeypatch.setattr(segment, "Lock", Lock)
     worker = Observed(seed)
     for _ in range(3):
         worker.observe()
