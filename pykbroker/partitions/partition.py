@@ -213,7 +213,7 @@ class Partition:
     def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> AppendResult:
         """Append one batch as its leader and wake who waits for it; ``records`` may be changed in place and is not kept.
 
-        Raises KafkaError, or its RecordsRejected with errors per record.
+        Raises what ``Log.append_as_leader`` raises, RecordsRejected (with errors per record) among it.
         """
         log = self.log
         result = log.append_as_leader(

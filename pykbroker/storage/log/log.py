@@ -62,8 +62,9 @@ class Log(LogState):
         """Append one batch: check it, give it its offsets, write it.
 
         ``records`` is patched in place where it is writable, and not kept. ``transaction_version`` is that of the
-        client, or of the coordinator which writes an end-of-transaction marker. Raises KafkaError (see ``validate_batch``
-        and ``Producers``), RECORD_LIST_TOO_LARGE for a batch larger than a segment, KAFKA_STORAGE_ERROR.
+        client, or of the coordinator which writes an end-of-transaction marker. Raises what ``validate_batch`` raises,
+        RECORD_LIST_TOO_LARGE for a batch larger than a segment, what ``Producers`` raise (INVALID_PRODUCER_EPOCH,
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED), and KAFKA_STORAGE_ERROR.
         """
         if self.directory.offline:
             raise self.directory.refusal()

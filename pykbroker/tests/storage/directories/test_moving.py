@@ -67,7 +67,7 @@ def test_all_of_it_arrives():
     moving.move()
     assert moving.log().directory.path == "/b"
     assert picture(moving.log()) == before
-    assert [folder.partitions for folder in moving.stores.manager.directories] == [0, 1, 0]
+    assert [contents.partitions for contents in moving.stores.manager.directories] == [0, 1, 0]
     for stop in (True, False):
         if stop:
             moving.stores.manager.shutdown()

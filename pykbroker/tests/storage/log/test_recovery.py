@@ -51,12 +51,12 @@ def test_after_a_kill(store):
     check(reopened(store))
 
 
-def test_after_a_clean_stop_nothing_is_made_anew(store):
+def test_after_a_clean_shutdown_nothing_is_made_anew(store):
     store.stop()
     before = store.disk.operations
     log = reopened(store)
     assert store.manager.clean
-    # The marker of the clean stop is removed, and that synced.
+    # The marker of the clean shutdown is removed, and that synced.
     assert store.disk.operations == before + 2
     check(log)
 
