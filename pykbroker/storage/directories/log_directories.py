@@ -85,7 +85,9 @@ class LogDirectories:
                 except OSError as error:
                     directory.failed(error, "making room for new partitions")
                 except KafkaError as error:
-                    logger.error("Who opens the new partitions tries again: %s", error)
+                    logger.error(
+                        "Checkpoints still name deleted partitions; opening the new ones tries again: %s", error
+                    )
 
         return make_room if plans else None
 

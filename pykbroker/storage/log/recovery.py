@@ -114,7 +114,9 @@ def _found_epochs(log: LogState, names: set[str]) -> LeaderEpochs | None:
     try:
         return LeaderEpochs(decode_epochs(log.directory.disk.read(f"{log.path}/{LEADER_EPOCHS}")))
     except CorruptCheckpointError as error:
-        logger.warning("%s of %s is damaged (%s) and made anew from the batches", LEADER_EPOCHS, log.name, error)
+        logger.warning(
+            "%s of %s is corrupt (%s): the whole log is read to make it anew", LEADER_EPOCHS, log.name, error
+        )
         return None
 
 
@@ -154,7 +156,12 @@ def _recover(log: LogState, gaps_to: int) -> None:
         expected, end = _recover_segment(log, segment, max(expected, segment.base_offset))
         log.extend_to(expected)
         if end < size:
-            logger.warning("%s: cut %d bytes after offset %d", segment.log.path, size - end, log.log_end_offset)
+            logger.warning(
+                "Segment %s is truncated at offset %d: its last %d bytes are no sound batches",
+                segment.log.path,
+                expected,
+                size - end,
+            )
             following = segments[index + 1 : index + 2]
             # A preallocated file was cut to its size before the next segment began; the power may have gone before the
             # disk knew. Nothing is missing between them then.
@@ -176,7 +183,7 @@ def _cut_behind(log: LogState, number: int) -> None:
     lost = log.segments[number:]
     log.replace_segments(lost, [])
     for segment in lost:
-        logger.warning("%s: removed, records before it were lost", segment.log.path)
+        logger.warning("Segment %s is deleted, since records before it are lost", segment.log.path)
         discard(log, segment)
     log.active.log.sync()
     log.directory.disk.sync_directory(log.path)
@@ -215,7 +222,12 @@ def _recover_segment(log: LogState, segment: Segment, expected: int) -> tuple[in
 
 def _begin_at_log_start(log: LogState) -> None:
     """The log ends before its recorded start: files were lost. An empty segment at the start takes their place."""
-    logger.warning("%s ends at %d, before its start %d", log.name, log.log_end_offset, log.log_start_offset)
+    logger.warning(
+        "Log %s ends at offset %d, before its log start offset %d: it is empty from now on",
+        log.name,
+        log.log_end_offset,
+        log.log_start_offset,
+    )
     for segment in log.segments:
         discard(log, segment)
     log.replace_segments(log.segments, [make_segment(log, log.log_start_offset, log.directory.clock.now_ms())])

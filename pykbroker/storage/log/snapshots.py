@@ -81,6 +81,6 @@ def load_snapshot(log: LogState, limit: int) -> None:
             log.producers.decode(log.directory.disk.read(path), usable[-1])
             return
         except CorruptSnapshotError as error:
-            logger.warning("Producer snapshot %s is damaged (%s) and removed", path, error)
+            logger.warning("Producer snapshot %s is corrupt (%s) and deleted", path, error)
             log.directory.disk.remove(path)
             log.forget_snapshots(usable[-1:])
