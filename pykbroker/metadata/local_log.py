@@ -147,10 +147,12 @@ class LocalLog:
                 raise cut_short
             self._log.flush()
         except KafkaError:
-            self._take_back(first)
+            self.take_back(first)
             raise
 
-    def _take_back(self, first: int) -> None:
+    def take_back(self, first: int) -> None:
+        """Forget what was appended from offset ``first`` on, so that nobody finds it later."""
+        self._cut_short = None
         with contextlib.suppress(KafkaError):  # then the directory is offline, and nothing more is appended
             self._log.truncate_to(first)
 

@@ -73,8 +73,8 @@ class DirectoryContents:
         self.log_starts: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.cleaner_offsets: dict[TopicPartition, int] = {}
-        #: Partitions whose directories were renamed, perhaps not on the disk yet.
-        self._aside: set[TopicPartition] = set()
+        #: Partitions whose directories were renamed, perhaps not on the disk yet, and the new names.
+        self._aside: dict[TopicPartition, str] = {}
         #: What the checkpoint files say.
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._writing = threading.Lock()
@@ -224,20 +224,22 @@ class DirectoryContents:
         A directory that was put aside does not come back under its old name after a power loss then, and what is written down
         beside the logs says nothing of it.
         """
-        if self._aside.isdisjoint(keys) and not any(map(self._may_be_written, keys)):
+        if not any(key in self._aside or self._may_be_written(key) for key in keys):
             return None
-        aside, self._aside = self._aside, set()
-        return partial(self._make_room_for_others, aside, self._plan_writing())
+        return partial(self._make_room_for_others, dict(self._aside), self._plan_writing())
 
     def _may_be_written(self, key: TopicPartition) -> bool:
         """Whether a checkpoint file says something of a partition that is no longer here, or a writer may be about to."""
         written = list(self._written.values())
         return self._forgotten.get(key, -1) >= self._carried_out or any(key in offsets for offsets in written)
 
-    def _make_room_for_others(self, aside: set[TopicPartition], write_checkpoints: Callable[[], None]) -> None:
+    def _make_room_for_others(self, aside: dict[TopicPartition, str], write_checkpoints: Callable[[], None]) -> None:
         if aside:
             self.directory.disk.sync_directory(self.path)
-            closed_logs.drop_looks(self.directory.disk, self.path, aside)
+            closed_logs.drop_looks(self.directory.disk, self.path, aside.keys())
+            for key, name in aside.items():
+                if self._aside.get(key) == name:
+                    del self._aside[key]
         write_checkpoints()
 
     def put_aside(self, key: TopicPartition, why: str) -> str:
@@ -248,7 +250,7 @@ class DirectoryContents:
         end = f"-{partition}.{self.directory.random.getrandbits(128):032x}{why}"
         aside = f"{self.path}/{topic[: _LONGEST_NAME - len(end)]}{end}"
         self.directory.disk.rename(f"{self.path}/{topic}-{partition}", aside)
-        self._aside.add(key)
+        self._aside[key] = aside
         return aside
 
     def note(self, log: Log) -> None:

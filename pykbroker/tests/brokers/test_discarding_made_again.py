@@ -11,8 +11,8 @@ from pathlib import Path
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.checkpoints import RECOVERY_POINTS, read_offsets
 from pykbroker.storage.disk import File, RealDisk, RealFile
+from pykbroker.tests.kit.running import running_broker
 from pykbroker.tests.network.test_connection import run
-from pykbroker.tests.running import running_broker
 from pykbroker.tests.storage.support import batch
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
