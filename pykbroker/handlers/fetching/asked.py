@@ -27,6 +27,7 @@ class Asked(SessionWaiter):
         self.broker = broker
         self.version = ctx.api_version
         self.listener = ctx.listener
+        self.connection = ctx.connection
         self.request = request
         self.session = session
         # A session that this very request opened answers in full; later ones only with what changed.
