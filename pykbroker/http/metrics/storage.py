@@ -133,7 +133,7 @@ class Storage:
         page.add(COMPACTIONS_PUT_OFF, logs.compactions_put_off)
         page.add(COMPACTED_READ, self._read)
         page.add(COMPACTED_WRITTEN, self._written)
-        space = cluster.runtime.offload_read(_space, homes)
+        space = cluster.runtime.offload_read(_space, directories)
         yield space
         for path, (total, free) in space.value.items():
             page.add(TOTAL_BYTES, total, path)
@@ -141,12 +141,12 @@ class Storage:
         yield from _dirty(logs, page)
 
 
-def _space(homes: list[LogDirectory]) -> dict[str, tuple[int, int]]:
+def _space(directories: list[LogDirectory]) -> dict[str, tuple[int, int]]:
     """Total and free bytes of each; for a thread. A disk that fails is found by whoever reads or writes there."""
     found = {}
-    for home in homes:
+    for directory in directories:
         try:
-            found[home.path] = home.disk.free_bytes(home.path)
+            found[directory.path] = directory.disk.free_bytes(directory.path)
         except OSError:
             continue
     return found
