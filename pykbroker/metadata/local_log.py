@@ -108,7 +108,8 @@ class LocalLog:
         image.epoch = self.epoch
 
     def append(self, records: Sequence[MetadataRecord]) -> int:
-        """Write the records; ``sync`` makes them durable. Returns the first one's offset. Raises KafkaError.
+        """Write the records; ``sync`` makes them durable. Returns the first one's offset. Raises
+        KafkaError KAFKA_STORAGE_ERROR.
 
         One batch, which a crash leaves whole or not at all; only more than ``MAX_RECORDS_PER_BATCH`` records (leaders
         of very many partitions, never one request) become several.
@@ -134,7 +135,7 @@ class LocalLog:
 
     def sync(self, first: int) -> None:
         """Have what was appended from offset ``first`` on survive a power loss, or take it back. For any thread, which waits
-        for the disk; nothing is appended meanwhile. Raises KafkaError.
+        for the disk; nothing is appended meanwhile. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         try:
             self._log.flush()
@@ -179,7 +180,7 @@ class LocalLog:
                 error = failed
         if error is not None:
             logger.error(
-                "No snapshot of the metadata could be written; the log has it all, and goes on", exc_info=error
+                "Metadata snapshot cannot be written; the metadata log keeps all of it, and grows", exc_info=error
             )
 
     def _let_go(self) -> None:

@@ -185,7 +185,7 @@ class Partition:
     def committed(self) -> Deferred[None] | None:
         """The wait until everything appended so far is committed; None where it is already.
 
-        It fails with KafkaError when some of it may be lost.
+        It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
         log = self.log
         if log.high_watermark < log.log_end_offset:
@@ -222,7 +222,7 @@ class Partition:
     def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> AppendResult:
         """Append one batch as its leader and wake who waits for it; ``records`` may be changed in place and is not kept.
 
-        Raises KafkaError, or its RecordsRejected with errors per record.
+        Raises what ``Log.append_as_leader`` raises, RecordsRejected (with errors per record) among it.
         """
         log = self.log
         result = log.append_as_leader(

@@ -34,7 +34,9 @@ class StoredRecords:
         return bytes(self.slice(0, self._size))
 
     def slice_now(self, start: int, size: int) -> Buffer | None:
-        """Up to ``size`` bytes from ``start`` on, if memory holds them. Raises KafkaError."""
+        """Up to ``size`` bytes from ``start`` on, if memory holds them. Raises KAFKA_STORAGE_ERROR, or
+        UNKNOWN_TOPIC_OR_PARTITION where the segment is gone.
+        """
         try:
             return self._segment.log.pread_cached(min(size, self._size - start), self._position + start)
         except OSError as error:
