@@ -108,7 +108,7 @@ def _readable(
 ) -> tuple[Partition, int]:
     """The partition, and where the readable part of it ends for this reader.
 
-    Raises KafkaError UNSUPPORTED_VERSION, UNKNOWN_TOPIC_OR_PARTITION, or what ``Partition.check_served_by`` raises.
+    Raises UNSUPPORTED_VERSION, UNKNOWN_TOPIC_OR_PARTITION, what ``check_served_by`` raises, or KAFKA_STORAGE_ERROR.
     """
     partition = broker.cluster.partition(topic, asked.partition_index)
     if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, 1):

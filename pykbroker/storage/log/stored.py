@@ -8,8 +8,8 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
-    from pykbroker.storage.log.log import Log
     from pykbroker.storage.log.segment import Segment
+    from pykbroker.storage.log.state import LogState
 
 
 class StoredRecords:
@@ -21,7 +21,7 @@ class StoredRecords:
 
     __slots__ = ("_log", "_position", "_segment", "_size")
 
-    def __init__(self, log: Log, segment: Segment, position: int, size: int) -> None:
+    def __init__(self, log: LogState, segment: Segment, position: int, size: int) -> None:
         self._log = log
         self._segment = segment
         self._position = position
@@ -55,4 +55,4 @@ class StoredRecords:
     def _failed(self, error: OSError) -> KafkaError:
         if self._log.deleted or isinstance(error, FileNotFoundError):
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"A segment of {self._log.name} is gone.")
-        return self._log.home.failed(error, f"reading {self._log.name}")
+        return self._log.directory.failed(error, f"reading {self._log.name}")
