@@ -21,7 +21,7 @@ _LAST_WAIT_S: Final = 1.0
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
-class LineWriter(logging.Handler):
+class LogLineWriter(logging.Handler):
     """Writes records to a descriptor, each as a line, in a thread that the first of them starts."""
 
     def __init__(
@@ -108,7 +108,7 @@ class LineWriter(logging.Handler):
             return
 
 
-def install(level: int, levels: dict[str, int], descriptor: int = 2, *, as_json: bool = False) -> LineWriter:
+def install(level: int, levels: dict[str, int], descriptor: int = 2, *, as_json: bool = False) -> LogLineWriter:
     """Send the process's log to a descriptor: what is at ``level``, or for loggers named in ``levels`` at theirs, and above."""
     form = None
     if as_json:
@@ -116,7 +116,7 @@ def install(level: int, levels: dict[str, int], descriptor: int = 2, *, as_json:
 
         form = JsonLines()
     logging.addLevelName(LEVELS["TRACE"], "TRACE")
-    writer = LineWriter(descriptor, form=form)
+    writer = LogLineWriter(descriptor, form=form)
     logging.root.handlers[:] = [writer]
     logging.root.setLevel(level)
     for name, own in levels.items():

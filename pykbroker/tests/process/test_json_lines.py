@@ -7,12 +7,12 @@ import logging
 import os
 
 from pykbroker.process.json_lines import JsonLines
-from pykbroker.process.log_output import LineWriter
+from pykbroker.process.log_output import LogLineWriter
 
 
 def logged(log) -> list[dict[str, str]]:
     read, write = os.pipe()
-    writer = LineWriter(write, 3, JsonLines())
+    writer = LogLineWriter(write, 3, JsonLines())
     logger = logging.Logger("test.of.json", logging.DEBUG)  # noqa: LOG001 - one that nobody else has
     logger.addHandler(writer)
     log(logger)
