@@ -86,7 +86,7 @@ def trim(topic: str, offset: int) -> Step:
 
     def step(world: MemoryCluster) -> bool:
         answer = world.ask(DeleteRecordsRequest(topics, 1000), 2)
-        return not answer.topics[0].partitions[0].error_code and attempt(world.cluster.logs.checkpoint_round)
+        return not answer.topics[0].partitions[0].error_code and attempt(partial(checkpoint_round, world.cluster.logs))
 
     return step
 
