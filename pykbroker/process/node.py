@@ -50,12 +50,14 @@ async def serve(
     racks: Sequence[str] | None = None,
     durable: bool = True,
     with_parent: bool = False,
+    before_clients: Callable[[Cluster], Deferred[None]] | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which count from the beginning: the first process of a container has no
     other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``announce`` is called when
-    clients are accepted. Raises StartFailed.
+    clients are accepted, ``before_clients`` before. Raises StartFailed.
     """
     node = Node(config, brokers, racks=racks, durable=durable)
+    node.before_clients = before_clients
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
@@ -106,6 +108,8 @@ class Node:
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+        #: What is done in a new cluster before clients are accepted.
+        self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
 
     @property
     def housekeeping(self) -> Housekeeping:
@@ -189,7 +193,10 @@ class Node:
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
         cluster.metadata.subscribe(changes.tell)
-        await self.server.start_serving(cluster)
+        self.server.take_up(cluster)
+        if self.before_clients is not None:
+            await _done(self.before_clients(cluster))
+        await self.server.start_serving()
         self._housekeeping.start()
 
     def _tell_started(self, took_s: float) -> None:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pykbroker.testing.aio import Aio
-from pykbroker.testing.asking import Asking
+from pykbroker.testing.asking import Asking, read_seed
 from pykbroker.testing.brokers import TestBroker, move_coordinator, move_leader
 from pykbroker.testing.clock import ManualTime, duration
 from pykbroker.testing.disk import DiskFaults
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.node import Node
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.seeding.reading import Seedable
 
 T = TypeVar("T")
 
@@ -41,7 +42,8 @@ class Kafka(Asking):
     """One broker, or several of one cluster, in a thread of this process, from ``with`` to its end.
 
     ``settings`` are Kafka's broker settings, by their names or as keywords with underscores in place of dots. Data lies in
-    a temporary folder that goes with the broker, unless ``data_dir`` names one that stays. Port 0 picks a free one.
+    a temporary folder that goes with the broker, unless ``data_dir`` names one that stays. Port 0 picks a free one. ``seed``
+    is what there is at the start and after each ``reset``: a file, a folder, or the object that a file would say.
 
     With ``process=True`` it is a process of its own, which ends with this one: to be killed, or to leave this one's time to
     the clients. Then what looks into the broker (all but its address, its log and its end) raises RuntimeError.
@@ -57,10 +59,13 @@ class Kafka(Asking):
         data_dir: str | Path | None = None,
         clock: str = "real",
         strict_faults: bool = False,
+        seed: Seedable | None = None,
         process: bool = False,
         **more_settings: object,
     ) -> None:
-        """Raises ConfigError for a setting that Kafka does not have, or whose value is bad."""
+        """Raises ConfigError for a setting that Kafka does not have, or whose value is bad, and BadSeed or OSError for a seed
+        that cannot be read.
+        """
         super().__init__()
         if clock not in ("real", "manual"):
             raise ValueError(f'clock is {clock!r}; write clock="manual" for time that advance() moves, or leave it out')
@@ -79,10 +84,12 @@ class Kafka(Asking):
         given = texts(settings, more_settings, host=host, port=port, manual=clock == "manual")
         folder = None if data_dir is None else Path(data_dir)
         self._lines = LogLines(name)
-        self._separate = Separate(given, brokers, folder) if process else None
+        sown = None if seed is None else read_seed(seed)
+        self._separate = Separate(given, brokers, folder, sown) if process else None
         self._embedded = Embedded(
             *(name, given, brokers, folder, WatchedDispatcher(self.interceptors, self._requests.refused))
         )
+        self._embedded.seed = sown
         if clock == "manual":
             self._embedded.time = ManualTime()
         #: Rules by which requests go wrong.
@@ -174,7 +181,7 @@ class Kafka(Asking):
         return os.getpid() if self._separate is None else self._separate.pid
 
     def reset(self) -> None:
-        """As new: topics, groups, transactions, credentials and settings altered at run time are gone, and connections of
+        """As at the start: topics, groups, transactions, credentials and settings altered at run time are gone, and connections of
         clients are cut. It takes as long however much there was. Raises RuntimeError for a broker with a ``data_dir``.
         """
         self._here.reset()

@@ -105,7 +105,8 @@ async def running_broker(
     disk = disk or RealDisk(durable=False)
     cluster = Cluster.open(config, directory, disk, clock or SystemClock(), random.Random(1))
     cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
-    await server.start_serving(cluster)
+    server.take_up(cluster)
+    await server.start_serving()
     try:
         yield RunningBroker(cluster, server, port)
     finally:
