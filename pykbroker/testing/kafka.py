@@ -7,8 +7,9 @@ import atexit
 import itertools
 import os
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pykbroker.process.node import Node
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.reading import Seedable
+    from pykbroker.sessions.comparing import Played
 
 T = TypeVar("T")
 
@@ -86,9 +88,8 @@ class Kafka(Asking):
         self._lines = LogLines(name)
         sown = None if seed is None else read_seed(seed)
         self._separate = Separate(given, brokers, folder, sown) if process else None
-        self._embedded = Embedded(
-            *(name, given, brokers, folder, WatchedDispatcher(self.interceptors, self._requests.refused))
-        )
+        self._dispatcher = WatchedDispatcher(self.interceptors, self._requests.refused)
+        self._embedded = Embedded(name, given, brokers, folder, self._dispatcher)
         self._embedded.seed = sown
         if clock == "manual":
             self._embedded.time = ManualTime()
@@ -221,6 +222,31 @@ class Kafka(Asking):
         """
         return chosen(self._here.call(list, self._requests), api, client_id, topic)
 
+    @contextmanager
+    def recording(self, path: str | os.PathLike[str]) -> Iterator[None]:
+        """Write a file with every request that clients send until the end of ``with``, and what each was answered, for
+        ``play``. Raises RuntimeError where another recording is under way.
+        """
+        from pykbroker.sessions.recording import Recorder  # noqa: PLC0415 - start-up counts
+
+        if self._dispatcher.recorder is not None:
+            raise RuntimeError("a session is being recorded already; end its `with` first")
+        recorder = Recorder()
+        self._here.call(setattr, self._dispatcher, "recorder", recorder)
+        try:
+            yield
+        finally:
+            if self._here.running:
+                self._here.call(setattr, self._dispatcher, "recorder", None)
+            self._dispatcher.recorder = None
+            recorder.session.write(Path(path))
+
+    def play(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Played:
+        """Send what is recorded in a file to this broker, and say which answers differ. Raises BadSession with the line of
+        what is wrong.
+        """
+        return play(path, self.bootstrap_servers, timeout=timeout)
+
     # ---- what goes wrong, and when -------------------------------------------------------------------------------------
 
     @property
@@ -274,6 +300,15 @@ class KafkaCluster(Kafka):
 
     def __init__(self, settings: Mapping[str, object] | None = None, *, brokers: int = 3, **more: Any) -> None:
         super().__init__(settings, brokers=brokers, **more)
+
+
+def play(path: str | os.PathLike[str], bootstrap_servers: str, *, timeout: float = 30.0) -> Played:
+    """Send what is recorded in a file to any broker of Kafka's protocol, and say which answers differ. Raises BadSession with
+    the line of what is wrong, OSError, and ValueError where the session has more brokers than there are.
+    """
+    from pykbroker.sessions import playing  # noqa: PLC0415 - start-up counts
+
+    return playing.play(Path(path), bootstrap_servers, timeout_s=timeout)
 
 
 @atexit.register
