@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -278,16 +277,6 @@ def test_it():
         head="",
     )
     assert status == 0, output
-
-
-def test_the_page_shows_what_works(tmp_path: Path) -> None:
-    """Its other blocks are run as scripts by compat_tests/snippets."""
-    page = (Path(__file__).parents[3] / "docs" / "testing.md").read_text(encoding="utf-8")
-    blocks = [
-        text for text in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL) if "def test_" in text
-    ]
-    status, output = run(tmp_path, "\n".join(blocks), head="")
-    assert (status, "2 passed" in output) == (0, True), output
 
 
 MARKS = """
