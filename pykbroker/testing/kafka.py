@@ -73,13 +73,11 @@ class Kafka(Asking):
             raise ValueError(f'clock is {clock!r}; write clock="manual" for time that advance() moves, or leave it out')
         #: The helpers for coroutines.
         self.aio = Aio(self)
-        #: What looks at requests and acts on them, the outermost first.
-        self.interceptors = Interceptors()
-        #: Called by ``reset`` and ``restore`` on the broker's thread, just before the clients are cut off.
-        self.on_reset: list[Callable[[], None]] = []
+        self._interceptors = Interceptors()
+        self._on_reset: list[Callable[[], None]] = []
         self._requests = RequestLog()
-        self.interceptors.steps.append(self._requests)
-        self.on_reset.append(self._requests.clear)
+        self._interceptors.steps.append(self._requests)
+        self._on_reset.append(self._requests.clear)
         if process and clock == "manual":
             raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
         name = f"pykbroker-{next(_numbers)}"
@@ -88,15 +86,14 @@ class Kafka(Asking):
         self._lines = LogLines(name)
         sown = None if seed is None else read_seed(seed)
         self._separate = Separate(given, brokers, folder, sown) if process else None
-        self._dispatcher = WatchedDispatcher(self.interceptors, self._requests.refused)
+        self._dispatcher = WatchedDispatcher(self._interceptors, self._requests.refused)
         self._embedded = Embedded(name, given, brokers, folder, self._dispatcher)
         self._embedded.seed = sown
         if clock == "manual":
             self._embedded.time = ManualTime()
-        #: Rules by which requests go wrong.
-        self.faults = Faults(self._embedded, strict=strict_faults)
+        self._faults = Faults(self._embedded, strict=strict_faults)
         self._by_id: dict[int, TestBroker] = {}
-        self.on_reset.append(self.faults.forget)
+        self._on_reset.append(self._faults.forget)
         self._embedded.ending = self._ending
         self._embedded.begun = lambda node: self._waits.follow(node.cluster)
 
@@ -125,7 +122,7 @@ class Kafka(Asking):
             self._embedded.stop()
         finally:
             self._lines.close()
-        self.faults.end()
+        self._faults.end()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -142,14 +139,16 @@ class Kafka(Asking):
         await asyncio.to_thread(self.stop)
 
     def _ending(self) -> None:
-        for tell in self.on_reset:
+        for tell in self._on_reset:
             tell()
 
     @property
     def _here(self) -> Embedded:
         if self._separate is not None:
             raise RuntimeError(
-                "this broker runs in a process of its own, where a test cannot look into it; leave process=True out"
+                "this broker runs in a process of its own, which a test cannot look into: leave process=True out, or ask "
+                "with a client at bootstrap_servers; a seed is given at the start, Kafka(process=True, seed=...), and faults "
+                "are added by `pykbroker faults add --data-dir` with its data_dir"
             )
         return self._embedded
 
@@ -247,19 +246,37 @@ class Kafka(Asking):
         """
         return play(path, self.bootstrap_servers, timeout=timeout)
 
+    @property
+    def interceptors(self) -> Interceptors:
+        """What looks at requests and acts on them, the outermost first."""
+        _ = self._here
+        return self._interceptors
+
+    @property
+    def on_reset(self) -> list[Callable[[], None]]:
+        """Called by ``reset`` and ``restore`` on the broker's thread, just before the clients are cut off."""
+        _ = self._here
+        return self._on_reset
+
     # ---- what goes wrong, and when -------------------------------------------------------------------------------------
+
+    @property
+    def faults(self) -> Faults:
+        """Rules by which requests go wrong."""
+        _ = self._here
+        return self._faults
 
     @property
     def disk(self) -> DiskFaults:
         """How the disk fails."""
-        return self._embedded.disk
+        return self._here.disk
 
     def broker(self, node_id: int) -> TestBroker:
         """One broker: to be stopped, killed, paused, started again. Raises ValueError where there is none of that id."""
         known = list(self.node.addresses())
         if node_id not in known:
             raise ValueError(f"there is no broker {node_id}; these are: {', '.join(map(str, known))}")
-        return self._by_id.setdefault(node_id, TestBroker(self._here, self.faults, node_id))
+        return self._by_id.setdefault(node_id, TestBroker(self._here, self._faults, node_id))
 
     def move_leader(self, topic: str, partition: int, *, to: int) -> None:
         """Let another broker lead a partition, in a new leader epoch. Raises ValueError where it has no replica in sync."""
@@ -273,7 +290,7 @@ class Kafka(Asking):
         """Let time pass: ``advance("45s")``, ``advance(seconds=45)``; come back when all that became due has been done.
         Raises ValueError for a text that is no duration, and RuntimeError without ``clock="manual"``.
         """
-        time = self._embedded.time
+        time = self._here.time
         if time is None:
             raise RuntimeError('time passes by itself here; write Kafka(clock="manual") to move it')
         self._run(time.advance(duration(text, units)))
