@@ -24,8 +24,10 @@ from pykbroker.process import log_output
 from pykbroker.runtime.levels import LEVELS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.process.node import Node
+    from pykbroker.process.node import Beside, Node
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.seed import Seed
 
@@ -59,6 +61,7 @@ def _serve(options: argparse.Namespace) -> int:
     try:
         config = configuration(options)
         _check_racks(options)
+        beside = _http_side(options, config)
         seed = _seed(options.seed)
     except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
@@ -69,7 +72,7 @@ def _serve(options: argparse.Namespace) -> int:
 
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options, seed)
+        return run(config, options, beside, seed)
 
 
 def _seed(paths: list[Path]) -> Seed | None:
@@ -98,7 +101,8 @@ def parser() -> argparse.ArgumentParser:
   pykbroker serve --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
                   --set listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT --set inter.broker.listener.name=IN
   pykbroker serve --ephemeral --seed topics.yaml   with topics and records to begin with
-  pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094""",
+  pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094
+  pykbroker serve --http 8080                      with health, readiness and metrics for this machine""",
     )
     made.add_argument("--config", metavar="FILE", type=Path, help="a Kafka server.properties file, taken as it is")
     made.add_argument(
@@ -149,6 +153,24 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         help="topics and records to begin with, of a .yaml, .json, .jsonl or .csv file or a folder of them; topics that are "
         "there already are left as they are; repeatable",
+    )
+    made.add_argument(
+        "--http",
+        metavar="[HOST:]PORT",
+        help="health, readiness and metrics by HTTP; port 0 picks a free one (default: off; without a host: 127.0.0.1)",
+    )
+    made.add_argument(
+        "--http-token-file",
+        metavar="FILE",
+        type=Path,
+        help="a file whose first line who asks by HTTP must send, as Authorization: Bearer TOKEN (all but health)",
+    )
+    made.add_argument(
+        "--http-name",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="a host name by which it may be asked, beside addresses and names without a dot; repeatable",
     )
     made.add_argument("--json", action="store_true", help="say that the broker is ready in a line of JSON")
     made.add_argument(
@@ -259,7 +281,34 @@ def _named(addresses: list[str]) -> tuple[str, str]:
     return ",".join(given), ",".join(f"{name}:{protocols[name]}" for name in protocols) if more else ""
 
 
-def run(config: BrokerConfig, options: argparse.Namespace, seed: Seed | None = None) -> int:
+def _http_side(options: argparse.Namespace, config: BrokerConfig) -> Callable[[Node], Beside] | None:
+    """What makes the HTTP side; None where it is off. Raises ConfigError."""
+    if options.http is None:
+        if options.http_token_file or options.http_name:
+            raise ConfigError("--http-token-file and --http-name say who may ask the HTTP side: open it with --http")
+        return None
+    from pykbroker.http import options as http
+
+    found = http.parse(options.http, options.http_token_file, options.http_name)
+    http.check(found, config.listeners)
+    try:
+        from pykbroker.http.side import HttpSide
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("pykbroker"):
+            raise
+        raise ConfigError(
+            f"--http needs the package {error.name}: install it with  pip install '.[http]'  from the folder of "
+            "pykbroker's sources, or with  pip install aiohttp prometheus-client"
+        ) from error
+    return lambda node: HttpSide(node, found)
+
+
+def run(
+    config: BrokerConfig,
+    options: argparse.Namespace,
+    beside: Callable[[Node], Beside] | None = None,
+    seed: Seed | None = None,
+) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
     _allow_descriptors()
@@ -282,6 +331,7 @@ def run(config: BrokerConfig, options: argparse.Namespace, seed: Seed | None = N
                     racks=options.racks,
                     durable=not options.ephemeral,
                     with_parent=options.exit_with_parent,
+                    beside=beside,
                     before_clients=None if seed is None else partial(_sow, seed),
                 )
             )
@@ -308,7 +358,8 @@ def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
 
 def _say_ready(node: Node) -> None:
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
-    _say(f"pykbroker ready: {where}")
+    http = "" if node.http is None else f"; HTTP at {node.http}"
+    _say(f"pykbroker ready: {where}{http}")
 
 
 def _say_ready_in_json(node: Node) -> None:

@@ -40,6 +40,8 @@ def _median(values: list[float | None]) -> str:
 
 
 def _measure(checkout: Path) -> Turns:
+    if not (checkout / "scripts" / "longest_turns.py").exists():
+        return {}  # older than the gauge
     told = subprocess.run(
         [sys.executable, "-m", "scripts.longest_turns"],
         cwd=checkout,
