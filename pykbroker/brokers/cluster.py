@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.authorizer import Authorizer
     from pykbroker.storage.disk import Disk
     from pykbroker.storage.log.log import Log
 
@@ -81,6 +82,8 @@ class Cluster:
         self._stopped: dict[int, Broker] = {}
         #: Whether consumers are sent to a replica in their own rack (KIP-392).
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
+        #: Who says who may do what; None lets everybody do everything.
+        self.authorizer: Authorizer | None = _authorizer(config, metadata, runtime)
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._log_moves: LogMoves | None = None
@@ -303,6 +306,9 @@ class Cluster:
         self._partitions_by_id[partition.topic_id, partition.index] = partition
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        if delta.acls:
+            for broker in self.brokers.values():
+                broker.fetch_sessions.look_again()
         for topic in delta.deleted_topics:
             config = self._log_config(topic.name)
             for index in range(len(topic.partitions)):
@@ -350,6 +356,20 @@ class Cluster:
     def _reconfigure_all(self) -> None:
         for topic in self.metadata.image.topics:
             self._reconfigure(topic)
+
+
+def _authorizer(config: BrokerConfig, metadata: Controller, runtime: Runtime) -> Authorizer | None:
+    """The authorizer that the settings ask for, which follows the metadata."""
+    if not config["authorizer.class.name"]:
+        return None
+    from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few have one
+    from pykbroker.security.authorizer import Authorizer  # noqa: PLC0415
+
+    settings = AuthorizerSettings.of(config)
+    authorizer = Authorizer(settings.super_users, otherwise=settings.allow_everyone, now=runtime.clock.monotonic)
+    authorizer.load(metadata.image)
+    metadata.subscribe(authorizer.follow)
+    return authorizer
 
 
 def _cluster_id(disk: Disk, directories: Iterable[Path]) -> str | None:

@@ -40,10 +40,9 @@ def check(config: BrokerConfig) -> None:
                 f"listener {listener.name} asks for {listener.security_protocol}, and only PLAINTEXT is served yet"
             )
     if config["authorizer.class.name"]:
-        raise ConfigError(
-            f"authorizer.class.name asks for {config['authorizer.class.name']}, and no access list is enforced yet: "
-            "everybody may do everything here. Take the setting out if that is what you want."
-        )
+        from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few have one
+
+        AuthorizerSettings.of(config)
     _check_quorum(config)
 
 

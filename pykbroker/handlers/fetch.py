@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, cast
 from pykbroker.partitions.fetch_sessions import FetchItem, SessionWaiter, requested
 from pykbroker.partitions.replica_selector import replica_to_read
 from pykbroker.runtime.waits import Deferred
+from pykbroker.security.operations import CLUSTER_ACTION, READ
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
 from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.frames import CUT_SIZE
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.fetch_sessions import FetchSession
     from pykbroker.partitions.partition import Partition
+    from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
     from pykbroker.storage.log.reading import ReadPlan
     from pykbroker.wire.messages.fetch import FetchRequest
@@ -100,6 +103,8 @@ class _Fetch(SessionWaiter):
         self.version = ctx.api_version
         self.listener = ctx.listener
         self.connection = ctx.connection
+        self.ctx = ctx
+        self.authorizer = broker.cluster.authorizer
         self.request = request
         self.session = session
         # A session that this very request opened answers in full; later ones only with what changed.
@@ -171,6 +176,14 @@ class _Fetch(SessionWaiter):
         if self.deferred is not None:
             partition.watchers[self] = None
 
+    def may_read(self, authorizer: Authorizer, topic: str | bytes) -> bool:
+        """Whether a topic's records are for the asker. Followers, who are brokers, read all or nothing."""
+        state = self.request.replica_state
+        if self.request.replica_id >= 0 or (state is not None and state.replica_id >= 0):
+            return authorizer.may(self.ctx, CLUSTER_ACTION, CLUSTER, CLUSTER_NAME)
+        name = topic if isinstance(topic, str) else self.broker.cluster.topic_name(topic)
+        return name is None or authorizer.may(self.ctx, READ, TOPIC, name)
+
     def _expire(self) -> None:
         self.expired = True
         self._retry()
@@ -227,6 +240,10 @@ class _Attempt:
 
     def look_at(self, item: FetchItem) -> None:
         fetch = self.fetch
+        if fetch.authorizer is not None and not fetch.may_read(fetch.authorizer, item.topic):
+            self.urgent = True
+            self.found.append((item, _error_data(item.index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, known=False)))
+            return
         partition = self._resolve(item)
         if isinstance(partition, ErrorCode):
             self.urgent = True

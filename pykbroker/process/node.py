@@ -106,6 +106,10 @@ class Node:
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+        if self._config["authorizer.class.name"]:
+            from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
+
+            self.server.dispatcher.add_inner_step(authorise)
 
     @property
     def housekeeping(self) -> Housekeeping:

@@ -77,6 +77,10 @@ class Dispatcher:
         """Put one more step before all others, from the next request on."""
         self._steps.append(step)
 
+    def add_inner_step(self, step: Step) -> None:
+        """Put one more step behind all others, next to the handler."""
+        self._steps.insert(0, step)
+
     def remove_step(self, step: Step) -> None:
         """Take it out again."""
         self._steps.remove(step)

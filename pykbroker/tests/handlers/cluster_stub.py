@@ -23,6 +23,7 @@ class StubBroker:
             controller=self.controller,
             auto_creation=AutoCreation(self.controller, config),
             config=config,
+            authorizer=None,
         )
         self.image = self.controller.image
 
