@@ -12,6 +12,7 @@ from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, LITERAL, TOPIC
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from pykbroker.wire.messages.describe_acls import DescribeAclsRequest
 from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -49,11 +50,19 @@ class Asker(Ask):
             return
         answer = self.quietly(CreateAclsRequest([AclCreation(*acl) for acl in acls]), 3)
         assert all(result.error_code == 0 for result in answer.results), answer
+        self._wait_for_rights(len(set(acls)))
+
+    def _wait_for_rights(self, count: int) -> None:
         mine = DescribeAclsRequest(_ANY, None, _ANY, f"User:{self.user}", None, _ANY, _ANY)
         deadline = time.monotonic() + 10
-        while sum(len(resource.acls) for resource in self.quietly(mine, 3).resources) < len(set(acls)):
-            assert time.monotonic() < deadline, acls
+        while sum(len(resource.acls) for resource in self.quietly(mine, 3).resources) != count:
+            assert time.monotonic() < deadline, self.user
             time.sleep(0.01)
+
+    def take_away(self) -> None:
+        """Take the rights away again, before the next ask."""
+        self.quietly(DeleteAclsRequest([DeleteAclsFilter(_ANY, None, _ANY, f"User:{self.user}", None, _ANY, _ANY)]), 3)
+        self._wait_for_rights(0)
 
     def quietly_as_user(self, request: Message) -> Any:
         """Asks as the user; nothing is kept."""

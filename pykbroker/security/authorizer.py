@@ -40,7 +40,7 @@ class Authorizer:
     ) -> None:
         self._super_users = frozenset(super_users)
         self._otherwise = otherwise
-        self._rules = Rules(otherwise=otherwise)
+        self.rules = Rules(otherwise=otherwise)
         self._decisions: dict[_Question, Verdict] = {}
         self._any: dict[tuple[str, str, int, int], bool] = {}
         self._audit = AuditLog(now)
@@ -49,7 +49,7 @@ class Authorizer:
 
     def load(self, image: MetadataImage) -> None:
         """Begin with what the metadata holds."""
-        self._rules = Rules((Acl.of(record) for record in image.acls.values()), otherwise=self._otherwise)
+        self.rules = Rules((Acl.of(record) for record in image.acls.values()), otherwise=self._otherwise)
         self._forget()
 
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -59,9 +59,9 @@ class Authorizer:
             return
         for record, is_there in delta.acls:
             if is_there:
-                self._rules.add(Acl.of(record))
+                self.rules.add(Acl.of(record))
             else:
-                self._rules.remove(Acl.of(record))
+                self.rules.remove(Acl.of(record))
         self._forget()
 
     def _forget(self) -> None:
@@ -106,14 +106,14 @@ class Authorizer:
         allowed = self._any.get(question)
         if allowed is None:
             host = as_java_writes(asker.client_host)
-            allowed = self._rules.allows_any(asker.principal, host, operation, resource_type)
+            allowed = self.rules.allows_any(asker.principal, host, operation, resource_type)
             self._any[question] = allowed
         return allowed
 
     def _decide(self, question: _Question) -> Verdict:
         if len(self._decisions) >= _MAX_DECISIONS:
             self._decisions.clear()
-        verdict = SUPER_USER if question[0] in self._super_users else self._rules.decide(_action(question))
+        verdict = SUPER_USER if question[0] in self._super_users else self.rules.decide(_action(question))
         self._decisions[question] = verdict
         return verdict
 
