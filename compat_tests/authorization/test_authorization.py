@@ -21,7 +21,10 @@ from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.connection import Closed
 from pykbroker.access.table import CHECKS
 from pykbroker.wire.apis import ApiKey
-from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+
+#: The type of a transactional id, of which a coordinator is looked for.
+TRANSACTIONS = 1
 
 _RUNS = [(case, version) for case in all_cases() for version in case.versions]
 #: Kafka says which object in its memory asked; what it needs is the same.
@@ -43,9 +46,12 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
         for broker, address in zip(running, addresses, strict=True):
             broker.start()
             ask = Asker(address.users, 0, "waiting", ADMIN)
-            ask.wait_for_coordinators()
-            ask.until_ready(InitProducerIdRequest("waiting", 60_000), 4)
-            ask.close()
+            try:
+                ask.wait_for_coordinators()
+                for number in range(20):  # of every partition of the transactions' topic
+                    ask.until_ready(FindCoordinatorRequest(f"waiting-{number}", TRANSACTIONS), 1)
+            finally:
+                ask.close()
         yield addresses[0].users, addresses[1].users
     finally:
         for broker in running:
@@ -59,7 +65,7 @@ _users = itertools.cycle(USERS)
 def test_the_same_rights_have_the_same_answers(brokers: tuple[str, str], case: Case, version: int) -> None:
     user = next(_users)
     unexplained = []
-    for number, rights in enumerate(case.given()):
+    for number, rights in enumerate(case.given(version)):
         prefix = f"{case.name.replace('/', '.')}-v{version}-{number}"
         expected, seen = ([], [])
         for address, answers in zip(brokers, (expected, seen), strict=True):
