@@ -11,7 +11,7 @@ from pykbroker.metadata.image_records import image_records
 from pykbroker.security.acl import ALLOW, DENY, Acl, AclFilter
 from pykbroker.security.operations import ALL, READ, WRITE
 from pykbroker.security.resources import ANY, CLUSTER, CLUSTER_NAME, LITERAL, MATCH, PREFIXED, TOPIC, USER
-from pykbroker.tests.metadata.fake import make_controller, replayed
+from pykbroker.tests.kit.metadata import make_controller, records_in, replayed
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 ONE = Acl(TOPIC, "t", LITERAL, "User:alice", "*", READ, ALLOW)
@@ -28,7 +28,7 @@ def test_kept_once_and_removed() -> None:
     assert controller.create_acls([ONE]).value == [None]
     assert len(controller.image.acls) == 2
     assert lists(controller) == {ONE, other}
-    assert replayed(controller.log.records).acls == controller.image.acls
+    assert replayed(records_in(controller.log)).acls == controller.image.acls
     assert replayed(list(image_records(controller.image))).acls == controller.image.acls
     assert controller.delete_acls([AclFilter(operation=READ), AclFilter(TOPIC), AclFilter(CLUSTER)]).value == [
         [ONE],

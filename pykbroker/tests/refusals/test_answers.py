@@ -19,6 +19,8 @@ CODE = ErrorCode.REQUEST_TIMED_OUT
 AS_A_WHOLE = {
     *("alter_partition_reassignments", "elect_leaders", "fetch", "leave_group", "offset_delete", "update_features"),
     *("add_partitions_to_txn", "describe_log_dirs", "describe_quorum"),
+    # These say less of what they refuse: no name, and 0 for what there is not.
+    *("describe_user_scram_credentials", "describe_transactions"),
 }
 EVERY = [(api, version) for api in SUPPORTED for version in range(api.min_version, api.max_version + 1)]
 

@@ -3,34 +3,15 @@
 import pytest
 
 from pykbroker.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE
-from pykbroker.tests.coordination.groups.test_coordinator import GROUP, World
+from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.groups import GroupCluster
 from pykbroker.wire.errors import ErrorCode
-from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from pykbroker.wire.messages.list_groups import ListGroupsRequest
 
 
-class ConsumerWorld(World):
-    def enter(self, member_id: str = "one", *topics: str, **options):
-        request = ConsumerGroupHeartbeatRequest(
-            GROUP,
-            member_id,
-            rebalance_timeout_ms=60_000,
-            subscribed_topic_names=list(topics or ["t"]),
-            topic_partitions=[],
-        )
-        return self.ask(request, 1, **options)
-
-    def beat(self, member_id: str, epoch: int, owned: list[TopicPartitions] | None = None):
-        return self.ask(ConsumerGroupHeartbeatRequest(GROUP, member_id, epoch, topic_partitions=owned), 1)
-
-    def described(self):
-        return self.ask(ConsumerGroupDescribeRequest([GROUP]), 1).groups[0]
-
-
 @pytest.fixture
-def world() -> ConsumerWorld:
-    made = ConsumerWorld()
+def world() -> GroupCluster:
+    made = GroupCluster()
     made.topic(partitions=2)
     return made
 
@@ -97,15 +78,15 @@ def test_settings_altered_at_run_time_count(world):
 
 
 def test_another_broker_is_not_the_coordinator():
-    world = ConsumerWorld(brokers=2)
+    world = GroupCluster(brokers=2)
     world.topic()
-    other = 3 - world.leader
+    other = 3 - world.coordinator(GROUP)
     assert world.enter(broker=other).error_code == ErrorCode.NOT_COORDINATOR
     assert world.enter().error_code == ErrorCode.NONE
 
 
 def test_the_protocol_can_be_switched_off():
-    world = ConsumerWorld(group_coordinator_rebalance_protocols="classic")
+    world = GroupCluster(group_coordinator_rebalance_protocols="classic")
     assert world.enter().error_code == ErrorCode.UNSUPPORTED_VERSION
     assert world.described().error_code == ErrorCode.UNSUPPORTED_VERSION
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pykbroker.runtime.runtime import run_inline
-from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.coordination.transactions.world import Producer, World
+from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -23,11 +21,11 @@ NONE, UNKNOWN_TOPIC, NOT_AVAILABLE, STORAGE_ERROR, NOT_FOUND = 0, 3, 9, 56, 57
 
 
 @pytest.fixture
-def world() -> World:
-    return World(others=[Path("/more")])
+def world() -> MemoryCluster:
+    return MemoryCluster(others=[Path("/more")])
 
 
-def described(world: World) -> dict[str, tuple[int, dict[str, list[int]]]]:
+def described(world: MemoryCluster) -> dict[str, tuple[int, dict[str, list[int]]]]:
     """Error and partitions of each directory."""
     answer = world.ask(DescribeLogDirsRequest(None), 4)
     return {
@@ -39,20 +37,20 @@ def described(world: World) -> dict[str, tuple[int, dict[str, list[int]]]]:
     }
 
 
-def move(world: World, path: str, *indexes: int) -> list[int]:
+def move(world: MemoryCluster, path: str, *indexes: int) -> list[int]:
     request = AlterReplicaLogDirsRequest([AlterReplicaLogDir(path, [AlterReplicaLogDirTopic("t", list(indexes))])])
     (topic,) = world.ask(request, 2).results
     return [partition.error_code for partition in topic.partitions]
 
 
-def test_each_directory_with_its_partitions(world: World) -> None:
+def test_each_directory_with_its_partitions(world: MemoryCluster) -> None:
     world.topic("t", 3)
     assert described(world) == {"/data": (NONE, {"t": [0, 2]}), "/more": (NONE, {"t": [1]})}
     sizes = world.ask(DescribeLogDirsRequest(None), 4).results[0]
     assert (sizes.total_bytes, sizes.usable_bytes) == (2**40, 2**39)
 
 
-def test_a_directory_that_has_failed(world: World) -> None:
+def test_a_directory_that_has_failed(world: MemoryCluster) -> None:
     world.topic("t", 3)
     described(world)
     world.cluster.logs.directories.all[1].directory.failed(OSError(errno.EIO, "on purpose"), "a test")
@@ -60,7 +58,7 @@ def test_a_directory_that_has_failed(world: World) -> None:
     assert move(world, "/more", 0) == [STORAGE_ERROR]
 
 
-def test_a_directory_that_is_gone_is_offline(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_is_gone_is_offline(world: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(path: str) -> tuple[int, int]:
         if path == "/more":
             raise FileNotFoundError(errno.ENOENT, "on purpose", path)
@@ -71,7 +69,7 @@ def test_a_directory_that_is_gone_is_offline(world: World, monkeypatch: pytest.M
     assert world.cluster.logs.directories.all[1].directory.offline
 
 
-def test_a_partition_without_files_goes_where_it_is_wanted(world: World) -> None:
+def test_a_partition_without_files_goes_where_it_is_wanted(world: MemoryCluster) -> None:
     world.topic("t", 2)
     assert move(world, "/more", 0, 1) == [NONE, NONE]
     assert described(world) == {"/data": (NONE, {}), "/more": (NONE, {"t": [0, 1]})}
@@ -81,14 +79,14 @@ def test_a_partition_without_files_goes_where_it_is_wanted(world: World) -> None
 
 
 def test_what_cannot_be_moved() -> None:
-    world = World(brokers=2)
+    world = MemoryCluster(brokers=2)
     world.topic("t", 2)
     assert move(world, "/elsewhere", 0, 9) == [NOT_FOUND, NOT_FOUND]
     assert move(world, "/data", 9) == [UNKNOWN_TOPIC]
     assert sorted(move(world, "/data", 0, 1)) == [NONE, NOT_AVAILABLE]
 
 
-def test_a_partition_moves_while_it_is_served(world: World) -> None:
+def test_a_partition_moves_while_it_is_served(world: MemoryCluster) -> None:
     world.topic("t", 1)
     producer = Producer(world, "tx").started()
     for value in (b"a", b"b"):
@@ -106,36 +104,22 @@ def test_a_partition_moves_while_it_is_served(world: World) -> None:
         assert described(world)["/data"][1]["t"] == [0]
 
 
-def test_a_move_is_called_off(world: World) -> None:
+def test_a_move_is_called_off(world: MemoryCluster) -> None:
     """While the files are copied, the partition is wanted where it is; or its topic is deleted."""
     world.topic("t", 1)
     world.cluster.partition("t", 0).append_internal([(None, b"a")], 1)
     topic_id = world.cluster.metadata.image.topics["t"].id
-    copying: list[tuple[Callable[[], None], Deferred[None]]] = []
-
-    def offload(function: Callable[..., None], *args: object) -> Deferred[None]:
-        if args:  # the metadata log
-            return run_inline(function, *args)
-        copying.append((function, Deferred()))
-        return copying[-1][1]
-
-    world.cluster.runtime.offload = offload
+    copying = world.hold_threads(unless=lambda _, *args: bool(args))  # the metadata log's syncs have arguments
     for call_off in (lambda: move(world, "/data", 0), lambda: world.cluster.metadata.delete_topics([topic_id])):
         assert move(world, "/more", 0) == [NONE]
         assert len(copying) == 1
         call_off()
-        while copying:
-            function, ended = copying.pop()
-            try:
-                function()
-                ended.complete(None)
-            except OSError as error:
-                ended.fail(error)
+        copying.run_all()
         assert not [name for name in world.disk.list("/more") if name.startswith("t-0")]
         assert not world.cluster.logs.directories.all[1].directory.offline
 
 
-def test_a_move_that_fails_leaves_the_partition_where_it_is(world: World) -> None:
+def test_a_move_that_fails_leaves_the_partition_where_it_is(world: MemoryCluster) -> None:
     world.topic("t", 1)
     world.cluster.partition("t", 0).append_internal([(None, b"a")], 1)
     world.disk.fail = lambda _, name: OSError(errno.ENOSPC, "full") if "-future" in name and "write" in name else None

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.tests.coordination.transactions.world import GROUP, Producer, World
+from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -21,7 +22,7 @@ from pykbroker.wire.records import Record, encode_batch
 NONE, INVALID, ABORTABLE = ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE, ErrorCode.TRANSACTION_ABORTABLE
 
 
-def produced(world: World, producer: Producer, version: int) -> ErrorCode:
+def produced(world: MemoryCluster, producer: Producer, version: int) -> ErrorCode:
     """A batch in a partition that was not added to the transaction."""
     batch = encode_batch(
         [Record(timestamp=world.clock.now_ms(), value=b"x")],
@@ -44,7 +45,7 @@ def produced(world: World, producer: Producer, version: int) -> ErrorCode:
     ("version", "code"), [*((version, INVALID) for version in range(3, 11)), (11, ABORTABLE), (12, NONE), (13, NONE)]
 )
 def test_a_batch_nobody_announced(version, code):
-    world = World()
+    world = MemoryCluster()
     world.topic()
     assert produced(world, Producer(world, "tx", protocol=1).started(), version) is code
     found = world.fetch("t", 0, 0)
@@ -55,10 +56,10 @@ def test_a_batch_nobody_announced(version, code):
     ("version", "code"), [*((version, INVALID) for version in range(4)), (4, ABORTABLE), (5, NONE)]
 )
 def test_offsets_nobody_announced(version, code):
-    world = World()
+    world = MemoryCluster()
     world.topic()
     producer = Producer(world, "tx", protocol=1).started()
-    broker = world.coordinator(GROUP, kind=0)
+    broker = world.coordinator(GROUP)
     topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 5)])]
     request = TxnOffsetCommitRequest("tx", GROUP, producer.producer_id, producer.epoch, topics=topics)
     answer = world.ask(request, version, broker=broker)
@@ -68,14 +69,14 @@ def test_offsets_nobody_announced(version, code):
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_administrator_ends_a_transaction_that_hangs(version):
     """Let in without being verified, it belongs to no transaction: no commit ends it, nor does the time limit."""
-    world = World(transaction_partition_verification_enable="false")
+    world = MemoryCluster(transaction_partition_verification_enable="false")
     world.topic()
     producer = Producer(world, "tx", protocol=1).started()
     assert producer.send(b"kept", index=1) is NONE
     assert producer.write(b"hangs") is NONE
     assert producer.commit() is NONE
     world.advance(producer.timeout_ms * 2)
-    world.restart()
+    world.restart(kill=True)
     assert world.read(index=1) == [b"kept"]
     found = world.fetch("t", 0, 0)
     assert (found.last_stable_offset, found.high_watermark) == (0, 1)

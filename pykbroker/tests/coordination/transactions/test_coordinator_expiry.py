@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.process.housekeeping import Housekeeping
-from pykbroker.tests.coordination.transactions.world import Producer, World
+from pykbroker.tests.kit.cluster import TRANSACTION_KEY, MemoryCluster
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from pykbroker.wire.messages.incremental_alter_configs import (
@@ -19,13 +20,13 @@ BROKERS = 4
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(log_cleaner_enable="false")
+def world() -> MemoryCluster:
+    world = MemoryCluster(log_cleaner_enable="false")
     world.topic(partitions=1)
     return world
 
 
-def known(world: World) -> list[int]:
+def known(world: MemoryCluster) -> list[int]:
     """The producer ids that DescribeProducers names."""
     answer = world.ask(DescribeProducersRequest([TopicRequest("t", [0])]), 0).topics[0].partitions[0]
     return [each.producer_id for each in answer.active_producers]
@@ -80,7 +81,7 @@ def test_transactional_ids_that_rest_are_forgotten_with_a_tombstone(world):
     world.advance(HOUR)
     coordinator = world.cluster.transactions
     assert coordinator.shards.loaded[coordinator.partition_of("tx")].shard.transactions == {}
-    world.restart()
+    world.restart(kill=True)
     assert producer.init(recover=True) is ErrorCode.NONE  # as if it were new
     assert producer.epoch == 0
 
@@ -96,5 +97,5 @@ def test_transactional_ids_that_rest_are_forgotten_with_a_tombstone(world):
     ],
 )
 def test_time_limits_that_are_refused(world, timeout_ms, code):
-    world.coordinator("tx")
+    world.coordinator("tx", TRANSACTION_KEY)
     assert Producer(world, "tx", timeout_ms=timeout_ms).init() is code

@@ -1,11 +1,8 @@
-"""Handlers of settings without sockets or disk: a stub broker whose settings follow the metadata, as a cluster's do."""
+"""A cluster in memory, and its settings as clients describe and alter them."""
 
 from __future__ import annotations
 
-from pykbroker.controller.topics import NewTopic
-from pykbroker.handlers import alter_configs, describe_configs, incremental_alter_configs
-from pykbroker.metadata.image import BROKER_RESOURCE, Endpoint
-from pykbroker.tests.handlers.cluster_stub import StubBroker
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.messages import alter_configs as replacing
 from pykbroker.wire.messages import incremental_alter_configs as altering
 from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -13,26 +10,22 @@ from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, Des
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
-class ConfigBroker(StubBroker):
-    """Broker 1 with a topic ``t``. A change of a setting is ``(name, operation, value)``."""
+class ConfigCluster(MemoryCluster):
+    """With a topic ``t`` of one partition. A change of a setting is ``(name, operation, value)``."""
 
-    def __init__(self, node_id: int = 1, brokers: int = 1, **settings: str) -> None:
+    def __init__(self, brokers: int = 1, *, asked: int = 1, **settings: str) -> None:
         super().__init__(brokers, **settings)
-        self.node_id = node_id
-        self.rack = None
-        self.endpoints = [Endpoint("PLAINTEXT", "127.0.0.1", 9090 + node_id)]
-        self.controller.subscribe(lambda image, _delta: self._apply(image))
-        self.controller.create_topics([NewTopic("t", 1, 1)])
+        self._asked = asked
+        self.topic(partitions=1)
 
-    def _apply(self, image):
-        first = str(self.cluster.config.node_id)
-        self.cluster.config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, first))
+    def asked_broker(self) -> int:
+        return self._asked
 
     def describe(self, resource_type, name, *keys, version=4, **options):
         """The one result for a resource, with synonyms."""
         resource = DescribeConfigsResource(resource_type, name, list(keys) or None)
         request = DescribeConfigsRequest([resource], options.pop("include_synonyms", True), **options)
-        return self.ask(describe_configs, request, version).results[0]
+        return self.ask(request, version).results[0]
 
     def entry(self, resource_type, name, key):
         """One setting as (value, source, [(synonym, value, source), ...])."""
@@ -48,7 +41,7 @@ class ConfigBroker(StubBroker):
             ],
             validate_only,
         )
-        answer = self.ask(incremental_alter_configs, request, version)
+        answer = self.ask(request, version)
         assert [(r.resource_type, r.resource_name) for r in answer.responses] == [r[:2] for r in resources]
         return [(response.error_code, response.error_message) for response in answer.responses]
 
@@ -63,5 +56,5 @@ class ConfigBroker(StubBroker):
             ],
             validate_only,
         )
-        answer = self.ask(alter_configs, request, version)
+        answer = self.ask(request, version)
         return [(response.error_code, response.error_message) for response in answer.responses]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.handlers.table import SUPPORTED
-from pykbroker.tests.running import running_broker
+from pykbroker.tests.kit.running import running_broker
 from pykbroker.wire.apis import ApiKey, request_class, response_class
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -3,7 +3,8 @@
 import pytest
 
 from pykbroker.coordination.groups.classic.group import State
-from pykbroker.tests.coordination.groups.harness import REBALANCE_MS, SESSION_MS, SUBSCRIBED_TO_T, Harness
+from pykbroker.tests.coordination.groups.harness import REBALANCE_MS, SESSION_MS, Harness
+from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.errors import ErrorCode
 
 

@@ -9,7 +9,8 @@ from pykbroker.coordination.transactions.ending import end_transaction
 from pykbroker.coordination.transactions.records import encode, record
 from pykbroker.coordination.transactions.transaction import Transaction
 from pykbroker.metadata.names import TRANSACTION_STATE
-from pykbroker.tests.coordination.transactions.world import Producer, World
+from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
 from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
@@ -19,10 +20,10 @@ IDS = 11
 
 
 @pytest.fixture
-def world(monkeypatch) -> World:
+def world(monkeypatch) -> MemoryCluster:
     """A restarted cluster whose transactional ids take several turns to replay, one of them in the middle of a commit."""
     monkeypatch.setattr(log_replay, "REPLAYED_AT_ONCE", 5)
-    world = World(transaction_state_log_num_partitions="1")
+    world = MemoryCluster(transaction_state_log_num_partitions="1")
     world.topic()
     writer = Producer(world, "prepared").started()
     assert writer.send(b"kept") is ErrorCode.NONE

@@ -8,8 +8,8 @@ import threading
 from pathlib import Path
 
 from pykbroker.storage.disk import RealFile
+from pykbroker.tests.kit.running import RunningBroker, running_broker, until
 from pykbroker.tests.network.test_connection import produce
-from pykbroker.tests.running import RunningBroker, running_broker, until
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.create_topics import (
     CreatableTopic,

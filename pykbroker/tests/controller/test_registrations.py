@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.tests.metadata.fake import make_controller, registration
+from pykbroker.tests.kit.metadata import make_controller, registration
 
 
 def leaders(controller, topic="t"):
@@ -23,8 +23,9 @@ def controller():
 
 def test_a_broker_epoch_is_the_offset_of_its_registration():
     controller = make_controller(0)
-    assert controller.start_brokers([registration(1), registration(2)]) == {1: 0, 2: 1}
-    assert [broker.epoch for broker in controller.image.active_brokers()] == [0, 1]
+    end = controller.log.end_offset
+    assert controller.start_brokers([registration(1), registration(2)]) == {1: end, 2: end + 1}
+    assert [broker.epoch for broker in controller.image.active_brokers()] == [end, end + 1]
 
 
 def test_a_fenced_brokers_partitions_move(controller):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pykbroker.tests.coordination.transactions.world import World
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
@@ -12,21 +12,21 @@ from pykbroker.wire.messages.offset_for_leader_epoch import (
 )
 
 
-def elect(world: World) -> None:
+def elect(world: MemoryCluster) -> None:
     """The next leader epoch, with the same leader."""
     partition = world.cluster.partition("t", 0)
     state = world.cluster.metadata.image.topics["t"].partitions[0]
     partition.apply(replace(state, leader_epoch=partition.leader_epoch + 1))
 
 
-def end_of(world: World, epoch: int) -> tuple[int, int]:
+def end_of(world: MemoryCluster, epoch: int) -> tuple[int, int]:
     asked = OffsetForLeaderTopic("t", [OffsetForLeaderPartition(0, -1, epoch)])
     answer = world.ask(OffsetForLeaderEpochRequest(-1, [asked]), 4).topics[0].partitions[0]
     return answer.leader_epoch, answer.end_offset
 
 
 def test_an_epoch_begins_without_a_record():
-    world = World()
+    world = MemoryCluster()
     world.topic(partitions=1)
     partition = world.cluster.partition("t", 0)
     partition.append_internal([(None, b"a"), (None, b"b")], world.clock.now_ms())
@@ -39,7 +39,7 @@ def test_an_epoch_begins_without_a_record():
 
 
 def test_a_log_that_is_opened_later_knows_the_epoch_it_is_opened_in():
-    world = World()
+    world = MemoryCluster()
     world.topic(partitions=1)
     elect(world)
     partition = world.cluster.partition("t", 0)

@@ -16,7 +16,7 @@ from pykbroker.tests.coordination.groups.consumer import test_every_event as of_
 from pykbroker.tests.coordination.groups.consumer import test_every_member_event as of_members
 from pykbroker.tests.coordination.groups.consumer.every_event import Scene
 from pykbroker.tests.coordination.groups.consumer.harness import SESSION_MS, Client, ConsumerHarness, persisted, settle
-from pykbroker.tests.coordination.groups.harness import GROUP
+from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode
 
 REFUSAL = ErrorCode.COORDINATOR_NOT_AVAILABLE

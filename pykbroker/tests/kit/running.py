@@ -1,21 +1,17 @@
-"""A real broker in this process for tests of the shell: real loop, real sockets, real disk, everything on free ports."""
+"""A node in this process: real loop, real sockets, real disk, everything on free ports."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pykbroker.brokers.cluster import Cluster
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.metadata.image import Endpoint
-from pykbroker.network.server import Server
-from pykbroker.network.sockets import Bind
-from pykbroker.runtime.clock import Clock, SystemClock
+from pykbroker.process.node import Node
+from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.disk import RealDisk
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
@@ -25,17 +21,24 @@ T = TypeVar("T")
 
 
 class RunningBroker:
-    """One broker on a loopback port."""
+    """A node of one broker or of several, on loopback ports."""
 
-    def __init__(self, cluster: Cluster, server: Server, port: int) -> None:
-        self.cluster = cluster
-        self.server = server
-        self.port = port
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.cluster = node.cluster
+        self.server = node.server
 
-    async def connect(self) -> Client:
+    async def connect(self, broker: int = 1) -> Client:
         """A new connection; the test closes it."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        return Client(reader, writer)
+        host, port = self.node.addresses()[broker].split(":")
+        return Client(*await asyncio.open_connection(host, int(port)))
+
+    async def ask(self, request: Message, version: int, response: type[Message], *, broker: int = 1) -> Any:
+        """One request on a connection of its own."""
+        client = await self.connect(broker)
+        answer = await client.ask(request, version, response)
+        client.close()
+        return answer
 
 
 class Client:
@@ -96,18 +99,17 @@ async def running_broker(
     directory: Path,
     settings: dict[str, str] | None = None,
     disk: RealDisk | None = None,
-    most_connections: int = 1000,
+    *,
+    brokers: int = 1,
+    racks: Sequence[str] | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[RunningBroker]:
-    config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})})
-    server = Server(asyncio.get_running_loop(), most_connections)
-    port = await server.listen(1, Bind("PLAINTEXT", "127.0.0.1", 0), config["socket.request.max.bytes"])
-    disk = disk or RealDisk(durable=False)
-    cluster = Cluster.open(config, directory, disk, clock or SystemClock(), random.Random(1))
-    cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
-    await server.start_serving(cluster)
+    """A node that is started, and stopped at the end. What it writes need not last, but on a ``disk`` of the test's own."""
+    config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), **(settings or {})})
+    wrap = None if disk is None else lambda _: disk
+    node = Node(config, brokers, racks=racks, durable=False, clock=clock, wrap_disk=wrap)
+    await node.start()
     try:
-        yield RunningBroker(cluster, server, port)
+        yield RunningBroker(node)
     finally:
-        await server.close()
-        cluster.shutdown()
+        await node.stop()

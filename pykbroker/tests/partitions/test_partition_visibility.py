@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-from functools import partial
-
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.tests.coordination.transactions.world import World
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -15,27 +12,16 @@ from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest
 from pykbroker.wire.records import Record, encode_batch
 
 
-class SlowDisk(World):
+class SlowDisk(MemoryCluster):
     """Syncs end when the test says so."""
 
     def __init__(self, flush_messages: int) -> None:
         super().__init__()
         self.topic(partitions=1, flush_messages=str(flush_messages))
-        self.syncs: deque = deque()
-        self.cluster.runtime.offload = self.offload
-
-    def offload(self, function, *args) -> Deferred:
-        done: Deferred = Deferred()
-        self.syncs.append(partial(self._run, function, args, done))
-        return done
-
-    @staticmethod
-    def _run(function, args, done: Deferred) -> None:
-        function(*args)
-        done.complete(None)
+        self.threads = self.hold_threads()
 
     def sync(self) -> None:
-        self.syncs.popleft()()
+        self.threads.run_one()
         self.settle()
 
     def produce(self, records: int = 1) -> Deferred:
@@ -126,7 +112,7 @@ def test_what_was_seen_is_seen_still_when_the_setting_changes():
     waiting = world.produce()
     assert world.end == 2
     world.settle()
-    while world.syncs:
+    while world.threads:
         world.sync()
     assert waiting.done
     assert world.end == 3
