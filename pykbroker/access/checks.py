@@ -89,6 +89,9 @@ class Asked:
 class Check(Protocol):
     """See the module. ``rows`` are what the table in the documentation says of it."""
 
+    #: False where the handler does the asking, and the check is there for the table alone.
+    acts: bool
+
     @property
     def rows(self) -> tuple[Row, ...]: ...
     def __call__(self, asked: Asked, proceed: Proceed, /) -> Answer: ...

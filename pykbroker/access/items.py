@@ -23,6 +23,8 @@ class EachOf:
     is the list of what the handler itself says of a request that is refused, where that is more than what is named.
     """
 
+    acts = True
+
     def __init__(
         self,
         items: str,
@@ -81,7 +83,12 @@ class EachOf:
         if self._only is not None and not self._only(item):
             return True
         name: str | None = item if self._name is None else asked.topic_name(item, self._name, self._ids_since)
-        return name is None or asked.may(self._operation, self._resource_type, name)
+        if name is None:
+            return True
+        allowed = asked.may(self._operation, self._resource_type, name)
+        if allowed and self._ids_since is not None:
+            asked.authorizer.grant_by_id(asked.ctx, self._operation, self._resource_type, item.topic_id, name)
+        return allowed
 
     def _is_named_once(self, item: Any, named: list[Any]) -> bool:
         assert self._name is not None
@@ -90,6 +97,8 @@ class EachOf:
 
 class AllOf:
     """The asker may do something to every resource that a list names, or nothing is carried out at all."""
+
+    acts = True
 
     def __init__(self, items: str, resource_type: int, operation: int) -> None:
         self._items = items
@@ -108,6 +117,8 @@ class Shown:
     """Of a list in the answer only that is shown which the asker may do something to. Who may do ``unless`` to the cluster
     sees all. ``within`` is a list whose elements have that list.
     """
+
+    acts = True
 
     def __init__(
         self,

@@ -33,6 +33,8 @@ _NO_TRANSACTION = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 class TransactionalBatches:
     """Produce: who writes batches of a transaction may write to its id, or nothing is written."""
 
+    acts = True
+
     rows = (Row(TRANSACTIONAL_ID, (WRITE,), "of transactional batches", _NO_TRANSACTION, "all partitions"),)
 
     def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
@@ -44,6 +46,8 @@ class TransactionalBatches:
 
 class ProducerIds:
     """InitProducerId without a transactional id: the asker may be an idempotent producer, or write to some topic."""
+
+    acts = True
 
     rows = (
         Row(
@@ -67,6 +71,8 @@ class ProducerIds:
 
 class Coordinators:
     """FindCoordinator: who looks for one may describe what it coordinates."""
+
+    acts = True
 
     rows = (
         Row(
@@ -104,6 +110,8 @@ class Coordinators:
 
 class NewTopics:
     """CreateTopics: who creates one may create any, or that one; its settings are told to who may describe them."""
+
+    acts = True
 
     rows = (
         Row(
@@ -159,6 +167,8 @@ def _without_settings(response: Any, silent: set[str]) -> Any:
 class MembersTopics:
     """ConsumerGroupDescribe: a group is not shown to who may not describe all topics of its members."""
 
+    acts = True
+
     rows = (
         Row(
             TOPIC,
@@ -192,6 +202,8 @@ class MembersTopics:
 
 class Within:
     """What the handler itself asks the authorizer, since the answer comes in the midst of its work; here for the table."""
+
+    acts = False
 
     def __init__(self, *rows: Row) -> None:
         self.rows = rows

@@ -20,6 +20,8 @@ class OfCluster:
     tells which right is missing, where it has room for words.
     """
 
+    acts = True
+
     def __init__(
         self, operation: int, *, other: int | None = None, versions: range = _ALWAYS, says_what: bool = True
     ) -> None:
@@ -44,6 +46,8 @@ class OfOne:
     """The asker may do something to the resource that a field names. ``unless`` says of requests that the handler refuses
     them anyway, whoever asks: that comes first.
     """
+
+    acts = True
 
     def __init__(
         self,
@@ -77,6 +81,8 @@ class OfOne:
 
 class Stated:
     """What must hold of a request before anybody asks who sent it: the handler's ``check`` says so, or ends the connection."""
+
+    acts = True
 
     rows: tuple[Row, ...] = ()
 

@@ -134,6 +134,8 @@ def _checked(
                 _check_is_this_broker(broker, alteration.resource_name, "Unexpected node id. Expected")
                 check_access(broker, ctx, ALTER_CONFIGS, *key)
                 alter_levels(alteration.changes, validate_only=validate_only)
+                if broker.cluster.authorizer is not None:
+                    broker.cluster.authorizer.forget()  # what is allowed may be to be logged from now on
             else:
                 commits[key] = _planned(broker, ctx, alteration, plan)
             answers.append(None)

@@ -181,8 +181,18 @@ class _Fetch(SessionWaiter):
         state = self.request.replica_state
         if self.request.replica_id >= 0 or (state is not None and state.replica_id >= 0):
             return authorizer.may(self.ctx, CLUSTER_ACTION, CLUSTER, CLUSTER_NAME)
-        name = topic if isinstance(topic, str) else self.broker.cluster.topic_name(topic)
-        return name is None or authorizer.may(self.ctx, READ, TOPIC, name)
+        ctx = self.ctx
+        if (ctx.principal, ctx.client_host, READ, TOPIC, topic) in authorizer.granted:
+            return True
+        if isinstance(topic, str):
+            return authorizer.may(ctx, READ, TOPIC, topic)
+        name = self.broker.cluster.topic_name(topic)
+        if name is None:
+            return True
+        allowed = authorizer.may(ctx, READ, TOPIC, name)
+        if allowed:
+            authorizer.grant_by_id(ctx, READ, TOPIC, topic, name)
+        return allowed
 
     def _expire(self) -> None:
         self.expired = True

@@ -109,7 +109,7 @@ class Node:
         if self._config["authorizer.class.name"]:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
 
-            self.server.dispatcher.add_inner_step(authorise)
+            self.server.dispatcher.authorise_by(authorise)
 
     @property
     def housekeeping(self) -> Housekeeping:

@@ -42,6 +42,9 @@ class Authorizer:
         self._otherwise = otherwise
         self.rules = Rules(otherwise=otherwise)
         self._decisions: dict[_Question, Verdict] = {}
+        #: What was allowed, for who need not be told (``AuditLog``), topics also by their ids: whoever finds a question here
+        #: need not ask it.
+        self.granted: set[tuple[str, str, int, int, str | bytes]] = set()
         self._any: dict[tuple[str, str, int, int], bool] = {}
         self._audit = AuditLog(now)
 
@@ -50,7 +53,7 @@ class Authorizer:
     def load(self, image: MetadataImage) -> None:
         """Begin with what the metadata holds."""
         self.rules = Rules((Acl.of(record) for record in image.acls.values()), otherwise=self._otherwise)
-        self._forget()
+        self.forget()
 
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """A subscriber of the metadata."""
@@ -62,10 +65,12 @@ class Authorizer:
                 self.rules.add(Acl.of(record))
             else:
                 self.rules.remove(Acl.of(record))
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Decide anew: the lists have changed, or what is logged of them."""
         self._decisions.clear()
+        self.granted.clear()
         self._any.clear()
 
     # ---- questions ---------------------------------------------------------------------------------------------------
@@ -90,9 +95,19 @@ class Authorizer:
         if verdict.allowed:
             if self._audit.tells_allowed():
                 self._audit.allowed(asker.api_key, _action(question), verdict, count)
+            else:
+                self.granted.add(question)
         elif tells:
             self._audit.denied(asker.api_key, _action(question), verdict, count)
         return verdict.allowed
+
+    def grant_by_id(
+        self, asker: RequestContext, operation: int, resource_type: int, topic_id: bytes, name: str
+    ) -> None:
+        """What was allowed of a topic by its name holds for its id, which no other topic will ever have."""
+        who = asker.principal, asker.client_host, operation, resource_type
+        if (*who, name) in self.granted:
+            self.granted.add((*who, topic_id))
 
     def may_do_to_cluster(self, asker: RequestContext, operation: int, *, tells: bool = True) -> bool:
         """``may``, of the cluster itself."""
@@ -112,7 +127,7 @@ class Authorizer:
 
     def _decide(self, question: _Question) -> Verdict:
         if len(self._decisions) >= _MAX_DECISIONS:
-            self._decisions.clear()
+            self.forget()
         verdict = SUPER_USER if question[0] in self._super_users else self.rules.decide(_action(question))
         self._decisions[question] = verdict
         return verdict

@@ -206,6 +206,12 @@ def a_pattern_stands_for_what_may_be_seen(ask: Asker) -> None:
 @case(ApiKey.CONSUMER_GROUP_DESCRIBE, (GROUP, "g", DESCRIBE), (TOPIC, "t", DESCRIBE), (TOPIC, "u", DESCRIBE))
 def consumer_groups_are_described(ask: Asker) -> None:
     names = [ask.topic("t"), ask.topic("u")]
-    joined = ask.quietly(_heartbeat(ask, subscribed_topic_names=names, member_id=ask.name("m")), 1)
-    assert joined.error_code == 0, joined
+    member = {"member_id": ask.name("m"), "subscribed_topic_names": names}
+    seen = ask.quietly(_heartbeat(ask, **member), 1)
+    deadline = time.monotonic() + 10
+    while seen.assignment is None or len(seen.assignment.topic_partitions) < len(names):
+        assert seen.error_code == 0, seen
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.02)
+        seen = ask.quietly(_heartbeat(ask, **member), 1)  # it joins anew: Kafka's coordinator hears late of new topics
     ask(ConsumerGroupDescribeRequest([ask.name("g"), ask.name("none")], True))
