@@ -48,7 +48,8 @@ def filters(
 ) -> Iterator[AclFilter]:
     whom = [principal(each) for each in principals] if principals else [None]
     what = [_operation(each) for each in wanted] if wanted else [ANY]
-    for (kind, name), who, operation in product(named or [(ANY, None)], whom, what):
+    of: list[tuple[int, str | None]] = [*named] or [(ANY, None)]
+    for (kind, name), who, operation in product(of, whom, what):
         yield AclFilter(kind, name, ANY if name is None else pattern, who, None, operation, permission)
 
 

@@ -102,6 +102,8 @@ def add_acls(
     named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
     if not named or not principal:
         raise UsageError("Say to whom and of what: --principal, and --topic, --group, --transactional-id or --cluster.")
+    if prefixed and any(name == WILDCARD for _, name in named):
+        raise UsageError("'*' with --prefixed means names that begin with a star: leave --prefixed out for all names.")
     pattern = PREFIXED if prefixed else LITERAL
     acls = [
         Acl(kind, name, pattern, acl_words.principal(who), where, what, DENY if deny else ALLOW)

@@ -11,14 +11,13 @@ import asyncio
 import logging
 import os
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
 from pykbroker.brokers import changes
-from pykbroker.brokers.broker import WrongBroker
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
@@ -28,18 +27,26 @@ from pykbroker.process.control import Control
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.listening import address, advertised, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
+from pykbroker.process.one_by_one import OneByOne
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.disk import Disk, RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
     from pykbroker.faults.injector import Injector
+    from pykbroker.process.secured import SecuredListeners
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
-    from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.disk import DirectoryLock
 
 log = logging.getLogger(__name__)
+
+
+class Beside(Protocol):
+    """What runs beside the brokers, from when they are served until they stop."""
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
 
 
 async def serve(
@@ -50,20 +57,26 @@ async def serve(
     racks: Sequence[str] | None = None,
     durable: bool = True,
     with_parent: bool = False,
+    beside: Callable[[Node], Beside] | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which count from the beginning: the first process of a container has no
-    other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``announce`` is called when
-    clients are accepted. Raises StartFailed.
+    other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``beside`` makes what
+    runs beside it. ``announce`` is called when clients are accepted. Raises StartFailed.
     """
     node = Node(config, brokers, racks=racks, durable=durable)
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
+    side = None if beside is None else beside(node)
     await node.start()
     try:
+        if side is not None:
+            await side.open()
         announce(node)
         await node.server.wait_stopped()
     finally:
+        if side is not None:
+            await side.close()
         await node.stop()
 
 
@@ -96,7 +109,7 @@ class Node:
         self._racks = None if racks is None else dict(zip(self._ids, racks, strict=True))
         self._ports: dict[int, dict[str, int]] = {}
         self._locks: list[DirectoryLock] = []
-        self._cluster: Cluster | None = None
+        self._lifecycle: BrokerLifecycle | None = None
         self._disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
         self._control = Control(self, self._paths.metadata)
@@ -105,11 +118,27 @@ class Node:
         self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
+        #: Where the HTTP side is, if it is on.
+        self.http: str | None = None
+        self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
         if self._config["authorizer.class.name"]:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
 
             self.server.dispatcher.authorise_by(authorise)
+        #: Stops and starts brokers one by one, and says how they are.
+        self.brokers = OneByOne(self._ids, self.server, self._changing, lambda: self._lifecycle)
+
+    def _made_secure(self) -> SecuredListeners | None:
+        """The listeners with security, where there are any. Raises StartFailed."""
+        if all(listener.security_protocol == "PLAINTEXT" for listener in self._config.listeners):
+            return None
+        from pykbroker.process.secured import SecuredListeners  # noqa: PLC0415 - start-up counts
+
+        try:
+            return SecuredListeners(self._config, lambda: self.cluster)
+        except ConfigError as error:
+            raise StartFailed(str(error)) from error
 
     @property
     def housekeeping(self) -> Housekeeping:
@@ -129,8 +158,13 @@ class Node:
     @property
     def cluster(self) -> Cluster:
         """What the brokers share, once they are started."""
-        assert self._cluster is not None, "the node is not started"
-        return self._cluster
+        assert self._lifecycle is not None, "the node is not started"
+        return self._lifecycle.cluster
+
+    @property
+    def current(self) -> Cluster | None:
+        """The same; None while there is none."""
+        return None if self._lifecycle is None else self._lifecycle.cluster
 
     def addresses(self) -> dict[int, str]:
         """Where the first listener of every broker is, by node id."""
@@ -138,7 +172,8 @@ class Node:
         return {node_id: address(reachable(first), ports[first.name]) for node_id, ports in self._ports.items()}
 
     def summary(self) -> dict[str, Any]:
-        """The process for programs: its id, cluster, log directories, and where every listener of each broker is."""
+        """The process for programs: its id, cluster, log directories, and where every listener of each broker is, and HTTP."""
+        http = {} if self.http is None else {"http": self.http}
         return {
             "pid": os.getpid(),
             "version": __version__,
@@ -154,9 +189,8 @@ class Node:
                 }
                 for node_id, ports in self._ports.items()
             ],
+            **http,
         }
-
-    # ---- all of them -------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Come back when clients are accepted. Raises StartFailed; then nothing is left behind."""
@@ -170,7 +204,7 @@ class Node:
         config = self._config
         began = self._clock.monotonic()
         log.info("pykbroker %s starts, process %d", __version__, os.getpid())
-        self._ports = await open_sockets(self.server, config, self._ids)
+        self._ports = await open_sockets(self.server, config, self._ids, self._secured)
         await self._open()
         await self._control.open()
         self._tell_started(self._clock.monotonic() - began)
@@ -180,10 +214,11 @@ class Node:
         config = self._config
         self._locks = log_directories.lock(self._paths)
         self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        cluster = self._cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock)
+        cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock)
+        self._lifecycle = BrokerLifecycle(cluster)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
-            cluster.start_brokers(
+            self._lifecycle.start_all(
                 {
                     node_id: advertised(config, position, self._ports[node_id])
                     for position, node_id in enumerate(self._ids)
@@ -193,6 +228,8 @@ class Node:
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
         cluster.metadata.subscribe(changes.tell)
+        if self._secured is not None:
+            self._secured.follow(cluster)
         await self.server.start_serving(cluster)
         self._housekeeping.start()
 
@@ -225,9 +262,9 @@ class Node:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
             await self.server.close()
-            if self._cluster is not None:
-                _shut_down(self._cluster, self._clock)
-                self._cluster = None
+            if self._lifecycle is not None:
+                _shut_down(self.cluster, self._clock)
+                self._lifecycle = None
             while self._locks:
                 self._locks.pop().release()
 
@@ -240,7 +277,7 @@ class Node:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
             self.server.forget_cluster()
-            self._cluster = None
+            self._lifecycle = None
             if self._disk is not None:
                 self._disk.give_up()
             while self._locks:
@@ -248,74 +285,6 @@ class Node:
             self._paths = log_directories.named_by(config)
             self._config = config
             await self._open()
-
-    # ---- one of them -------------------------------------------------------------------------------------------------
-
-    async def stop_broker(self, node_id: int, *, abrupt: bool = False) -> None:
-        """Stop one broker while the others go on.
-
-        As Kafka's controlled shutdown: what it leads moves to other replicas, its connections end when they have their
-        answers, it is fenced. ``abrupt``: its connections are cut first, as when a machine fails.
-        Raises WrongBroker, or KafkaError where the metadata log cannot be written.
-        """
-        async with self._changing:
-            if node_id not in self._changeable().brokers:
-                raise WrongBroker(self._not_one_of(node_id, "running"))
-            if abrupt:
-                self.server.sockets(node_id).cut()
-            else:
-                await _done(self.cluster.begin_stop(node_id))
-                await self.server.sockets(node_id).finish()
-            await _done(self.cluster.stop_broker(node_id))
-        log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
-
-    async def start_broker(self, node_id: int) -> None:
-        """Start a broker that was stopped, on its ports. Its replicas are in sync at once; what it preferably leads comes
-        back with an election. Raises WrongBroker, OSError where a port is taken, or KafkaError as ``stop_broker``.
-        """
-        async with self._changing:
-            if node_id in self._changeable().brokers or node_id not in self._ids:
-                raise WrongBroker(self._not_one_of(node_id, "stopped"))
-            sockets = self.server.sockets(node_id)
-            await sockets.open_again()
-            try:
-                await _done(self.cluster.start_broker(node_id))
-            except KafkaError:
-                sockets.close()
-                raise
-            await sockets.start_serving()
-        log.info("Broker %d started again", node_id)
-
-    def describe(self) -> list[dict[str, Any]]:
-        """The brokers for people: id, state, address, and how many partitions each leads. Raises WrongBroker."""
-        leads = Counter(partition.leader for partition in self._changeable().partitions())
-        return [
-            {
-                "id": node_id,
-                "state": "running" if node_id in self.cluster.brokers else "stopped",
-                "address": address,
-                "leads": leads[node_id],
-            }
-            for node_id, address in self.addresses().items()
-        ]
-
-    def _changeable(self) -> Cluster:
-        """The cluster. Raises WrongBroker when the process is about to end."""
-        if self._cluster is None:
-            raise WrongBroker("the process of these brokers is stopping")
-        return self._cluster
-
-    def _not_one_of(self, node_id: int, state: str) -> str:
-        found = [str(each) for each in self._ids if (each in self.cluster.brokers) == (state == "running")]
-        return f"broker {node_id} is not {state} in this process; these are: {', '.join(found) or 'none'}"
-
-
-async def _done(wait: Deferred[None]) -> None:
-    """Come back when the wait is over. Raises what it failed with."""
-    over = asyncio.get_running_loop().create_future()
-    wait.when_done(lambda _: over.set_result(None))
-    await over
-    _ = wait.value
 
 
 def _shut_down(cluster: Cluster, clock: Clock) -> None:

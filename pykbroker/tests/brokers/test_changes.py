@@ -5,6 +5,7 @@ from __future__ import annotations
 from pykbroker.brokers import changes
 from pykbroker.metadata.delta import MetadataDelta, PartitionChange
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
+from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
 
 
 def partition(index: int, leader: int, isr: list[int]) -> PartitionImage:
@@ -33,6 +34,13 @@ def test_one_line_for_many_moves() -> None:
     ]
 
 
+def test_access_lists_are_counted() -> None:
+    record = AccessControlEntryRecord()
+    assert list(changes.lines(image(), MetadataDelta(acls=[(record, True), (record, False), (record, True)]))) == [
+        "Access lists: 2 added, 1 removed"
+    ]
+
+
 def test_nobody_leads() -> None:
     t = topic("t")
     moved = [PartitionChange(t, partition(0, 1, [1]), partition(0, -1, [1]))]
@@ -52,12 +60,19 @@ def test_a_new_topic_is_told_once_with_its_settings_left_out() -> None:
 def test_secrets_are_not_told() -> None:
     configs = {
         (BROKER_RESOURCE, ""): {"ssl.keystore.password": "geheim", "log.cleaner.threads": "2"},
-        (BROKER_RESOURCE, "1"): {"listener.name.a.scram-sha-256.sasl.jaas.config": "geheim"},
+        (BROKER_RESOURCE, "1"): {
+            "listener.name.a.scram-sha-256.sasl.jaas.config": "geheim",
+            "listener.name.a.ssl.keystore.key": "geheim",
+            "my.api.token": "geheim",
+        },
         (TOPIC_RESOURCE, "t"): {},
     }
     delta = MetadataDelta(configs=set(configs))
     assert list(changes.lines(image(topic("t"), configs=configs), delta)) == [
         "Settings of topic t are now the defaults",
         "Settings of all brokers are now log.cleaner.threads=2, ssl.keystore.password=(hidden)",
-        "Settings of broker 1 are now listener.name.a.scram-sha-256.sasl.jaas.config=(hidden)",
+        (
+            "Settings of broker 1 are now listener.name.a.scram-sha-256.sasl.jaas.config=(hidden), "
+            "listener.name.a.ssl.keystore.key=(hidden), my.api.token=(hidden)"
+        ),
     ]

@@ -25,7 +25,8 @@ compares the two trees. ``storage/support.py`` has a store alone, without broker
   form. ``transactions.Producer`` is a client of any of them; its methods return error codes.
 - ``metadata.MetadataDirectory``: a metadata log and the controller on it, with no brokers around them.
 - ``running.running_broker``: a node on real sockets, disk and loop, for what is about these alone; ``Client`` sends raw
-  frames. What a MemoryCluster shows as well does not belong there: its answers do not depend on the machine.
+  frames. ``secured.secured_node`` is one with listeners for TLS and SASL, for whose stores ``certificates`` has an
+  authority. What a MemoryCluster shows as well does not belong there: its answers do not depend on the machine.
 - ``pykbroker.simulation``: many seeds of clients, faults and crashes, in virtual time.
 
 **What stands in for what.** Nothing does where the real thing can be had in milliseconds: no mocks, and no copy of a way
