@@ -97,7 +97,7 @@ def ours(scene: Scene) -> list[Any]:
     return decided + [sum(map(AclFilter(*each).matches, acls)) for each in scene["filters"]]
 
 
-@settings(deadline=None, max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_scenes)
 def test_the_same_lists_decide_the_same(kafkas: Ask, scene: Scene) -> None:
     assert ours(scene) == kafkas(scene)

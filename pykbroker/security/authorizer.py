@@ -106,8 +106,11 @@ class Authorizer:
     ) -> None:
         """What was allowed of a topic by its name holds for its id, which no other topic will ever have."""
         who = asker.principal, asker.client_host, operation, resource_type
-        if (*who, name) in self.granted:
-            self.granted.add((*who, topic_id))
+        if (*who, name) not in self.granted:
+            return
+        if len(self.granted) >= 2 * _MAX_DECISIONS:  # of topics that come and go by the thousand
+            self.forget()
+        self.granted.add((*who, topic_id))
 
     def may_do_to_cluster(self, asker: RequestContext, operation: int, *, tells: bool = True) -> bool:
         """``may``, of the cluster itself."""

@@ -1,4 +1,4 @@
-"""Which errors an answer tells, read off its class once (``faults/shapes.py``)."""
+"""Which errors an answer tells, read off its class once (``refusals/shapes.py``)."""
 
 from __future__ import annotations
 

@@ -132,3 +132,25 @@ def test_a_flood_of_different_refusals_is_cut(caplog: pytest.LogCaptureFixture) 
     asked.may(asker(), READ, TOPIC, "t")
     assert caplog.messages[100] == "400 more refusals were not told: there were too many"
     assert "Topic:LITERAL:t " in caplog.messages[101]
+
+
+def test_what_was_allowed_need_not_be_asked_again_until_a_list_comes_or_goes() -> None:
+    asked = authorizer()
+    changed(asked, (record(), True))
+    question = ("User:alice", "127.0.0.1", READ, TOPIC, "t")
+    by_id = (*question[:4], b"t" * 16)
+    asked.grant_by_id(asker(), READ, TOPIC, b"t" * 16, "t")
+    assert asked.granted == set()  # nobody has asked for the topic by its name
+    assert asked.may(asker(), READ, TOPIC, "t")
+    asked.grant_by_id(asker(), READ, TOPIC, b"t" * 16, "t")
+    assert not asked.may(asker(), WRITE, TOPIC, "t")
+    assert asked.granted == {question, by_id}
+    changed(asked, (record(LISTED._replace(operation=WRITE)), True))
+    assert asked.granted == set()
+
+
+def test_what_is_logged_is_asked_each_time(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, LOG)
+    asked = authorizer("User:alice")
+    assert asked.may(asker(), READ, TOPIC, "t")
+    assert asked.granted == set()
