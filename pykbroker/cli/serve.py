@@ -25,6 +25,7 @@ from pykbroker.runtime.levels import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pykbroker.http.api.steering import Steering
     from pykbroker.process.node import Beside, Node
 
 DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
@@ -65,7 +66,8 @@ def _serve(options: argparse.Namespace) -> int:
         if options.ephemeral:
             import tempfile
 
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
+            directory = os.path.join(folder, "data")  # noqa: PTH118 - beside it is what is kept of it
             config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
         return run(config, options, beside)
 
@@ -263,16 +265,17 @@ def _http_side(options: argparse.Namespace, config: BrokerConfig) -> Callable[[N
 
     found = http.parse(options.http, options.http_token_file, options.http_name)
     http.check(found, config.listeners)
-    try:
-        from pykbroker.http.side import HttpSide
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("pykbroker"):
-            raise
-        raise ConfigError(
-            f"--http needs the package {error.name}: install it with  pip install '.[http]'  from the folder of "
-            "pykbroker's sources, or with  pip install aiohttp prometheus-client"
-        ) from error
-    return lambda node: HttpSide(node, found)
+    from pykbroker.http.installed import side
+
+    made = side()
+    return lambda node: made(node, found, lambda: _steering(node, options))
+
+
+def _steering(node: Node, options: argparse.Namespace) -> Steering:
+    from pykbroker.http.api.steering import of_node
+
+    folder = Path(node.cluster.logs.home.path).parent if options.ephemeral else None
+    return of_node(node, folder)
 
 
 def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Node], Beside] | None = None) -> int:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.commits import Commits, Decision, RecordLog
+from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
 from pykbroker.controller.eligible_leaders import clearing_records
 from pykbroker.controller.internal_topics import Settings
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
@@ -85,6 +85,10 @@ class Controller:
         controller for meanwhile has its turn later.
         """
         self._commits.subscribe(subscriber)
+
+    def prepare_with(self, preparation: Preparation) -> None:
+        """Have something done, in a thread, before the records of a change are in the log for good."""
+        self._commits.prepare_with(preparation)
 
     # The start and the end of the process, which wait for the disk
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from pykbroker.partitions.internal_records import append_internal, batches_that_fit
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _append_each(loaded: Loaded[Any], records: list[Record], codec: Codec, now_m
     first_failure: ErrorCode | None = None
     passed_over: set[str] = set()
     encoded = [codec.encode(record) for record in records]
-    for some in loaded.partition.batches_that_fit(encoded):
+    for some in batches_that_fit(loaded.partition.log.config, encoded):
         kept, batch = records[some], encoded[some]
         if passed_over.intersection(map(codec.owner_of, kept)):
             kept = [each for each in kept if codec.owner_of(each) not in passed_over]
@@ -84,7 +85,7 @@ def _append(
     producer: tuple[int, int] | None = None,
 ) -> ErrorCode | None:
     try:
-        loaded.partition.append_internal(batch, now_ms, producer)
+        append_internal(loaded.partition, batch, now_ms, producer)
     except KafkaError as error:
         log.warning("Coordinator records could not be appended to %r: %s", loaded.partition, error)
         return error.code

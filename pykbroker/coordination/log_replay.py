@@ -48,7 +48,7 @@ class LogReplay(Generic[S]):
         try:
             return self._advance(replayed_log, REPLAYED_AT_ONCE if count is None else count)
         except OSError as error:
-            raise replayed_log.home.failed(error, f"reading {replayed_log.name}") from error
+            raise replayed_log.directory.failed(error, f"reading {replayed_log.name}") from error
 
     def _advance(self, replayed_log: Log, count: int) -> bool:
         if self._next_offset < 0:

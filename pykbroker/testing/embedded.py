@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET
@@ -14,8 +14,11 @@ from pykbroker.process.node import Node
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.testing.clock import ManualTime
 from pykbroker.testing.disk import DiskFaults
-from pykbroker.testing.loop import LoopThread
+from pykbroker.testing.loop import LoopThread, RunningLoop
 from pykbroker.testing.temporary import TemporaryFolder
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -33,7 +36,7 @@ class Embedded:
         self._brokers = brokers
         self._kept = data_dir
         self._dispatcher = dispatcher
-        self._thread = LoopThread(name)
+        self._thread: LoopThread | RunningLoop = LoopThread(name)
         self._temporary: TemporaryFolder | None = None
         self._directory: Path | None = None
         self._node: Node | None = None
@@ -41,6 +44,27 @@ class Embedded:
         #: Called on the loop, before a life ends by ``reset`` or ``restore``, and when one has begun.
         self.ending: Callable[[], None] = lambda: None
         self.begun: Callable[[Node], None] = lambda _: None
+
+    @classmethod
+    def of_node(cls, node: Node, loop: asyncio.AbstractEventLoop, folder: Path | None) -> Self:
+        """A node that runs already, on its own loop, which starts and stops it. ``folder`` is where its data lie, and what is
+        kept of them is put; None for data that stay.
+        """
+        config = node.cluster.config
+        directory = Path(node.cluster.logs.home.path)
+        made = cls("", dict(config.explicit), len(node.addresses()), directory, node.server.dispatcher)
+        made._thread = RunningLoop(loop)
+        made._node = node
+        made._directory = directory
+        if folder is not None:
+            made._kept = None
+            made._temporary = TemporaryFolder(folder)
+        return made
+
+    @property
+    def snapshots(self) -> list[str]:
+        """The names of what is kept."""
+        return sorted(self._snapshots)
 
     @property
     def node(self) -> Node:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.node import Node
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.testing.beside import Beside
 
 T = TypeVar("T")
 
@@ -42,6 +43,8 @@ class Kafka(Asking):
 
     ``settings`` are Kafka's broker settings, by their names or as keywords with underscores in place of dots. Data lies in
     a temporary folder that goes with the broker, unless ``data_dir`` names one that stays. Port 0 picks a free one.
+
+    ``http`` opens the HTTP side: a port, or ``host:port`` (0 picks a free one); ``http_address`` says where it is.
 
     With ``process=True`` it is a process of its own, which ends with this one: to be killed, or to leave this one's time to
     the clients. Then what looks into the broker (all but its address, its log and its end) raises RuntimeError.
@@ -58,6 +61,7 @@ class Kafka(Asking):
         clock: str = "real",
         strict_faults: bool = False,
         process: bool = False,
+        http: str | int | None = None,
         **more_settings: object,
     ) -> None:
         """Raises ConfigError for a setting that Kafka does not have, or whose value is bad."""
@@ -79,7 +83,8 @@ class Kafka(Asking):
         given = texts(settings, more_settings, host=host, port=port, manual=clock == "manual")
         folder = None if data_dir is None else Path(data_dir)
         self._lines = LogLines(name)
-        self._separate = Separate(given, brokers, folder) if process else None
+        asked = None if http is None else str(http)
+        self._separate = Separate(given, brokers, folder, asked) if process else None
         self._embedded = Embedded(
             *(name, given, brokers, folder, WatchedDispatcher(self.interceptors, self._requests.refused))
         )
@@ -88,6 +93,11 @@ class Kafka(Asking):
         #: Rules by which requests go wrong.
         self.faults = Faults(self._embedded, strict=strict_faults)
         self._by_id: dict[int, TestBroker] = {}
+        self._beside: Beside | None = None
+        if asked is not None and not process:
+            from pykbroker.testing.beside import Beside  # noqa: PLC0415 - start-up counts
+
+            self._beside = Beside(asked, self._embedded, self._requests)
         self.on_reset.append(self.faults.forget)
         self._embedded.ending = self._ending
         self._embedded.begun = lambda node: self._waits.follow(node.cluster)
@@ -102,7 +112,10 @@ class Kafka(Asking):
         self._lines.open()
         try:
             self._embedded.start()
+            if self._beside is not None:
+                self._beside.open()
         except BaseException:
+            self._embedded.stop()
             self._lines.close()
             raise
         _running.add(self)
@@ -114,6 +127,8 @@ class Kafka(Asking):
         if self._separate is not None:
             self._separate.stop()
         try:
+            if self._beside is not None:
+                self._beside.close()
             self._embedded.stop()
         finally:
             self._lines.close()
@@ -167,6 +182,15 @@ class Kafka(Asking):
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker that runs, with commas between, as clients want it."""
         return ",".join((self._separate or self._embedded).addresses())
+
+    @property
+    def http_address(self) -> str:
+        """``host:port`` of health, metrics and the interface for other languages. Raises RuntimeError without ``http``."""
+        node = None if self._separate is not None else self.node
+        found = node.http if node is not None else self._separate.http if self._separate is not None else None
+        if found is None:
+            raise RuntimeError("the HTTP side is off, or the broker is not running; write Kafka(http=0) to open it")
+        return found
 
     @property
     def pid(self) -> int:

@@ -20,15 +20,16 @@ _STOP_S: Final = 30.0
 class Separate:
     """``pykbroker serve`` as a child of this process; it ends with it, however that ends."""
 
-    def __init__(self, settings: dict[str, str], brokers: int, data_dir: Path | None) -> None:
+    def __init__(self, settings: dict[str, str], brokers: int, data_dir: Path | None, http: str | None = None) -> None:
         where = ["--ephemeral"] if data_dir is None else ["--data-dir", str(data_dir)]
         given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         self._command = [
             *(sys.executable, "-m", "pykbroker", "serve", "--exit-with-parent", "--json", "--brokers", str(brokers)),
-            *(*where, *given),
+            *(*where, *given, *([] if http is None else ["--http", http])),
         ]
         self._running: subprocess.Popen[str] | None = None
         self._addresses: list[str] = []
+        self.http: str | None = None
         self._reading: threading.Thread | None = None
         self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
@@ -54,7 +55,8 @@ class Separate:
             self._reading = threading.Thread(target=self._read_log, args=(running,), name="pykbroker-log", daemon=True)
             self._reading.start()
             assert running.stdout is not None
-            self._addresses = _addresses(running.stdout.readline())
+            ready = running.stdout.readline()
+            self._addresses, self.http = _addresses(ready), _http(ready)
         except BaseException:
             running.kill()
             self.stop()
@@ -88,6 +90,12 @@ class Separate:
     def addresses(self) -> list[str]:
         _ = self.pid
         return self._addresses
+
+
+def _http(ready: str) -> str | None:
+    """Where HTTP is, of the same."""
+    summary: dict[str, Any] = json.loads(ready or "{}")
+    return summary.get("http")
 
 
 def _addresses(ready: str) -> list[str]:

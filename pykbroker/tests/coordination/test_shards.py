@@ -9,6 +9,7 @@ from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.outcome import Record
 from pykbroker.coordination.shard import Shard
 from pykbroker.coordination.shards import Shards
+from pykbroker.partitions.internal_records import append_internal
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -57,7 +58,7 @@ class Sharded:
         return self.cluster.brokers[self.partition.leader]
 
     def append(self) -> None:
-        self.partition.append_internal([(b"k", b"v")], self.cluster.runtime.clock.now_ms())
+        append_internal(self.partition, [(b"k", b"v")], self.cluster.runtime.clock.now_ms())
 
     def stop(self, *brokers: int) -> None:
         for node_id in brokers:

@@ -265,7 +265,7 @@ def test_a_shard_that_cannot_be_read_is_tried_again(monkeypatch, caplog, unread)
         request = OffsetFetchRequest(group_id=GROUP, topics=None)
         assert world.ask(request, 7, broker=leader).error_code == ErrorCode.NOT_COORDINATOR
     assert "cannot be read" in caplog.text
-    world.cluster.logs.home.offline = False
+    world.cluster.logs.metadata_directory.offline = False
     assert world.committed() == {("t", 0): 5}
 
 
