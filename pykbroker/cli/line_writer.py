@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 
 Send = Callable[[Partition, list[Record]], object]
-"""Writes a batch. Raises KafkaError when it is refused."""
+"""Writes a batch. Raises the KafkaError with which it is refused."""
 Read = Callable[[bytes], tuple[Record, int | None]]
 """The record on a line, and the partition it names. Raises BadLine."""
 

@@ -274,7 +274,7 @@ def _http_side(options: argparse.Namespace, config: BrokerConfig) -> Callable[[N
 def _steering(node: Node, options: argparse.Namespace) -> Steering:
     from pykbroker.http.api.steering import of_node
 
-    folder = Path(node.cluster.logs.home.path).parent if options.ephemeral else None
+    folder = Path(node.cluster.logs.metadata_directory.path).parent if options.ephemeral else None
     return of_node(node, folder)
 
 

@@ -91,7 +91,7 @@ class Server:
         room = sum(len(sockets.connections) for sockets in self._sockets.values()) < self._most_connections
         if not room and not self._said_full:
             log.warning(
-                "No more connections are accepted: %d are open, as many as the limit on open files (ulimit -n) allows",
+                "Connections are refused: %d are open, as many as the limit on open files (ulimit -n) allows",
                 self._most_connections,
             )
         self._said_full = not room

@@ -96,7 +96,9 @@ class Asking(ABC):
         replication_factor: int = -1,
         configs: Mapping[str, object] | None = None,
     ) -> None:
-        """Create a topic; -1 stands for the broker's default. It is there when this returns. Raises KafkaError."""
+        """Create a topic; -1 stands for the broker's default. It is there when this returns. Raises the
+        KafkaError with which Kafka refuses a topic.
+        """
         texts = {setting: _as_text(value) for setting, value in (configs or {}).items()}
         new = NewTopic(name, partitions, replication_factor, configs=texts)
         (result,) = self._ask_later(lambda cluster: cluster.controller.create_topics([new]))

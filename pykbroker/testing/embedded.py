@@ -51,7 +51,7 @@ class Embedded:
         kept of them is put; None for data that stay.
         """
         config = node.cluster.config
-        directory = Path(node.cluster.logs.home.path)
+        directory = Path(node.cluster.logs.metadata_directory.path)
         made = cls("", dict(config.explicit), len(node.addresses()), directory, node.server.dispatcher)
         made._thread = RunningLoop(loop)
         made._node = node

@@ -151,6 +151,6 @@ def check_topic(cluster: Cluster, topic: str) -> None:
 
 
 def raise_refusal(error: KafkaError | None, about: str) -> None:
-    """Raises KafkaError in words where there is one."""
+    """Raises the error, where there is one, with words of what it is about."""
     if error is not None:
         raise KafkaError(ErrorCode(error.code), f"{about}: {error}")
