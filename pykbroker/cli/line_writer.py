@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.output import counted, sentence
-from pykbroker.cli.partitioner import Partitioner
 from pykbroker.cli.trouble import BadLine, refusal
+from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import Record
 
