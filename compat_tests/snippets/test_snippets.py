@@ -36,8 +36,12 @@ ELSEWHERE = {
 #: What stands in a ``text`` block, by its first line.
 TEXTS = {
     r"socket -> .*": "a picture of a request's way",
+    r"authorizer\.class\.name=.*": "settings; compat_tests/authorization runs a broker with them",
+    r"pykbroker acls add .*": "it needs a broker with an authorizer: pykbroker/tests/cli/test_acls.py has one",
+    r"Principal = .*": "a line of the log; pykbroker/tests/security/test_authorizer.py compares it",
     r"scrape_configs:": "settings of Prometheus",
     r"listeners=INSIDE://.*": "a server.properties; compat_tests/security runs listeners of these kinds, in one broker",
+    r"listener\.name\.users\.sasl\.enabled\.mechanisms=OAUTHBEARER": "settings of a listener; compat_tests/security runs one",
 }
 _SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")
 _ADDRESS = re.compile(r"(127\.0\.0\.1|localhost):9092")

@@ -39,6 +39,9 @@ def lines(image: MetadataImage, delta: MetadataDelta) -> Iterator[str]:
             yield f"Settings of {_resource(kind, name)} are now {_settings(image.config(kind, name))}"
     if delta.client_quotas:
         yield "Altered client quotas"
+    if delta.acls:
+        added = sum(is_there for _, is_there in delta.acls)
+        yield f"Access lists: {added} added, {len(delta.acls) - added} removed"
     for feature in sorted(delta.features):
         yield f"Feature {feature} is at level {image.features.get(feature, 0)} now"
 

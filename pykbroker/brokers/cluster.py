@@ -32,9 +32,12 @@ if TYPE_CHECKING:
     from pykbroker.controller.port import ControllerPort
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.clock import Clock
+    from pykbroker.security.authorizer import Authorizer
     from pykbroker.storage.disk import Disk
 
 log = logging.getLogger(__name__)
@@ -71,6 +74,10 @@ class Cluster:
         self.brokers: dict[int, Broker] = {}
         #: Whether consumers are sent to a replica in their own rack (KIP-392).
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
+        #: Who says who may do what; None lets everybody do everything.
+        self.authorizer: Authorizer | None = _authorizer(config, metadata, runtime)
+        if self.authorizer is not None:
+            metadata.subscribe(self._follow_access)
         #: Where listeners have security: may they have what would be altered for this broker? Raises KafkaError.
         self.check_listeners: Callable[[Mapping[str, str]], None] | None = None
         self._groups: GroupCoordinator | None = None
@@ -220,6 +227,27 @@ class Cluster:
         """The name of the topic with this id; None when there is none."""
         topic = self.metadata.image.topic_by_id(topic_id)
         return None if topic is None else topic.name
+
+    def _follow_access(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """What sessions may read has changed with the access lists."""
+        del image
+        if delta.acls:
+            for broker in self.brokers.values():
+                broker.fetch_sessions.look_again()
+
+
+def _authorizer(config: BrokerConfig, metadata: Controller, runtime: Runtime) -> Authorizer | None:
+    """The authorizer that the settings ask for, which follows the metadata."""
+    if not config["authorizer.class.name"]:
+        return None
+    from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few have one
+    from pykbroker.security.authorizer import Authorizer  # noqa: PLC0415
+
+    settings = AuthorizerSettings.of(config)
+    authorizer = Authorizer(settings.super_users, otherwise=settings.allow_everyone, now=runtime.clock.monotonic)
+    authorizer.load(metadata.image)
+    metadata.subscribe(authorizer.follow)
+    return authorizer
 
 
 def _cluster_id(disk: Disk, directories: Iterable[Path]) -> str | None:

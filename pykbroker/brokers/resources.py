@@ -22,12 +22,15 @@ from pykbroker.metadata.image import (
     TOPIC_RESOURCE,
 )
 from pykbroker.metadata.names import validate_topic_name
+from pykbroker.security.operations import ALTER_CONFIGS
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.controller.port import ConfigChanges
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import RequestContext
 
 
 class Alteration(NamedTuple):
@@ -67,8 +70,32 @@ def responses(
     ]
 
 
+def check_access(broker: Broker, ctx: RequestContext, operation: int, resource_type: int, name: str) -> None:
+    """Whether the asker may do that to the settings of a resource. Raises KafkaError TOPIC_AUTHORIZATION_FAILED,
+    GROUP_AUTHORIZATION_FAILED, or for all others CLUSTER_AUTHORIZATION_FAILED.
+    """
+    authorizer = broker.cluster.authorizer
+    if authorizer is None:
+        return
+    kind, code = _ACCESS.get(resource_type, (CLUSTER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+    if not authorizer.may(ctx, operation, kind, CLUSTER_NAME if kind == CLUSTER else name):
+        raise KafkaError(code)
+
+
+_ACCESS = {
+    TOPIC_RESOURCE: (TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    GROUP_RESOURCE: (GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+}
+
+
 def alter_resources(
-    broker: Broker, alterations: Sequence[Alteration], plan: Plan, *, loggers: bool, validate_only: bool
+    broker: Broker,
+    ctx: RequestContext,
+    alterations: Sequence[Alteration],
+    plan: Plan,
+    *,
+    loggers: bool,
+    validate_only: bool,
 ) -> Deferred[list[KafkaError | None]]:
     """Check every resource by itself and alter those that are good, together. Answers in the order given.
 
@@ -78,7 +105,7 @@ def alter_resources(
     answers: list[KafkaError | None] = []
 
     def changes() -> ConfigChanges:
-        good = _checked(broker, alterations, plan, answers, loggers=loggers, validate_only=validate_only)
+        good = _checked(broker, ctx, alterations, plan, answers, loggers=loggers, validate_only=validate_only)
         return {} if validate_only else good
 
     return broker.cluster.controller.alter_configs(changes).map(lambda _: answers)
@@ -86,6 +113,7 @@ def alter_resources(
 
 def _checked(
     broker: Broker,
+    ctx: RequestContext,
     alterations: Sequence[Alteration],
     plan: Plan,
     answers: list[KafkaError | None],
@@ -104,25 +132,35 @@ def _checked(
             check_form(alteration.changes)
             if alteration.resource_type == BROKER_LOGGER_RESOURCE and loggers:
                 _check_is_this_broker(broker, alteration.resource_name, "Unexpected node id. Expected")
+                check_access(broker, ctx, ALTER_CONFIGS, *key)
                 alter_levels(alteration.changes, validate_only=validate_only)
+                if broker.cluster.authorizer is not None:
+                    broker.cluster.authorizer.forget()  # what is allowed may be to be logged from now on
             else:
-                commits[key] = _planned(broker, alteration, plan)
+                commits[key] = _planned(broker, ctx, alteration, plan)
             answers.append(None)
         except KafkaError as error:
             answers.append(error)
     return commits
 
 
-def _planned(broker: Broker, alteration: Alteration, plan: Plan) -> Mapping[str, str | None]:
+def _planned(broker: Broker, ctx: RequestContext, alteration: Alteration, plan: Plan) -> Mapping[str, str | None]:
+    """A broker's settings are looked at before the asker is, all others after: the broker does the one, the controller the
+    other.
+    """
     resource_type, name, changes = alteration
     check = _CHECKS.get(resource_type)
     if check is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
     if resource_type == BROKER_RESOURCE and name:
         _check_is_this_broker(broker, name, "Unexpected broker id, expected")
+    if resource_type != BROKER_RESOURCE:
+        check_access(broker, ctx, ALTER_CONFIGS, resource_type, name)
     now = broker.cluster.metadata.image.config(resource_type, name)
     changed = plan(resource_type, changes, now)
     check(broker, name, settings_after(now, changed))
+    if resource_type == BROKER_RESOURCE:
+        check_access(broker, ctx, ALTER_CONFIGS, resource_type, name)
     check_min_isr(broker.cluster.metadata.image, resource_type, name, changed)
     return changed
 

@@ -10,6 +10,7 @@ import typer
 
 from pykbroker import __version__
 from pykbroker.cli import (
+    acls,
     brokers,
     cluster,
     configs,
@@ -70,6 +71,7 @@ app.add_typer(cluster.app, name="cluster")
 app.add_typer(configs.app, name="configs")
 app.add_typer(transactions.app, name="transactions")
 app.add_typer(reassignments.app, name="reassignments")
+app.add_typer(acls.app, name="acls")
 app.add_typer(quotas.app, name="quotas")
 app.add_typer(records.app, name="records")
 app.add_typer(brokers.app, name="brokers")

@@ -15,7 +15,8 @@ from pykbroker.config.setting import ConfigError
 from pykbroker.config.topic_synonyms import TOPIC_SYNONYMS
 
 LISTENER_PREFIX: Final = "listener.name."
-_FREE_PREFIXES: Final = (LISTENER_PREFIX, "config.providers.")  # open-ended families, not unknown names
+#: Open-ended families, and what is the authorizer's own (``authorizer.py``): not unknown names.
+_FREE_PREFIXES: Final = (LISTENER_PREFIX, "config.providers.", "super.users", "allow.everyone.if.no.acl.found")
 _EVERY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - refused as an address to connect to
 
 

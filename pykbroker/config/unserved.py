@@ -30,10 +30,9 @@ _HERE: Final = "the controller of this broker is in the same process"
 def check(config: BrokerConfig) -> None:
     """Refuse what cannot be served. ``config`` has the node's id. Raises ConfigError."""
     if config["authorizer.class.name"]:
-        raise ConfigError(
-            f"authorizer.class.name asks for {config['authorizer.class.name']}, and no access list is enforced yet: "
-            "everybody may do everything here. Take the setting out if that is what you want."
-        )
+        from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few have one
+
+        AuthorizerSettings.of(config)
     _check_quorum(config)
 
 

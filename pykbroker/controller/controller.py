@@ -35,12 +35,14 @@ from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
 from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
 
 if TYPE_CHECKING:
+    from pykbroker.controller.acls import AclPlanner
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
     from pykbroker.controller.port import ConfigChanges, MayChange
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
+    from pykbroker.security.acl import Acl, AclFilter
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +67,7 @@ class Controller:
         self._log = log
         self._rng = runtime.random
         self._config = config
+        self._acl_planner: AclPlanner | None = None
         self._planner = TopicPlanner(image, self._rng, check_topic_configs, self._topic_defaults)
 
     @property
@@ -282,6 +285,12 @@ class Controller:
 
         return self._commits.decide(lambda: plan_credentials(self.image, deletions, upsertions))
 
+    def create_acls(self, acls: Sequence[Acl]) -> Deferred[list[KafkaError | None]]:
+        return self._commits.decide(lambda: self._acls().create(acls))
+
+    def delete_acls(self, filters: Sequence[AclFilter]) -> Deferred[list[list[Acl] | KafkaError]]:
+        return self._commits.decide(lambda: self._acls().delete(filters))
+
     def update_features(
         self, updates: Sequence[FeatureUpdate], *, static_min_isr: int, validate_only: bool
     ) -> Deferred[None]:
@@ -301,6 +310,15 @@ class Controller:
         return self._commits.decide(decide)
 
     # What is looked at
+
+    def _acls(self) -> AclPlanner:
+        """Made when access lists are first altered."""
+        if self._acl_planner is None:
+            from pykbroker.controller.acls import AclPlanner  # noqa: PLC0415 - start-up counts
+
+            self._acl_planner = AclPlanner(self.image, self._rng)
+            self.subscribe(self._acl_planner.follow)
+        return self._acl_planner
 
     def _topic_defaults(self) -> tuple[int, int]:
         return self._config["num.partitions"], self._config["default.replication.factor"]

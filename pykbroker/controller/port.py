@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.scram import Deletion, Upsertion
     from pykbroker.controller.topics import NewPartitions, NewTopic, TopicResult
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.errors import KafkaError
 
 #: Told of so many partitions before they are created or deleted; raises KafkaError where a quota does not let them.
@@ -130,6 +131,14 @@ class ControllerPort(Protocol):
         self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion], /
     ) -> Deferred[dict[str, KafkaError | None]]:
         """Keep and forget credentials (``scram.plan_credentials``)."""
+        ...
+
+    def create_acls(self, acls: Sequence[Acl], /) -> Deferred[list[KafkaError | None]]:
+        """Keep access lists (``acls.AclPlanner``); what is wrong with each, in the order given."""
+        ...
+
+    def delete_acls(self, filters: Sequence[AclFilter], /) -> Deferred[list[list[Acl] | KafkaError]]:
+        """Forget all access lists that a filter matches; which those are, or what is wrong with it, for each."""
         ...
 
     def update_features(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.authorizer import Authorizer
     from pykbroker.wire.control_records import EndTxnMarker
     from pykbroker.wire.errors import ErrorCode
 
@@ -79,6 +80,7 @@ class CoordinationHost(Protocol):
     runtime: Runtime
     config: BrokerConfig
     dormant: DormantLogs
+    authorizer: Authorizer | None
 
     @property
     def metadata(self) -> MetadataSource: ...

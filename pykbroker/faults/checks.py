@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.faults import shapes
 from pykbroker.handlers.table import SUPPORTED, ServedApi
+from pykbroker.refusals import shapes
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode
 

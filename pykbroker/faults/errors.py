@@ -6,9 +6,10 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.faults import naming, refusals
-from pykbroker.faults.refusals import Refusal
+from pykbroker.faults import naming
 from pykbroker.handlers.contract import CloseConnection
+from pykbroker.refusals import answers
+from pykbroker.refusals.answers import Refusal
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.apis import ApiKey, response_class
 from pykbroker.wire.errors import ErrorCode
@@ -16,8 +17,9 @@ from pykbroker.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.faults.fault import Fault
-    from pykbroker.faults.shapes import Site
     from pykbroker.handlers.contract import Answer
+    from pykbroker.refusals.naming import Names
+    from pykbroker.refusals.shapes import Site
     from pykbroker.security.context import RequestContext
 
 #: These change nothing, and what they are about is known to their handlers alone: all topics, a session's partitions.
@@ -32,15 +34,15 @@ def refuse(fault: Fault, broker: Broker, ctx: RequestContext, request: Any, proc
             proceed()
         raise CloseConnection(f"{fault.error} for a produce request with acks=0")
     refusal = Refusal(ErrorCode[fault.error], fault.at, naming.wanted(fault, broker.cluster.metadata.image))
-    site = refusals.site_for(refusal, request, ctx.api_version)
+    site = answers.site_for(refusal, request, ctx.api_version)
     if ctx.api_key == ApiKey.FETCH:
         return _refuse_fetch(refusal, fault.after, broker, ctx, request, proceed)
     if fault.after or site is None or ctx.api_key in _READS:
-        where = site or refusals.deepest_site(request, ctx.api_version)
-        failed = refusals.built(request, where, refusal)
+        where = site or answers.deepest_site(request, ctx.api_version)
+        failed = answers.built(request, where, refusal)
         return _join(proceed(), failed, where, refusal)
-    failed = refusals.built(request, site, refusal)
-    if refusal.wanted is None or not site.path or not refusals.take_out(request, refusal.wanted):
+    failed = answers.built(request, site, refusal)
+    if refusal.wanted is None or not site.path or not answers.take_out(request, refusal.wanted):
         return failed
     return _join(proceed(), failed, site, None)
 
@@ -60,8 +62,8 @@ def _join(answer: Answer, failed: Any, site: Site, refusal: Refusal | None) -> A
     def joined(response: Any) -> Any:
         response = ours(response)
         if refusal is not None:
-            refusals.overwrite(response, site, refusal)
-        refusals.merge(response, failed, site.path)
+            answers.overwrite(response, site, refusal)
+        answers.merge(response, failed, site.path)
         return response
 
     return answer.map(joined) if isinstance(answer, Deferred) else joined(answer)
@@ -74,7 +76,7 @@ def _refuse_fetch(
     name. The session looks at them again next time: the client has not had what was there.
     """
     whole = next(
-        (each for each in [refusals.site_for(refusal, request, ctx.api_version)] if each and not each.path), None
+        (each for each in [answers.site_for(refusal, request, ctx.api_version)] if each and not each.path), None
     )
     if not after:
         request.max_wait_ms = 0
@@ -85,13 +87,13 @@ def _refuse_fetch(
         if response.error_code:
             return response
         if whole is not None:
-            refusals.say(response, whole, refusal.code)
+            answers.say(response, whole, refusal.code)
             response.responses = []
             return response
-        site = refusals.deepest_site(request, ctx.api_version)
-        refusals.overwrite(response, site, refusal)
-        refusals.merge(response, refusals.built(request, site, refusal), site.path)
-        refusals.merge(response, refusals.built(_as_request(request, named), site, refusal), site.path)
+        site = answers.deepest_site(request, ctx.api_version)
+        answers.overwrite(response, site, refusal)
+        answers.merge(response, answers.built(request, site, refusal), site.path)
+        answers.merge(response, answers.built(_as_request(request, named), site, refusal), site.path)
         session = broker.fetch_sessions.session(response.session_id)
         for item in list(session.items.values()) if session is not None else ():
             session.put(item)  # type: ignore[union-attr]
@@ -100,7 +102,7 @@ def _refuse_fetch(
     return answer.map(said) if isinstance(answer, Deferred) else said(answer)
 
 
-def _as_request(request: Any, named: list[naming.Names]) -> Any:
+def _as_request(request: Any, named: list[Names]) -> Any:
     """A fetch that names what its session knows."""
     from pykbroker.wire.messages.fetch import FetchPartition, FetchTopic  # noqa: PLC0415 - a fetch is being answered
 

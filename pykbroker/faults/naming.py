@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pykbroker.faults import shapes
+from pykbroker.refusals import shapes
+from pykbroker.refusals.naming import Names, Wanted, around, item_names
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.message import WireStruct
 from pykbroker.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.faults.fault import Fault
     from pykbroker.metadata.image import MetadataImage
-
-#: Roles and values of one thing that a request is about, and of all around it.
-Names = dict[str, Any]
-Wanted = Callable[[Names], bool]
-
-_GROUP_KEY = 0
-_TOPIC_RESOURCE, _GROUP_RESOURCE = 2, 32
 
 
 def wanted(fault: Fault, image: MetadataImage) -> Wanted | None:
@@ -58,37 +54,6 @@ def _pattern(text: str) -> re.Pattern[str]:
 def like(pattern: str, text: str | None) -> bool:
     """Whether a text is as the pattern says, in which ``*`` stands for any characters."""
     return text is not None and (pattern == text or ("*" in pattern and _pattern(pattern).fullmatch(text) is not None))
-
-
-def own_names(struct: Any, around: Names) -> Names:
-    """What an element says of itself, added to what stands around it."""
-    names = {**around, **{role: getattr(struct, name) for role, name in shapes.identity(type(struct)).items()}}
-    if names.get("resource_type") == _TOPIC_RESOURCE:
-        names["topic"] = names.get("resource_name")
-    elif names.get("resource_type") == _GROUP_RESOURCE:
-        names["group"] = names.get("resource_name")
-    return names
-
-
-def item_names(field: shapes.Field, item: Any, around: Names) -> Names:
-    """The same of an item of a list, an element or a plain value."""
-    if isinstance(item, WireStruct):
-        return own_names(item, around)
-    assert field.role is not None
-    named = {**around, field.role: item}
-    if field.role == "key" and around.get("key_type") == _GROUP_KEY:
-        named["group"] = item
-    return named
-
-
-def around(request: Any) -> Names:
-    """What a request as a whole is about."""
-    names = own_names(request, {})
-    if request.API_KEY == ApiKey.FIND_COORDINATOR:
-        names["key_type"] = request.key_type
-        if request.key_type == _GROUP_KEY and request.key:
-            names["group"] = request.key
-    return names
 
 
 def all_names(request: Any, broker: Broker) -> Iterator[Names]:

@@ -8,8 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pykbroker.faults import checks, errors, naming, shapes
+from pykbroker.faults import checks, errors, naming
 from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.refusals import shapes
+from pykbroker.refusals.naming import own_names
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.apis import APIS
 from pykbroker.wire.headers import begin_response
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pykbroker.faults.book import FaultBook, Rule
     from pykbroker.faults.fault import Fault
     from pykbroker.handlers.contract import Answer
+    from pykbroker.refusals.naming import Wanted
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.security.context import Peer, RequestContext
 
@@ -181,11 +184,11 @@ def _cut_off(ctx: RequestContext, size: int, response: Any) -> Any:
     raise CloseConnection(f"a fault ends it after {len(sent)} bytes of an answer", sent)
 
 
-def corrupted(wanted: naming.Wanted | None, response: Any) -> Any:
+def corrupted(wanted: Wanted | None, response: Any) -> Any:
     """A fetched answer in which the last byte of each partition's batches is another: their checksums are wrong."""
     for topic in response.responses:
         for partition in topic.partitions:
-            names = naming.own_names(partition, naming.own_names(topic, {}))
+            names = own_names(partition, own_names(topic, {}))
             if partition.records and (wanted is None or wanted(names)):
                 pieces = partition.records if isinstance(partition.records, list) else [partition.records]
                 records = bytearray(b"".join(map(bytes, pieces)))
@@ -194,11 +197,11 @@ def corrupted(wanted: naming.Wanted | None, response: Any) -> Any:
     return response
 
 
-def _led_by(leader: int, wanted: naming.Wanted | None, response: Any) -> Any:
+def _led_by(leader: int, wanted: Wanted | None, response: Any) -> Any:
     response = errors.ours(response)
     for topic in response.topics:
         for partition in topic.partitions:
-            if wanted is None or wanted(naming.own_names(partition, naming.own_names(topic, {}))):
+            if wanted is None or wanted(own_names(partition, own_names(topic, {}))):
                 partition.leader_id = leader
     return response
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.metadata.names import is_internal
 from pykbroker.runtime.waits import Deferred, attempt, gather
+from pykbroker.security.operations import WRITE
+from pykbroker.security.resources import TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -39,7 +42,7 @@ def handle(
     transactions = _transactions(request, ctx.api_version)
     if not transactions:
         return AddPartitionsToTxnResponse()
-    codes = gather([_ask(broker, ctx.api_version, transaction) for transaction in transactions])
+    codes = gather([_ask(broker, ctx, transaction) for transaction in transactions])
     return codes.map(lambda found: _response(transactions, found, ctx.api_version))
 
 
@@ -56,17 +59,14 @@ def _transactions(request: AddPartitionsToTxnRequest, version: int) -> list[AddP
     ]
 
 
-def _ask(broker: Broker, version: int, transaction: AddPartitionsToTxnTransaction) -> Deferred[Codes]:
+def _ask(broker: Broker, ctx: RequestContext, transaction: AddPartitionsToTxnTransaction) -> Deferred[Codes]:
     """Carry out one transaction's part: a code for each of its partitions."""
+    version = ctx.api_version
     wanted = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
-    missing = {each for each in wanted if broker.cluster.partition(*each) is None}
-    if missing:
-        return Deferred.completed(
-            {
-                each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if each in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
-                for each in wanted
-            }
-        )
+    spoilt = {each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for each in wanted if broker.cluster.partition(*each) is None}
+    spoilt |= dict.fromkeys(_denied(broker, ctx, wanted), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if spoilt:
+        return Deferred.completed({each: spoilt.get(each, ErrorCode.OPERATION_NOT_ATTEMPTED) for each in wanted})
 
     def refused(error: KafkaError) -> Codes:
         code = error.code
@@ -85,6 +85,28 @@ def _ask(broker: Broker, version: int, transaction: AddPartitionsToTxnTransactio
         return added.map(lambda _: dict.fromkeys(wanted, ErrorCode.NONE))
 
     return attempt(asked).recover(KafkaError, refused)
+
+
+def _denied(broker: Broker, ctx: RequestContext, wanted: list[TopicPartition]) -> list[TopicPartition]:
+    """The partitions that a client may not write to. Brokers (version 4) are asked about the cluster instead."""
+    authorizer = broker.cluster.authorizer
+    if authorizer is None or ctx.api_version >= _MANY_SINCE:
+        return []
+    topics = dict.fromkeys(topic for topic, _ in wanted)
+    denied = {name for name in topics if is_internal(name) or not authorizer.may(ctx, WRITE, TOPIC, name)}
+    return [each for each in wanted if each[0] in denied]
+
+
+def failed(request: AddPartitionsToTxnRequest, version: int, error: KafkaError) -> AddPartitionsToTxnResponse:
+    """The request as a whole is refused: every partition carries the error, and from version 4 the answer itself."""
+    if version >= _MANY_SINCE:
+        return AddPartitionsToTxnResponse(error_code=error.code)
+    transactions = _transactions(request, version)
+    codes = [
+        {(topic.name, each): error.code for topic in asked.topics for each in topic.partitions}
+        for asked in transactions
+    ]
+    return _response(transactions, codes, version)
 
 
 def _response(

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, ctx: RequestContext, request: AlterConfigsRequest) -> Deferred[AlterConfigsResponse]:
-    del ctx
     alterations = [
         Alteration(
             resource.resource_type,
@@ -33,7 +32,7 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterConfigsRequest) ->
         )
         for resource in request.resources
     ]
-    altered = alter_resources(broker, alterations, replaced, loggers=False, validate_only=request.validate_only)
+    altered = alter_resources(broker, ctx, alterations, replaced, loggers=False, validate_only=request.validate_only)
     return altered.map(
         lambda errors: AlterConfigsResponse(
             responses=responses(AlterConfigsResourceResponse, request.resources, errors)

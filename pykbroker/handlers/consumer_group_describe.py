@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.consumer.describing import described
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.runtime.waits import attempt, gather
-from pykbroker.security.operations import GROUP_OPERATIONS
+from pykbroker.security.authorized import authorized_operations
+from pykbroker.security.resources import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeResponse, DescribedGroup
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.coordination.groups.group import Group
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 
@@ -27,13 +29,20 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> Deferred[ConsumerGroupDescribeResponse]:
-    return gather([_describe(broker, group_id) for group_id in request.group_ids]).map(partial(_response, request))
+    return gather([_describe(broker, group_id) for group_id in request.group_ids]).map(
+        partial(_response, broker.cluster.authorizer, ctx, request)
+    )
 
 
-def _response(request: ConsumerGroupDescribeRequest, groups: list[DescribedGroup]) -> ConsumerGroupDescribeResponse:
+def _response(
+    authorizer: Authorizer | None,
+    ctx: RequestContext,
+    request: ConsumerGroupDescribeRequest,
+    groups: list[DescribedGroup],
+) -> ConsumerGroupDescribeResponse:
     for group in groups if request.include_authorized_operations else ():
         if group.error_code == ErrorCode.NONE:
-            group.authorized_operations = GROUP_OPERATIONS
+            group.authorized_operations = authorized_operations(authorizer, ctx, GROUP, group.group_id)
     return ConsumerGroupDescribeResponse(groups=groups)
 
 

@@ -1,25 +1,76 @@
-"""CreateAcls (key 30, versions 1 to 3): add access lists (KIP-140).
+"""CreateAcls (key 30, versions 1 to 3): add access lists (KIP-140, prefixes of names by KIP-290).
 
-There is no authorizer, so each is answered SECURITY_DISABLED, as by Apache Kafka without one; nothing is kept.
-v2: flexible; v3: user resources.
+One that is there already is in order, and stays one. Without an authorizer each is answered SECURITY_DISABLED. v2: flexible;
+v3: user resources.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.security.access_lists import NO_AUTHORIZER, check_codes
-from pykbroker.wire.errors import ErrorCode
-from pykbroker.wire.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from pykbroker.security.acl import Acl
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.create_acls import (
+    AclCreation,
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
-    del broker, ctx
-    for creation in request.creations:
-        check_codes(creation, creation.resource_type, creation.resource_pattern_type)
-    refused = AclCreationResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
-    return CreateAclsResponse(results=[refused] * len(request.creations))
+def handle(
+    broker: Broker, ctx: RequestContext, request: CreateAclsRequest
+) -> CreateAclsResponse | Deferred[CreateAclsResponse]:
+    from pykbroker.controller.acls import says_any  # noqa: PLC0415 - without an authorizer nothing of it is needed
+
+    check(request)
+    if broker.cluster.authorizer is None:
+        return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER))
+    acls = [_acl(creation) for creation in request.creations]
+    if any(map(says_any, acls)):
+        return _response([(ErrorCode.UNKNOWN_SERVER_ERROR, None)] * len(acls))  # as Apache Kafka answers it
+
+    def answer(errors: list[KafkaError | None]) -> CreateAclsResponse:
+        return _response([(ErrorCode.NONE, "") if error is None else (error.code, error.message) for error in errors])
+
+    return broker.cluster.controller.create_acls(acls).map(answer)
+
+
+def check(request: CreateAclsRequest) -> None:
+    """Raises CloseConnection for what is no request, whoever asks."""
+    try:
+        for creation in request.creations:
+            check_codes(creation, creation.resource_type, creation.resource_pattern_type)
+    except KafkaError as error:
+        raise CloseConnection(f"CREATE_ACLS failed: {error}") from error
+
+
+def failed(request: CreateAclsRequest, version: int, error: KafkaError) -> CreateAclsResponse:
+    """The request as a whole is refused: every access list carries the error."""
+    del version
+    return _response([(error.code, error.message)] * len(request.creations))
+
+
+def _response(results: list[tuple[ErrorCode, str | None]]) -> CreateAclsResponse:
+    return CreateAclsResponse(
+        results=[AclCreationResult(error_code=code, error_message=message) for code, message in results]
+    )
+
+
+def _acl(creation: AclCreation) -> Acl:
+    return Acl(
+        creation.resource_type,
+        creation.resource_name,
+        creation.resource_pattern_type,
+        creation.principal,
+        creation.host,
+        creation.operation,
+        creation.permission_type,
+    )

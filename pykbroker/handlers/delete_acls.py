@@ -1,25 +1,70 @@
 """DeleteAcls (key 31, versions 1 to 3): remove the access lists that filters match (KIP-140).
 
-There is no authorizer, so each filter is answered SECURITY_DISABLED, as by Apache Kafka without one; what a log directory
-holds of access lists stays. v2: flexible; v3: user resources.
+Each filter is told all that it matched, also what another one matched before. Without an authorizer each is answered
+SECURITY_DISABLED, and what a log directory holds of access lists stays. v2: flexible; v3: user resources.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.security.access_lists import NO_AUTHORIZER, check_codes
-from pykbroker.wire.errors import ErrorCode
-from pykbroker.wire.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
+from pykbroker.security.acl import Acl, AclFilter
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.delete_acls import (
+    DeleteAclsFilter,
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
-    del broker, ctx
-    for filter_ in request.filters:
-        check_codes(filter_, filter_.resource_type_filter, filter_.pattern_type_filter)
-    refused = DeleteAclsFilterResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
-    return DeleteAclsResponse(filter_results=[refused] * len(request.filters))
+def handle(
+    broker: Broker, ctx: RequestContext, request: DeleteAclsRequest
+) -> DeleteAclsResponse | Deferred[DeleteAclsResponse]:
+    check(request)
+    if broker.cluster.authorizer is None:
+        return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER))
+    deleted = broker.cluster.controller.delete_acls([_filter(each) for each in request.filters])
+    return deleted.map(lambda results: DeleteAclsResponse(filter_results=[_result(each) for each in results]))
+
+
+def check(request: DeleteAclsRequest) -> None:
+    """Raises CloseConnection for what is no request, whoever asks."""
+    try:
+        for each in request.filters:
+            check_codes(each, each.resource_type_filter, each.pattern_type_filter)
+    except KafkaError as error:
+        raise CloseConnection(f"DELETE_ACLS failed: {error}") from error
+
+
+def failed(request: DeleteAclsRequest, version: int, error: KafkaError) -> DeleteAclsResponse:
+    """The request as a whole is refused: every filter carries the error."""
+    del version
+    return DeleteAclsResponse(filter_results=[_result(error)] * len(request.filters))
+
+
+def _filter(asked: DeleteAclsFilter) -> AclFilter:
+    return AclFilter(
+        asked.resource_type_filter,
+        asked.resource_name_filter,
+        asked.pattern_type_filter,
+        asked.principal_filter,
+        asked.host_filter,
+        asked.operation,
+        asked.permission_type,
+    )
+
+
+def _result(result: list[Acl] | KafkaError) -> DeleteAclsFilterResult:
+    if isinstance(result, KafkaError):
+        return DeleteAclsFilterResult(error_code=result.code, error_message=result.message)
+    matching = [DeleteAclsMatchingAcl(0, None, *acl) for acl in result]
+    return DeleteAclsFilterResult(error_message=None, matching_acls=matching)

@@ -10,10 +10,12 @@ Nobody finds the topic any more when the answer leaves, which waits for the meta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.ids import ZERO_ID
+from pykbroker.security.operations import DELETE, DESCRIBE
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -35,7 +37,14 @@ def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) ->
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED)
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    resolved, refused = _resolve(broker.cluster.metadata.image, asked)
+    authorizer = broker.cluster.authorizer
+
+    def may(operation: int, name: str) -> bool:
+        return authorizer is None or authorizer.may(ctx, operation, TOPIC, name)
+
+    if authorizer is not None and authorizer.may(ctx, DELETE, CLUSTER, CLUSTER_NAME, tells=False):
+        authorizer = None  # whoever may delete in the cluster may delete every topic
+    resolved, refused = _resolve(broker.cluster.metadata.image, asked, may)
 
     def answer(errors: dict[bytes, KafkaError | None]) -> DeleteTopicsResponse:
         deleted = (_result(resolved[topic_id], topic_id, error) for topic_id, error in errors.items())
@@ -51,9 +60,11 @@ def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Del
 
 
 def _resolve(
-    image: MetadataImage, asked: Iterable[DeleteTopicState]
+    image: MetadataImage, asked: Iterable[DeleteTopicState], may: Callable[[int, str], bool]
 ) -> tuple[dict[bytes, str], list[DeletableTopicResult]]:
-    """What to delete (id to name), and the answers for what cannot be understood as one topic each."""
+    """What to delete (id to name), and the answers for what cannot be understood as one topic each, or may not be deleted.
+    Who may not describe a topic does not hear whether it is there, or its name.
+    """
     names: Counter[str] = Counter()
     ids: Counter[bytes] = Counter()
     refused: list[DeletableTopicResult] = []
@@ -75,11 +86,17 @@ def _resolve(
         found = image.topic_by_id(topic_id)
         if found is None:
             refused.append(_result(None, topic_id, KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)))
+        elif not may(DELETE, found.name):
+            shown = found.name if may(DESCRIBE, found.name) else None
+            refused.append(_result(shown, topic_id, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
         else:
             resolved[topic_id] = found.name
     for name in (name for name, count in names.items() if count == 1):
         found = image.topic(name)
-        if found is None:
+        describable = may(DESCRIBE, name)
+        if not describable or (found is not None and not may(DELETE, name)):
+            refused.append(_result(name, ZERO_ID, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+        elif found is None:
             refused.append(_result(name, ZERO_ID, KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)))
         elif found.id in ids:
             resolved.pop(found.id, None)

@@ -1,15 +1,22 @@
-"""DescribeAcls (key 29, versions 1 to 3): the access lists that a filter matches (KIP-140).
+"""DescribeAcls (key 29, versions 1 to 3): the access lists that a filter matches (KIP-140), by the resources they name.
 
-There is no authorizer, so the answer is SECURITY_DISABLED, as Apache Kafka's without one. v2: flexible; v3: user resources.
+Without an authorizer the answer is SECURITY_DISABLED. v2: flexible; v3: user resources.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.security.access_lists import NO_AUTHORIZER_ON_THE_BROKER, check_codes
-from pykbroker.wire.errors import ErrorCode
-from pykbroker.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from pykbroker.security.acl import Acl, AclFilter
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
@@ -17,6 +24,34 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
-    del broker, ctx
-    check_codes(request, request.resource_type_filter, request.pattern_type_filter)
-    return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER_ON_THE_BROKER)
+    check(request)
+    if broker.cluster.authorizer is None:
+        return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER_ON_THE_BROKER))
+    wanted = AclFilter(
+        request.resource_type_filter,
+        request.resource_name_filter,
+        request.pattern_type_filter,
+        request.principal_filter,
+        request.host_filter,
+        request.operation,
+        request.permission_type,
+    )
+    resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
+    for acl in map(Acl.of, broker.cluster.metadata.image.acls.values()):
+        if wanted.matches(acl):
+            resource = resources.setdefault(acl[:3], DescribeAclsResource(*acl[:3]))
+            resource.acls.append(AclDescription(acl.principal, acl.host, acl.operation, acl.permission_type))
+    return DescribeAclsResponse(error_message="", resources=list(resources.values()))
+
+
+def check(request: DescribeAclsRequest) -> None:
+    """Raises CloseConnection for what is no request, whoever asks."""
+    try:
+        check_codes(request, request.resource_type_filter, request.pattern_type_filter)
+    except KafkaError as error:
+        raise CloseConnection(f"DESCRIBE_ACLS failed: {error}") from error
+
+
+def failed(request: DescribeAclsRequest, version: int, error: KafkaError) -> DescribeAclsResponse:
+    del request, version
+    return DescribeAclsResponse(error_code=error.code, error_message=error.message)

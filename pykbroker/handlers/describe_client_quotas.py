@@ -38,4 +38,4 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeClientQuotasReq
 def failed(request: DescribeClientQuotasRequest, version: int, error: KafkaError) -> DescribeClientQuotasResponse:
     """A filter that means nothing; null entries, as with Kafka."""
     del request, version
-    return DescribeClientQuotasResponse(error_code=error.code, error_message=error.message, entries=None)
+    return DescribeClientQuotasResponse(error_code=error.code, error_message=error.given_message, entries=None)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.security.operations import CLUSTER_OPERATIONS, NOT_ASKED
+from pykbroker.security.authorized import cluster_operations
+from pykbroker.security.operations import NOT_ASKED
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -41,7 +42,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeClusterRequest)
         cluster_id=image.cluster_id,
         controller_id=image.controller_for_clients(),
         brokers=brokers,
-        cluster_authorized_operations=CLUSTER_OPERATIONS
+        cluster_authorized_operations=cluster_operations(broker.cluster.authorizer, ctx)
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.brokers.resources import check_access
 from pykbroker.config import describe, loggers
 from pykbroker.config.layers import Layers, Source
 from pykbroker.metadata.image import (
@@ -19,6 +20,7 @@ from pykbroker.metadata.image import (
     TOPIC_RESOURCE,
 )
 from pykbroker.metadata.names import validate_topic_name
+from pykbroker.security.operations import DESCRIBE_CONFIGS
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -35,10 +37,9 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    del ctx
     if any(resource.resource_type not in _DESCRIBERS for resource in request.resources):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    return DescribeConfigsResponse(results=[_result(broker, request, resource) for resource in request.resources])
+    return DescribeConfigsResponse(results=[_result(broker, ctx, request, resource) for resource in request.resources])
 
 
 def failed(request: DescribeConfigsRequest, version: int, error: KafkaError) -> DescribeConfigsResponse:
@@ -48,9 +49,10 @@ def failed(request: DescribeConfigsRequest, version: int, error: KafkaError) -> 
 
 
 def _result(
-    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    broker: Broker, ctx: RequestContext, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     try:
+        check_access(broker, ctx, DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
         entries = _DESCRIBERS[resource.resource_type](broker, resource.resource_name)
     except KafkaError as error:
         return _refusal(resource, error)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.runtime.waits import attempt, gather
-from pykbroker.security.operations import GROUP_OPERATIONS
+from pykbroker.security.authorized import authorized_operations
+from pykbroker.security.resources import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.coordination.groups.group import Group
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 
@@ -27,13 +29,15 @@ _NOT_FOUND_SINCE = 6
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest) -> Deferred[DescribeGroupsResponse]:
     described = [_describe(broker, group_id, ctx.api_version) for group_id in request.groups]
-    return gather(described).map(partial(_response, request))
+    return gather(described).map(partial(_response, broker.cluster.authorizer, ctx, request))
 
 
-def _response(request: DescribeGroupsRequest, groups: list[DescribedGroup]) -> DescribeGroupsResponse:
+def _response(
+    authorizer: Authorizer | None, ctx: RequestContext, request: DescribeGroupsRequest, groups: list[DescribedGroup]
+) -> DescribeGroupsResponse:
     for group in groups if request.include_authorized_operations else ():
         if group.error_code == ErrorCode.NONE:
-            group.authorized_operations = GROUP_OPERATIONS
+            group.authorized_operations = authorized_operations(authorizer, ctx, GROUP, group.group_id)
     return DescribeGroupsResponse(groups=groups)
 
 

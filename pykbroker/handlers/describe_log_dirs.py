@@ -32,6 +32,12 @@ def handle(
     return broker.cluster.runtime.offload_read(_describe, broker.cluster.logs, wanted)
 
 
+def failed(request: DescribeLogDirsRequest, version: int, error: KafkaError) -> DescribeLogDirsResponse:
+    """The request as a whole is refused; before version 3 the answer has no place for that, and is empty."""
+    del request, version
+    return DescribeLogDirsResponse(error_code=error.code)
+
+
 def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsResponse:
     """Asks the disk: for a thread. A log that nobody has opened stays closed, its directory tells its size."""
     results = {contents.directory: _described(contents.directory) for contents in logs.directories.of_partitions}

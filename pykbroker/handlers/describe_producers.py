@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
     from pykbroker.security.context import RequestContext
-    from pykbroker.wire.messages.describe_producers import DescribeProducersRequest
+    from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
@@ -31,6 +31,11 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeProducersReques
             for topic in request.topics
         ]
     )
+
+
+def has_valid_name(topic: TopicRequest) -> bool:
+    """Whether it can be the name of a topic at all."""
+    return name_fault(topic.name) is None
 
 
 def logs_of(broker: Broker, version: int, request: DescribeProducersRequest) -> Iterator[Partition | None]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA
-from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -51,6 +51,12 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeQuorumRequest) 
     )
     topic = DescribeQuorumResponseTopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
     return DescribeQuorumResponse(topics=[topic], nodes=[Node(node_id=leader)] if with_ids else [])
+
+
+def failed(request: DescribeQuorumRequest, version: int, error: KafkaError) -> DescribeQuorumResponse:
+    """The request as a whole is refused."""
+    del request, version
+    return DescribeQuorumResponse(error_code=error.code, error_message=error.message)
 
 
 def _unknown(asked: list[tuple[str, list[int]]]) -> DescribeQuorumResponse:

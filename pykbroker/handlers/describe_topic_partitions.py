@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import is_internal, is_valid_topic_name
-from pykbroker.security.operations import TOPIC_OPERATIONS
+from pykbroker.security.authorized import authorized_operations
+from pykbroker.security.operations import DESCRIBE
+from pykbroker.security.resources import TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -33,9 +35,14 @@ def handle(
     image = broker.cluster.metadata.image
     names = _names(image, request)
     limit = min(broker.cluster.config["max.request.partition.size.limit"], request.response_partition_limit)
-    response = _page(image, ctx.listener, names, request, max(limit, 1))
+    authorizer = broker.cluster.authorizer
+    hidden = set() if authorizer is None else {name for name in names if not authorizer.may(ctx, DESCRIBE, TOPIC, name)}
+    response = _page(image, ctx.listener, [name for name in names if name not in hidden], request, max(limit, 1))
     for topic in response.topics:
-        topic.topic_authorized_operations = TOPIC_OPERATIONS
+        assert topic.name is not None
+        topic.topic_authorized_operations = authorized_operations(authorizer, ctx, TOPIC, topic.name)
+    if request.topics:
+        response.topics += [_refusal(name) for name in names if name in hidden]
     return response
 
 
@@ -100,6 +107,11 @@ def _page(
             break
         limit -= max(end - first, 0)
     return response
+
+
+def _refusal(name: str) -> DescribeTopicPartitionsResponseTopic:
+    """Whether it is there is not told."""
+    return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
 def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:

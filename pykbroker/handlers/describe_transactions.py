@@ -24,6 +24,13 @@ def handle(
     )
 
 
+def failed(request: DescribeTransactionsRequest, version: int, error: KafkaError) -> DescribeTransactionsResponse:
+    """Every id carries the error."""
+    del version
+    states = [TransactionState(transactional_id=each, error_code=error.code) for each in request.transactional_ids]
+    return DescribeTransactionsResponse(transaction_states=states)
+
+
 def _describe(broker: Broker, transactional_id: str) -> Deferred[TransactionState]:
     found = attempt(broker.cluster.transactions.transaction, broker, transactional_id).map(
         lambda transaction: _state(transactional_id, transaction)

@@ -29,6 +29,20 @@ def handle(
     return DescribeUserScramCredentialsResponse(results=[_result(user, found) for user, found in described.items()])
 
 
+def failed(
+    request: DescribeUserScramCredentialsRequest, version: int, error: KafkaError
+) -> DescribeUserScramCredentialsResponse:
+    """The request as a whole is refused, with as many results as users, and without their names: as Kafka does it."""
+    del version
+    return DescribeUserScramCredentialsResponse(
+        error_code=error.code,
+        error_message=error.given_message,
+        results=[
+            DescribeUserScramCredentialsResult(error_code=error.code, error_message=None) for _ in request.users or ()
+        ],
+    )
+
+
 def _result(user: str, found: list[UserScramCredentialRecord] | KafkaError) -> DescribeUserScramCredentialsResult:
     if isinstance(found, KafkaError):
         return DescribeUserScramCredentialsResult(user=user, error_code=found.code, error_message=found.message)

@@ -42,10 +42,9 @@ def handle(broker: Broker, ctx: RequestContext, request: ElectLeadersRequest) ->
 
 
 def failed(request: ElectLeadersRequest, version: int, error: KafkaError) -> ElectLeadersResponse:
-    """The request as a whole is refused: every partition named carries the error too."""
-    del version
+    """The request as a whole is refused: every partition named carries the error too, before version 1 they alone."""
     return ElectLeadersResponse(
-        error_code=error.code,
+        error_code=error.code if version >= 1 else ErrorCode.NONE,
         replica_election_results=[
             ReplicaElectionResult(topic=topic.topic, partition_result=[_result(i, error) for i in topic.partitions])
             for topic in request.topic_partitions or ()

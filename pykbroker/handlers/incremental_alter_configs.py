@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> Deferred[IncrementalAlterConfigsResponse]:
-    del ctx
     alterations = [
         Alteration(
             resource.resource_type,
@@ -35,7 +34,7 @@ def handle(
         )
         for resource in request.resources
     ]
-    done = alter_resources(broker, alterations, altered, loggers=True, validate_only=request.validate_only)
+    done = alter_resources(broker, ctx, alterations, altered, loggers=True, validate_only=request.validate_only)
     return done.map(
         lambda errors: IncrementalAlterConfigsResponse(
             responses=responses(AlterConfigsResourceResponse, request.resources, errors)

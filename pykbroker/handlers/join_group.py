@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.join_group import JoinGroupResponse
 
 if TYPE_CHECKING:
@@ -38,4 +39,6 @@ def _without_null(response: JoinGroupResponse) -> JoinGroupResponse:
 
 def failed(request: JoinGroupRequest, version: int, error: KafkaError) -> JoinGroupResponse:
     protocol = None if version >= _PROTOCOL_MAY_BE_NULL_SINCE else ""
-    return JoinGroupResponse(error_code=error.code, member_id=request.member_id, protocol_name=protocol)
+    # Who may not know the group at all is not called by its name there.
+    member_id = "" if error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED else request.member_id
+    return JoinGroupResponse(error_code=error.code, member_id=member_id, protocol_name=protocol)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.reassignments import ongoing_reassignments
+from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -38,3 +39,21 @@ def handle(
             )
         )
     return ListPartitionReassignmentsResponse(error_message=None, topics=list(topics.values()))
+
+
+def failed(
+    request: ListPartitionReassignmentsRequest, version: int, error: KafkaError
+) -> ListPartitionReassignmentsResponse:
+    """The request as a whole is refused; what it names is named again."""
+    del version
+    return ListPartitionReassignmentsResponse(
+        error_code=error.code,
+        error_message=error.message,
+        topics=[
+            OngoingTopicReassignment(
+                name=topic.name,
+                partitions=[OngoingPartitionReassignment(partition_index=index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics or ()
+        ],
+    )

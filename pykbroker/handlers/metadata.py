@@ -9,6 +9,8 @@
 
 A topic that asking creates is answered UNKNOWN_TOPIC_OR_PARTITION until it is there, as Kafka does, and the client asks
 again. The controller named is a living broker.
+
+With an authorizer, topics that the asker may not describe are left out, or refused by name whether they are there or not.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from typing import TYPE_CHECKING
 from pykbroker.metadata.answers import question
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA, is_internal, is_valid_topic_name
-from pykbroker.security.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from pykbroker.security.authorized import authorized_operations, cluster_operations
+from pykbroker.security.operations import CREATE, DESCRIBE, NOT_ASKED
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.metadata import (
     MetadataRequest,
@@ -29,14 +33,19 @@ from pykbroker.wire.messages.metadata import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
     from pykbroker.security.context import RequestContext
 
 
+_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
 def handle(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
     answers = broker.cluster.metadata.answers
-    asked = question(request, ctx.api_version, ctx.listener, ctx.principal)
+    asked = question(request, ctx, with_host=broker.cluster.authorizer is not None)
     if asked is None:
         return _answer(broker, ctx, request)
     return answers.find(asked) or answers.keep(asked, _answer(broker, ctx, request))
@@ -54,21 +63,21 @@ def failed(request: MetadataRequest, version: int, error: KafkaError) -> Metadat
 
 
 def _answer(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
-    image = broker.cluster.metadata.image
+    image, authorizer = broker.cluster.metadata.image, broker.cluster.authorizer
     if request.topics is None or (ctx.api_version == 0 and not request.topics):
-        topics = [_topic(image, topic, ctx) for topic in image.topics.values()]
+        topics = [_topic(image, topic, ctx) for topic in _shown(broker, ctx)]
     else:
         topics = _asked_for(broker, ctx, request)
     if request.include_topic_authorized_operations:
         for topic in topics:
-            if topic.name is not None:
-                topic.topic_authorized_operations = TOPIC_OPERATIONS
+            if topic.name is not None and topic.error_code != _DENIED:
+                topic.topic_authorized_operations = authorized_operations(authorizer, ctx, TOPIC, topic.name)
     return MetadataResponse(
         brokers=_brokers(image, ctx.listener),
         cluster_id=image.cluster_id,
         controller_id=image.controller_for_clients(),
         topics=topics,
-        cluster_authorized_operations=CLUSTER_OPERATIONS
+        cluster_authorized_operations=cluster_operations(authorizer, ctx)
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
     )
@@ -94,24 +103,63 @@ def _asked_for(broker: Broker, ctx: RequestContext, request: MetadataRequest) ->
                     ErrorCode.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}"
                 )
     ids = dict.fromkeys(asked.topic_id for asked in request.topics if asked.topic_id != ZERO_ID)
-    image = broker.cluster.metadata.image
     if ids:  # then names in the same request count for nothing, as in Kafka
-        return [_by_id(image, topic_id, ctx) for topic_id in ids]
+        return [_by_id(broker, topic_id, ctx) for topic_id in ids]
     if any(asked.name is None for asked in request.topics):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
-    names = dict.fromkeys(asked.name or "" for asked in request.topics)
-    known = {name: topic for name in names if (topic := image.topic(name)) is not None}
-    missing = [name for name in names if name not in known and name != CLUSTER_METADATA]
+    names = list(dict.fromkeys(asked.name or "" for asked in request.topics))
+    hidden = _denied(broker, ctx, DESCRIBE, names)
+    image = broker.cluster.metadata.image
+    known = {name: topic for name in names if name not in hidden and (topic := image.topic(name)) is not None}
+    missing = [name for name in names if name not in known and name not in hidden]
+    refused = {name: _refusal(name) for name in hidden}
     if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
-        broker.cluster.auto_creation.create(filter(is_valid_topic_name, missing))
-    return [_topic(image, known[name], ctx) if name in known else _unknown(name) for name in names]
+        refused |= {name: _refusal(name, internal=is_internal(name)) for name in _create(broker, ctx, missing)}
+    return [
+        refused.get(name) or (_topic(image, known[name], ctx) if name in known else _unknown(name)) for name in names
+    ]
 
 
-def _by_id(image: MetadataImage, topic_id: bytes, ctx: RequestContext) -> MetadataResponseTopic:
+def _create(broker: Broker, ctx: RequestContext, missing: list[str]) -> set[str]:
+    """Let topics be created; returns those that the asker may not create."""
+    authorizer = broker.cluster.authorizer
+    denied: set[str] = set()
+    if authorizer is not None and not authorizer.may(ctx, CREATE, CLUSTER, CLUSTER_NAME, tells=False):
+        denied = _denied(broker, ctx, CREATE, missing)
+    wanted = (name for name in missing if name not in denied and name != CLUSTER_METADATA and is_valid_topic_name(name))
+    broker.cluster.auto_creation.create(wanted)
+    return denied
+
+
+def _shown(broker: Broker, ctx: RequestContext) -> Iterable[TopicImage]:
+    """All topics that the asker may describe."""
+    topics, authorizer = broker.cluster.metadata.image.topics.values(), broker.cluster.authorizer
+    if authorizer is None:
+        return topics
+    return [topic for topic in topics if authorizer.may(ctx, DESCRIBE, TOPIC, topic.name, tells=False)]
+
+
+def _denied(broker: Broker, ctx: RequestContext, operation: int, names: Iterable[str]) -> set[str]:
+    """The topics to which the asker may not do something, whether they are there or not."""
+    authorizer = broker.cluster.authorizer
+    if authorizer is None:
+        return set()
+    return {name for name in names if not authorizer.may(ctx, operation, TOPIC, name)}
+
+
+def _by_id(broker: Broker, topic_id: bytes, ctx: RequestContext) -> MetadataResponseTopic:
+    image = broker.cluster.metadata.image
     topic = image.topic_by_id(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+    if _denied(broker, ctx, DESCRIBE, [topic.name]):
+        return MetadataResponseTopic(error_code=_DENIED, name=None, topic_id=topic_id)
     return _topic(image, topic, ctx)
+
+
+def _refusal(name: str, *, internal: bool = False) -> MetadataResponseTopic:
+    """A topic that may not be seen, or not be made."""
+    return MetadataResponseTopic(error_code=_DENIED, name=name, is_internal=internal)
 
 
 def _unknown(name: str) -> MetadataResponseTopic:

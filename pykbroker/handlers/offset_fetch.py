@@ -11,7 +11,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.waits import attempt, gather
+from pykbroker.runtime.waits import Deferred, attempt, gather
+from pykbroker.security.operations import DESCRIBE
+from pykbroker.security.resources import GROUP, TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pykbroker.brokers.broker import Broker
-    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
+
+    _ByName = Callable[[OffsetFetchRequestGroup], Deferred[OffsetFetchResponseGroup]]
 
 _ERROR_OF_GROUP_SINCE = 2
 _MANY_GROUPS_SINCE = 8
@@ -40,7 +44,7 @@ _TOPIC_IDS_SINCE = 10
 def handle(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> Deferred[OffsetFetchResponse]:
     version = ctx.api_version
     if version >= _MANY_GROUPS_SINCE:
-        fetched = [_fetch(broker, asked, version, stable=request.require_stable) for asked in request.groups]
+        fetched = [_fetch(broker, ctx, asked, stable=request.require_stable) for asked in request.groups]
         return gather(fetched).map(lambda groups: OffsetFetchResponse(groups=groups))
     topics = None
     if request.topics is not None:
@@ -49,15 +53,16 @@ def handle(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> 
             for topic in request.topics
         ]
     asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-    return _fetch(broker, asked, version, stable=request.require_stable).map(
+    return _fetch(broker, ctx, asked, stable=request.require_stable).map(
         lambda found: OffsetFetchResponse(error_code=found.error_code, topics=[_older(topic) for topic in found.topics])
     )
 
 
 def _fetch(
-    broker: Broker, asked: OffsetFetchRequestGroup, version: int, *, stable: bool
+    broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool
 ) -> Deferred[OffsetFetchResponseGroup]:
     """The answer for one group."""
+    version, authorizer = ctx.api_version, broker.cluster.authorizer
 
     def refused(error: KafkaError) -> OffsetFetchResponseGroup:
         if version >= _ERROR_OF_GROUP_SINCE:
@@ -65,15 +70,38 @@ def _fetch(
         topics = [_unanswered(topic, error.code) for topic in asked.topics or ()]
         return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
-    by_name = partial(broker.cluster.groups.fetch, broker, stable=stable)
+    by_name: _ByName = partial(broker.cluster.groups.fetch, broker, stable=stable)
+    if authorizer is not None:
+        if not authorizer.may(ctx, DESCRIBE, GROUP, asked.group_id):
+            return Deferred.completed(refused(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)))
+        by_name = partial(_fetch_described, authorizer, ctx, by_name)
     fetch = partial(_fetch_by_id, broker, by_name) if version >= _TOPIC_IDS_SINCE else by_name
     return attempt(fetch, asked).recover(KafkaError, refused)
 
 
+def _fetch_described(
+    authorizer: Authorizer, ctx: RequestContext, by_name: _ByName, asked: OffsetFetchRequestGroup
+) -> Deferred[OffsetFetchResponseGroup]:
+    """Offsets of the topics that the asker may describe; the others are refused by name, and left out where all are asked for."""
+    denied: list[OffsetFetchResponseTopics] = []
+    if asked.topics is not None:
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        may = [authorizer.may(ctx, DESCRIBE, TOPIC, topic.name) for topic in asked.topics]
+        denied = [_unanswered(topic, code) for topic, allowed in zip(asked.topics, may, strict=True) if not allowed]
+        asked.topics = [topic for topic, allowed in zip(asked.topics, may, strict=True) if allowed]
+
+    def shown(response: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+        if asked.topics is None:
+            response.topics = [topic for topic in response.topics if authorizer.may(ctx, DESCRIBE, TOPIC, topic.name)]
+        elif response.error_code == ErrorCode.NONE:
+            response.topics += denied
+        return response
+
+    return by_name(asked).map(shown)
+
+
 def _fetch_by_id(
-    broker: Broker,
-    by_name: Callable[[OffsetFetchRequestGroup], Deferred[OffsetFetchResponseGroup]],
-    asked: OffsetFetchRequestGroup,
+    broker: Broker, by_name: _ByName, asked: OffsetFetchRequestGroup
 ) -> Deferred[OffsetFetchResponseGroup]:
     if asked.topics is None:
         return by_name(asked).map(partial(_with_ids, broker))

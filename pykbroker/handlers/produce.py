@@ -66,7 +66,7 @@ def handle(
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     version = ctx.api_version
     if request.acks not in (_ALL, 0, 1):
-        return _settle(request, failed(request, version, KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)))
+        return settle(request, failed(request, version, KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)))
     transactional = [
         (topic, data.index, header)
         for topic in request.topic_data
@@ -104,7 +104,12 @@ def _write(
         response.node_endpoints = _leaders(broker, ctx, response)
     if waiting:
         return _when_committed(request, response, waiting)
-    return response if request.acks else _settle(request, response)
+    return response if request.acks else settle(request, response)
+
+
+def is_transactional(request: ProduceRequest) -> bool:
+    """Whether any of its batches is part of a transaction."""
+    return any(_transactional_header(data.records) for topic in request.topic_data for data in topic.partition_data)
 
 
 def _transactional_header(records: Any) -> BatchHeader | None:
@@ -127,7 +132,7 @@ def _handle_transactional(
     version = ctx.api_version
     if request.transactional_id is None:
         error = KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        return _settle(request, failed(request, version, error))
+        return settle(request, failed(request, version, error))
     producers = set()
     partitions: list[Partition] = []
     for topic, index, header in transactional:
@@ -139,7 +144,7 @@ def _handle_transactional(
         if partition.leader == broker.node_id:
             partitions.append(partition)
     if len(producers) > 1:
-        return _settle(request, failed(request, version, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
+        return settle(request, failed(request, version, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
     dialect = Dialect(adds=version >= _ADDS_SINCE, knows_abortable=version >= _ABORTABLE_SINCE)
     admitted = admit(broker.cluster, request.transactional_id, producers.pop(), partitions, dialect)
     if admitted.done:
@@ -291,11 +296,11 @@ def _when_committed(
         answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
 
     answered = [committed.recover(KafkaError, partial(lost, answer)) for committed, answer in waiting]
-    return gather(answered).map(lambda _: _settle(request, response))
+    return gather(answered).map(lambda _: settle(request, response))
 
 
-def _settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
-    """With acks 0 nothing is sent; an error can only be told by closing the connection."""
+def settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
+    """What is sent. With acks 0 nothing is sent; an error can only be told by closing the connection."""
     if request.acks != 0:
         return response
     for topic in response.responses:

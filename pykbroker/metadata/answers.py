@@ -6,29 +6,35 @@ asks for the same one. While the image stands still, the same question gets the 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
-#: Version, listener, who asks, names asked for (None: all), and which authorized operations.
-Question = tuple[int, str, str, tuple[str, ...] | None, bool, bool]
+if TYPE_CHECKING:
+    from pykbroker.security.context import RequestContext
+
+#: Version, listener, who asks and from where, names asked for (None: all), and which authorized operations.
+Question = tuple[int, str, str, str, tuple[str, ...] | None, bool, bool]
 
 #: Different questions kept at a time: a fleet of clients of one kind asks one or two.
 MAX_QUESTIONS = 8
 
 
-def question(request: MetadataRequest, version: int, listener: str, principal: str) -> Question | None:
+def question(request: MetadataRequest, asker: RequestContext, *, with_host: bool) -> Question | None:
     """What is asked, and by whom, as a key; None for a request with topic ids, which few send: where
-    there are ids, names say nothing.
+    there are ids, names say nothing. ``with_host``: what is shown may depend on where the asker is.
     """
     names: tuple[str, ...] | None = None
-    if request.topics is not None and (request.topics or version > 0):
+    if request.topics is not None and (request.topics or asker.api_version > 0):
         names = tuple([topic.name or "" for topic in request.topics])
         if "" in names or any(topic.topic_id != ZERO_ID for topic in request.topics):
             return None
     return (
-        version,
-        listener,
-        principal,
+        asker.api_version,
+        asker.listener,
+        asker.principal,
+        asker.client_host if with_host else "",
         names,
         request.include_cluster_authorized_operations,
         request.include_topic_authorized_operations,

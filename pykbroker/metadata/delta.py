@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pykbroker.metadata.image import PartitionImage, TopicImage
+
+if TYPE_CHECKING:
+    from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class MetadataDelta:
     configs: set[tuple[int, str]] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
     client_quotas: bool = False
-    acls: bool = False
+    #: Access lists that came (True) and went, in order.
+    acls: list[tuple[AccessControlEntryRecord, bool]] = field(default_factory=list)
     scram: bool = False
     delegation_tokens: bool = False

@@ -270,13 +270,14 @@ def _client_quota(image: MetadataImage, record: ClientQuotaRecord, delta: Metada
 
 def _acl(image: MetadataImage, record: AccessControlEntryRecord, delta: MetadataDelta) -> None:
     image.acls[record.id] = record
-    delta.acls = True
+    delta.acls.append((record, True))
 
 
 def _remove_acl(image: MetadataImage, record: RemoveAccessControlEntryRecord, delta: MetadataDelta) -> None:
-    if image.acls.pop(record.id, None) is None:
+    removed = image.acls.pop(record.id, None)
+    if removed is None:
         raise ReplayError(f"an access rule to remove is unknown: {record.id.hex()}")
-    delta.acls = True
+    delta.acls.append((removed, False))
 
 
 def _scram(image: MetadataImage, record: UserScramCredentialRecord, delta: MetadataDelta) -> None:

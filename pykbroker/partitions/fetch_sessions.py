@@ -238,6 +238,12 @@ class FetchSessions:
         self._drop(oldest.id)
         return True
 
+    def look_again(self) -> None:
+        """What may be read has changed: the next fetch of each session looks at all that it has."""
+        for session in self._sessions.values():
+            for item in session.items.values():
+                session.ready[item.key] = item
+
     def close(self) -> None:
         """The broker stops: nothing is followed for anybody any more."""
         for session in self._sessions.values():

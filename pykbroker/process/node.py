@@ -130,6 +130,10 @@ class Node:
         self.http: str | None = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+        if self._config["authorizer.class.name"]:
+            from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
+
+            self.server.dispatcher.authorise_by(authorise)
         #: What is done in a new cluster before clients are accepted.
         self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
         #: Stops and starts brokers one by one, and says how they are.

@@ -1,9 +1,10 @@
 """The door for requests: one frame in, one answer out, by named steps.
 
-decode -> intercept -> authorise -> throttle -> handle -> encode. The three in the middle are there for whoever has a
-dispatcher of his own, and cost nothing where there is none: a test that makes answers fail, an access list, a quota.
+decode -> intercept -> throttle -> authorise -> handle -> encode. The three in the middle are there for whoever has a
+dispatcher of his own, and cost nothing where there is none: a test that makes answers fail, a quota, an access list.
 Each is handed the request and a call that goes on with the rest of the way, so that it may refuse, wait, or change what
-comes back.
+comes back. Authorising is next to the handler, what is refused counts for quotas as in Kafka, and it is not a step but
+made once for each handler: it may know the API, and cost a producer next to nothing.
 """
 
 from __future__ import annotations
@@ -42,23 +43,29 @@ class Step(Protocol):
     ) -> Answer: ...
 
 
+class Guard(Protocol):
+    """Makes of a handler of an API one that is only asked for what is allowed."""
+
+    def __call__(self, api_key: int, handle: Handle, /) -> Handle: ...
+
+
 class _Route:
     """A row of the table with its classes loaded; made when the first request of its key arrives."""
 
     __slots__ = ("api", "decode", "failed", "handle", "logs_of")
 
-    def __init__(self, api: ServedApi) -> None:
+    def __init__(self, api: ServedApi, guard: Guard | None) -> None:
         module = cast("Handler", importlib.import_module(f"pykbroker.handlers.{api.handler}"))
         self.api = api
         self.decode: Callable[..., tuple[Any, int]] = request_class(api.key).decode
-        self.handle: Handle = module.handle
+        self.handle: Handle = module.handle if guard is None else guard(api.key, module.handle)
         self.failed: Failed | None = getattr(module, "failed", None)
         self.logs_of: LogsOf | None = getattr(module, "logs_of", None)
 
 
 class Dispatcher:
-    """See the module. ``table`` says what is served; ``intercept``, ``authorise`` and ``throttle`` are the steps before
-    the handler, each left out where it is None.
+    """See the module. ``table`` says what is served; ``intercept`` and ``throttle`` are the steps before the handler,
+    ``authorise`` is its guard, each left out where it is None.
     """
 
     def __init__(
@@ -66,17 +73,23 @@ class Dispatcher:
         table: Iterable[ServedApi] = SUPPORTED,
         *,
         intercept: Step | None = None,
-        authorise: Step | None = None,
         throttle: Step | None = None,
+        authorise: Guard | None = None,
     ) -> None:
         self._apis = {int(api.key): api for api in table}
         self._routes: dict[int, _Route] = {}
         #: Before the handler, the outermost last.
-        self._steps = [step for step in (throttle, authorise, intercept) if step is not None]
+        self._steps = [step for step in (throttle, intercept) if step is not None]
+        self._guard = authorise
 
     def add_step(self, step: Step, *, innermost: bool = False) -> None:
         """Put one more step before all others, or as ``innermost`` behind them, from the next request on."""
         self._steps.insert(0 if innermost else len(self._steps), step)
+
+    def authorise_by(self, guard: Guard) -> None:
+        """Let handlers be asked only for what is allowed, from the next request on."""
+        self._guard = guard
+        self._routes.clear()
 
     def remove_step(self, step: Step) -> None:
         """Take it out again."""
@@ -150,7 +163,7 @@ class Dispatcher:
             api = self._apis.get(api_key)
             if api is None:
                 raise CloseConnection(f"UNSUPPORTED_VERSION: API key {api_key} is not served")
-            route = self._routes[api_key] = _Route(api)
+            route = self._routes[api_key] = _Route(api, self._guard)
         if not route.api.min_version <= version <= route.api.max_version and api_key != ApiKey.API_VERSIONS:
             raise CloseConnection(f"UNSUPPORTED_VERSION: {route.api.key.name} is not served in version {version}")
         return route

@@ -1,10 +1,13 @@
-"""Authorized operations as answers carry them: bit n stands for the operation with code n (KIP-430).
+"""Operations on resources, and the set of them that answers carry: bit n stands for the operation with code n (KIP-430).
 
 Codes: org.apache.kafka.common.acl.AclOperation; which apply to what: AclEntry.supportedOperations, Kafka 4.3.1.
 """
 
 from __future__ import annotations
 
+from pykbroker.security.resources import CLUSTER, GROUP, TOPIC
+
+ALL = 2
 READ = 3
 WRITE = 4
 CREATE = 5
@@ -15,18 +18,27 @@ CLUSTER_ACTION = 9
 DESCRIBE_CONFIGS = 10
 ALTER_CONFIGS = 11
 IDEMPOTENT_WRITE = 12
+CREATE_TOKENS = 13
+DESCRIBE_TOKENS = 14
+TWO_PHASE_COMMIT = 15
+
+#: Kafka's names, by code.
+OPERATION_NAMES = (
+    *("UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION"),
+    *("DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
+)
 
 #: The field's default: the client did not ask.
 NOT_ASKED = -(2**31)
+
+#: What can be done to a resource of a type, as far as answers tell of it.
+SUPPORTED = {
+    TOPIC: (READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS),
+    GROUP: (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS),
+    CLUSTER: (CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE),
+}
 
 
 def operation_bits(*operations: int) -> int:
     """The operations as one number."""
     return sum(1 << operation for operation in operations)
-
-
-TOPIC_OPERATIONS = operation_bits(READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
-CLUSTER_OPERATIONS = operation_bits(
-    CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE
-)
-GROUP_OPERATIONS = operation_bits(READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
-from pykbroker.faults.shapes import entity_class, fields, once
+from pykbroker.refusals.shapes import entity_class, fields, once
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.message import WireStruct
 from pykbroker.wire.records import BatchHeader, Record, TimestampType, decode_records, iter_batches

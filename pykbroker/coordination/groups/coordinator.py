@@ -73,7 +73,14 @@ class GroupCoordinator:
         cluster = self._cluster
         image = cluster.metadata.image
         return GroupShard(
-            Surroundings(cluster.runtime.clock, self._settings, image, cluster.runtime.random, image.offset)
+            Surroundings(
+                cluster.runtime.clock,
+                self._settings,
+                image,
+                cluster.runtime.random,
+                image.offset,
+                cluster.authorizer,
+            )
         )
 
     # What the metadata and time do to groups

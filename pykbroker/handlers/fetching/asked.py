@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.partitions.fetch_sessions import FetchItem, SessionWaiter, requested
+from pykbroker.security.operations import CLUSTER_ACTION, READ
+from pykbroker.security.resources import TOPIC
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.fetch_sessions import FetchSession
     from pykbroker.partitions.partition import Partition
+    from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.fetch import FetchRequest
 
@@ -28,6 +31,8 @@ class Asked(SessionWaiter):
         self.version = ctx.api_version
         self.listener = ctx.listener
         self.connection = ctx.connection
+        self.ctx = ctx
+        self.authorizer = broker.cluster.authorizer
         self.request = request
         self.session = session
         # A session that this very request opened answers in full; later ones only with what changed.
@@ -41,3 +46,20 @@ class Asked(SessionWaiter):
     def follow(self, item: FetchItem, partition: Partition) -> None:
         """``item`` names ``partition`` from now on."""
         raise NotImplementedError
+
+    def may_read(self, authorizer: Authorizer, topic: str | bytes) -> bool:
+        """Whether a topic's records are for the asker. Followers, who are brokers, read all or nothing."""
+        ctx, state = self.ctx, self.request.replica_state
+        if self.request.replica_id >= 0 or (state is not None and state.replica_id >= 0):
+            return authorizer.may_do_to_cluster(ctx, CLUSTER_ACTION)
+        if (ctx.principal, ctx.client_host, READ, TOPIC, topic) in authorizer.granted:
+            return True
+        if isinstance(topic, str):
+            return authorizer.may(ctx, READ, TOPIC, topic)
+        name = self.broker.cluster.topic_name(topic)
+        if name is None:
+            return True  # an id that nobody has is told as that
+        allowed = authorizer.may(ctx, READ, TOPIC, name)
+        if allowed:
+            authorizer.grant_by_id(ctx, READ, TOPIC, topic, name)
+        return allowed

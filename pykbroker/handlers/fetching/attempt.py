@@ -56,6 +56,11 @@ class Attempt:
 
     def look_at(self, item: FetchItem) -> None:
         fetch = self.fetch
+        if fetch.authorizer is not None and not fetch.may_read(fetch.authorizer, item.topic):
+            self.urgent = True
+            denied = without_records(item.index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, known=False)
+            self.found.append((item, denied))
+            return
         partition = self._resolve(item)
         if isinstance(partition, ErrorCode):
             self.urgent = True

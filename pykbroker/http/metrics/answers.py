@@ -1,12 +1,12 @@
-"""Which errors an answer tells, read off its class once (``faults/shapes.py``)."""
+"""Which errors an answer tells, read off its class once (``refusals/shapes.py``)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any, Final
 
-from pykbroker.faults.shapes import error_sites
 from pykbroker.metadata.answers import EncodedOnce
+from pykbroker.refusals.shapes import error_sites
 from pykbroker.wire.message import Message
 
 #: So many parts of one answer are looked at: one about ten thousand partitions must not cost as much again.

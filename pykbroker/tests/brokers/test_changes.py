@@ -5,6 +5,7 @@ from __future__ import annotations
 from pykbroker.brokers import changes
 from pykbroker.metadata.delta import MetadataDelta, PartitionChange
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
+from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
 
 
 def partition(index: int, leader: int, isr: list[int]) -> PartitionImage:
@@ -30,6 +31,13 @@ def test_one_line_for_many_moves() -> None:
     assert list(changes.lines(image(t), MetadataDelta(partitions=moved))) == [
         f"7 partitions with a new leader: {', '.join(f't-{n} by broker 2' for n in range(5))} and 2 more",
         f"In-sync replicas of 7 partitions changed: {', '.join(f't-{n} [2, 3]' for n in range(5))} and 2 more",
+    ]
+
+
+def test_access_lists_are_counted() -> None:
+    record = AccessControlEntryRecord()
+    assert list(changes.lines(image(), MetadataDelta(acls=[(record, True), (record, False), (record, True)]))) == [
+        "Access lists: 2 added, 1 removed"
     ]
 
 

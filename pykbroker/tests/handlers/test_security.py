@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.handlers import (
-    create_acls,
-    delete_acls,
-    describe_acls,
     describe_delegation_token,
     expire_delegation_token,
     renew_delegation_token,
 )
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.tests.kit.cluster import MemoryCluster
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -45,14 +43,13 @@ def test_access_lists_need_an_authorizer(version: int) -> None:
 @pytest.mark.parametrize("place", [0, 2, 5, 6])
 def test_an_access_list_that_says_unknown_ends_the_connection(place: int) -> None:
     odd = (*ALLOWED[:place], 0, *ALLOWED[place + 1 :])
-    for module, request in (
-        (describe_acls, DescribeAclsRequest(*odd)),
-        (create_acls, CreateAclsRequest([AclCreation(*ALLOWED), AclCreation(*odd)])),
-        (delete_acls, DeleteAclsRequest([DeleteAclsFilter(*ALLOWED), DeleteAclsFilter(*odd)])),
+    for request in (
+        DescribeAclsRequest(*odd),
+        CreateAclsRequest([AclCreation(*ALLOWED), AclCreation(*odd)]),
+        DeleteAclsRequest([DeleteAclsFilter(*ALLOWED), DeleteAclsFilter(*odd)]),
     ):
-        assert not hasattr(module, "failed")  # so dispatch ends the connection
-        with pytest.raises(KafkaError, match="UNKNOWN"):
-            module.handle(MemoryCluster(), None, request)
+        with pytest.raises(CloseConnection, match="UNKNOWN"):
+            MemoryCluster().ask(request, 3)
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,22 @@ def named(name: str, order: list[str]) -> Any:
 
 def test_steps_run_in_their_order() -> None:
     order: list[str] = []
-    steps = {name: named(name, order) for name in ("throttle", "authorise", "intercept")}
-    answer = ask(Dispatcher(**steps)).value
-    assert order == ["intercept", "authorise", "throttle"]
+    steps = {name: named(name, order) for name in ("throttle", "intercept")}
+
+    def authorise(_key: int, handle: Any) -> Any:
+        return lambda *asked: order.append("authorise") or handle(*asked)
+
+    answer = ask(Dispatcher(authorise=authorise, **steps)).value
+    assert order == ["intercept", "throttle", "authorise"]
     assert answer.error_code != 0
+
+
+def test_a_guard_stands_around_every_handler_from_when_it_is_there() -> None:
+    refused = Deferred.failed(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    dispatcher = Dispatcher()
+    assert ask(dispatcher).value.error_code == ErrorCode.NOT_COORDINATOR
+    dispatcher.authorise_by(lambda _key, _handle: lambda *_: refused)
+    assert ask(dispatcher).value.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 def test_a_step_may_answer_by_itself_and_later() -> None:
@@ -53,7 +65,7 @@ def test_a_steps_refusal_is_told_as_the_handlers_own(late) -> None:
             return Deferred.failed(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
-    answer = ask(Dispatcher(authorise=refuse))
+    answer = ask(Dispatcher(throttle=refuse))
     assert answer.value.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 

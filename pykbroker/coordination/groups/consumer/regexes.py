@@ -16,6 +16,9 @@ from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.consumer.records import epoch_record, regex_record, regex_tombstone
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.image import MetadataImage
+from pykbroker.security.context import RequestContext
+from pykbroker.security.operations import DESCRIBE
+from pykbroker.security.resources import TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -74,8 +77,10 @@ def _to_resolve(group: ConsumerGroup, old: str | None, new: str | None, *, is_ne
     return wanted if due else frozenset()
 
 
-def resolve(group: ConsumerGroup, patterns: frozenset[str]) -> Outcome:
-    """The records of patterns as they stand now, and a higher group epoch if that changes anything."""
+def resolve(group: ConsumerGroup, patterns: frozenset[str], asker: RequestContext) -> Outcome:
+    """The records of patterns as they stand now, and a higher group epoch if that changes anything. They stand for no topic
+    that ``asker``, by whose request they are resolved, may not describe.
+    """
     image = group.around.image
     out = Outcome()
     topics = group.topics_after([], without=patterns)
@@ -83,7 +88,7 @@ def resolve(group: ConsumerGroup, patterns: frozenset[str]) -> Outcome:
     for pattern in sorted(patterns):
         if not group.subscribed_to(pattern):
             continue
-        found = _topics_like(pattern, image)
+        found = _describable(group, _topics_like(pattern, image), asker)
         resolved = ResolvedRegex(found, image.offset, group.around.clock.now_ms())
         before = group.regexes.get(pattern)
         changed |= (frozenset() if before is None else before.topics) != found
@@ -93,6 +98,13 @@ def resolve(group: ConsumerGroup, patterns: frozenset[str]) -> Outcome:
     if changed or hashed != group.metadata_hash:
         out.records.append(epoch_record(group.group_id, group.epoch + 1, hashed))
     return out
+
+
+def _describable(group: ConsumerGroup, topics: frozenset[str], asker: RequestContext) -> frozenset[str]:
+    authorizer = group.around.authorizer
+    if authorizer is None:
+        return topics
+    return frozenset(name for name in topics if authorizer.may(asker, DESCRIBE, TOPIC, name, tells=False))
 
 
 def _compile(pattern: str) -> None:

@@ -12,6 +12,7 @@ from pykbroker.metadata.image import GROUP_RESOURCE, MetadataImage
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.settings import GroupSettings
     from pykbroker.runtime.clock import Clock
+    from pykbroker.security.authorizer import Authorizer
 
 
 @dataclass(slots=True)
@@ -24,6 +25,8 @@ class Surroundings:
     random: Random = field(default_factory=Random)
     #: Offset of the metadata in which topics were last created: patterns resolved before it are resolved again.
     topics_created_at: int = -1
+    #: Says which topics a pattern may stand for; None where everybody may see all.
+    authorizer: Authorizer | None = None
 
     def group_configs(self, group_id: str) -> Mapping[str, str]:
         """What was set for a group, in text."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pykbroker.faults import shapes
-from pykbroker.faults.naming import Names, Wanted, around, item_names, own_names
+from pykbroker.refusals import shapes
+from pykbroker.refusals.naming import Names, Wanted, around, item_names, own_names
 from pykbroker.wire.apis import response_class
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import WireStruct
 from pykbroker.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from pykbroker.faults.shapes import Site
+    from pykbroker.refusals.shapes import Site
     from pykbroker.wire.message import Message
 
 _C = ErrorCode

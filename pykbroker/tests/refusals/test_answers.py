@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pykbroker.faults import refusals, shapes
-from pykbroker.faults.naming import own_names
-from pykbroker.faults.refusals import Refusal
 from pykbroker.handlers.table import SUPPORTED, ServedApi
+from pykbroker.refusals import answers, shapes
+from pykbroker.refusals.answers import Refusal
+from pykbroker.refusals.naming import own_names
 from pykbroker.wire.apis import request_class, response_class
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -18,6 +18,9 @@ CODE = ErrorCode.REQUEST_TIMED_OUT
 #: Handlers whose own refusal of a whole request stands elsewhere: as a whole, where ours is said of each part.
 AS_A_WHOLE = {
     *("alter_partition_reassignments", "elect_leaders", "fetch", "leave_group", "offset_delete", "update_features"),
+    *("add_partitions_to_txn", "describe_log_dirs", "describe_quorum"),
+    # These say less of what they refuse: no name, and 0 for what there is not.
+    *("describe_user_scram_credentials", "describe_transactions"),
 }
 EVERY = [(api, version) for api in SUPPORTED for version in range(api.min_version, api.max_version + 1)]
 
@@ -95,15 +98,15 @@ def errors(message: Any) -> list[tuple[Any, ...]]:
 def test_every_answer_says_the_error(api: ServedApi, version: int) -> None:
     request = request_in(api, version)
     refusal = Refusal(CODE)
-    site = refusals.site_for(refusal, request, version)
+    site = answers.site_for(refusal, request, version)
     if site is None:  # of such requests the handler alone knows what the answer is about
         assert api.handler == "describe_log_dirs"
-        site = refusals.deepest_site(request, version)
+        site = answers.deepest_site(request, version)
         answer = shapes.plain(response_class(api.key))
         answer.results.append(shapes.plain(shapes.element(type(answer), site.path)))
-        refusals.overwrite(answer, site, refusal)
+        answers.overwrite(answer, site, refusal)
     else:
-        answer = refusals.built(request, site, refusal)
+        answer = answers.built(request, site, refusal)
     said = errors(in_version(answer, version))
     assert said
     assert {code for _, code in said} == {CODE}
@@ -123,9 +126,9 @@ def test_it_stands_where_the_handler_itself_would_say_it(api: ServedApi, version
     request = request_in(api, version)
     module = importlib.import_module(f"pykbroker.handlers.{api.handler}")
     theirs = errors(in_version(module.failed(request, version, KafkaError(CODE)), version))
-    site = refusals.site_for(Refusal(CODE), request, version)
+    site = answers.site_for(Refusal(CODE), request, version)
     assert site is not None
-    ours = errors(in_version(refusals.built(request, site, Refusal(CODE)), version))
+    ours = errors(in_version(answers.built(request, site, Refusal(CODE)), version))
     assert set(ours) <= set(theirs)
     assert ours
 
@@ -140,17 +143,17 @@ def test_what_is_taken_out_is_what_is_refused(api: ServedApi, version: int) -> N
     if "partition" not in shapes.roles(type(request)):
         return
     refusal = Refusal(CODE, wanted=wanted)
-    site = refusals.site_for(refusal, request, version)
+    site = answers.site_for(refusal, request, version)
     if site is None or not site.path:
         return  # it is said of the request as a whole
-    whole = refusals.site_for(Refusal(CODE), request, version)
+    whole = answers.site_for(Refusal(CODE), request, version)
     assert whole is not None
-    everything = errors(refusals.built(request, whole, Refusal(CODE)))
-    failed = refusals.built(request, site, refusal)
+    everything = errors(answers.built(request, whole, Refusal(CODE)))
+    failed = answers.built(request, site, refusal)
     refused = errors(failed)
     assert refused
-    assert refusals.take_out(request, wanted)
-    rest = refusals.built(request, whole, Refusal(CODE))
+    assert answers.take_out(request, wanted)
+    rest = answers.built(request, whole, Refusal(CODE))
     assert not set(errors(rest)) & set(refused)
-    refusals.merge(rest, failed, site.path)
+    answers.merge(rest, failed, site.path)
     assert set(errors(rest)) == set(everything)

@@ -1,0 +1,156 @@
+"""Checks of the items of a request: what is denied is taken out, the rest is carried out, and the answer tells of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.access.checks import ERROR_OF, Asked, Proceed, may_do_to_cluster, then, with_refused
+from pykbroker.access.rows import Row
+from pykbroker.security.operations import OPERATION_NAMES
+
+if TYPE_CHECKING:
+    from pykbroker.handlers.contract import Answer
+
+
+class EachOf:
+    """The asker may do something to each resource that a list names: its elements, or their field ``name``.
+
+    From version ``ids_since`` on, topics are named by their ids; one that nobody has is for the handler to refuse. Who may
+    do ``unless`` to the cluster may do it to all. ``goes_on`` says that the handler has something to say even where nothing
+    is left; ``only`` which items are looked at (the others the handler refuses, whoever asks), and ``unique`` that those are
+    left to it which are named twice. ``worded``: Kafka says words with the error; ``answers``
+    is the list of what the handler itself says of a request that is refused, where that is more than what is named.
+    """
+
+    acts = True
+
+    def __init__(
+        self,
+        items: str,
+        resource_type: int,
+        operation: int,
+        *,
+        name: str | None = None,
+        ids_since: int | None = None,
+        unless: int | None = None,
+        goes_on: bool = False,
+        only: Callable[[Any], bool] | None = None,
+        unique: bool = False,
+        worded: bool = False,
+        answers: str | None = None,
+    ) -> None:
+        self._items = items
+        self._resource_type = resource_type
+        self._operation = operation
+        self._name = name
+        self._only = only
+        self._unique = unique
+        self._worded = worded
+        self._answers = answers
+        self._ids_since = ids_since
+        self._unless = unless
+        self._goes_on = goes_on
+        which = f"each of `{items}`"
+        if unless is not None:
+            which += f", unless {OPERATION_NAMES[unless]} on the cluster"
+        self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the item"),)
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        if self._unless is not None and may_do_to_cluster(asked, self._unless, tells=False):
+            return proceed()
+        named = getattr(asked.request, self._items)
+        denied = [item for item in named or () if not self._may(asked, item)]
+        if denied and self._unique:
+            denied = [item for item in denied if self._is_named_once(item, named)]
+        if not denied:
+            return proceed()
+        refused, items = self._refused(asked, denied)
+        left = [item for item in named if not any(item is each for each in denied)]
+        if not left and not self._goes_on:
+            answer: Answer = refused
+            return answer
+        setattr(asked.request, self._items, left)
+        return with_refused(proceed(), refused, items)
+
+    def _refused(self, asked: Asked, denied: list[Any]) -> tuple[Any, str]:
+        code, only = ERROR_OF[self._resource_type], {self._items: denied}
+        if self._answers is not None:
+            return asked.without(**only).refused(code), self._answers
+        return asked.mirrored(code, worded=self._worded, **only)
+
+    def _may(self, asked: Asked, item: Any) -> bool:
+        if self._only is not None and not self._only(item):
+            return True
+        name: str | None = item if self._name is None else asked.topic_name(item, self._name, self._ids_since)
+        if name is None:
+            return True
+        allowed = asked.may(self._operation, self._resource_type, name)
+        if allowed and self._ids_since is not None:
+            asked.authorizer.grant_by_id(asked.ctx, self._operation, self._resource_type, item.topic_id, name)
+        return allowed
+
+    def _is_named_once(self, item: Any, named: list[Any]) -> bool:
+        assert self._name is not None
+        return [getattr(each, self._name) for each in named].count(getattr(item, self._name)) == 1
+
+
+class AllOf:
+    """The asker may do something to every resource that a list names, or nothing is carried out at all."""
+
+    acts = True
+
+    def __init__(self, items: str, resource_type: int, operation: int) -> None:
+        self._items = items
+        self._resource_type = resource_type
+        self._operation = operation
+        which = f"all of `{items}`"
+        self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the whole request"),)
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        names = getattr(asked.request, self._items) or ()
+        denied = [name for name in names if not asked.may(self._operation, self._resource_type, name)]
+        return asked.refused(ERROR_OF[self._resource_type]) if denied else proceed()
+
+
+class Shown:
+    """Of a list in the answer only that is shown which the asker may do something to. Who may do ``unless`` to the cluster
+    sees all. ``within`` is a list whose elements have that list.
+    """
+
+    acts = True
+
+    def __init__(
+        self,
+        items: str,
+        resource_type: int,
+        operation: int,
+        name: str,
+        *,
+        within: str | None = None,
+        unless: int | None = None,
+    ) -> None:
+        self._items = items
+        self._resource_type = resource_type
+        self._operation = operation
+        self._name = name
+        self._within = within
+        self._unless = unless
+        which = f"each of `{items}` of the answer"
+        if unless is not None:
+            which += f", unless {OPERATION_NAMES[unless]} on the cluster"
+        self.rows = (Row(resource_type, (operation,), which, None, "left out"),)
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        if self._unless is not None and may_do_to_cluster(asked, self._unless, tells=False):
+            return proceed()
+
+        def shown(response: Any) -> Any:
+            for each in [response] if self._within is None else getattr(response, self._within):
+                setattr(each, self._items, [item for item in getattr(each, self._items) if self._may(asked, item)])
+            return response
+
+        return then(proceed(), shown)
+
+    def _may(self, asked: Asked, item: Any) -> bool:
+        return asked.may(self._operation, self._resource_type, getattr(item, self._name), tells=False)

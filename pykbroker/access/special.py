@@ -1,0 +1,218 @@
+"""Checks that one API alone has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.access.checks import ERROR_OF, Asked, Proceed, may_do_to_cluster, then, with_refused
+from pykbroker.access.rows import Row
+from pykbroker.handlers.produce import failed, is_transactional, settle
+from pykbroker.metadata.names import CLUSTER_METADATA
+from pykbroker.security.operations import (
+    CLUSTER_ACTION,
+    CREATE,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    IDEMPOTENT_WRITE,
+    WRITE,
+)
+from pykbroker.security.resources import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.handlers.contract import Answer
+
+#: What keys of a type name, for FindCoordinator.
+_OF_KEYS = {0: GROUP, 1: TRANSACTIONAL_ID}
+_SHARE = 2
+_MANY_SINCE, _SHARE_SINCE = 4, 6
+_NO_TRANSACTION = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+class TransactionalBatches:
+    """Produce: who writes batches of a transaction may write to its id, or nothing is written."""
+
+    acts = True
+
+    rows = (Row(TRANSACTIONAL_ID, (WRITE,), "of transactional batches", _NO_TRANSACTION, "all partitions"),)
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        name = asked.request.transactional_id
+        if not is_transactional(asked.request) or (name is not None and asked.may(WRITE, TRANSACTIONAL_ID, name)):
+            return proceed()
+        return settle(asked.request, failed(asked.request, asked.ctx.api_version, KafkaError(_NO_TRANSACTION)))
+
+
+class ProducerIds:
+    """InitProducerId without a transactional id: the asker may be an idempotent producer, or write to some topic."""
+
+    acts = True
+
+    rows = (
+        Row(
+            CLUSTER,
+            (IDEMPOTENT_WRITE,),
+            "without a transactional id, unless WRITE on any topic",
+            ERROR_OF[CLUSTER],
+            "the whole request",
+        ),
+    )
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        if (
+            asked.request.transactional_id is not None
+            or may_do_to_cluster(asked, IDEMPOTENT_WRITE, tells=False)
+            or asked.authorizer.may_to_any(asked.ctx, WRITE, TOPIC)
+        ):
+            return proceed()
+        return asked.refused(ERROR_OF[CLUSTER])
+
+
+class Coordinators:
+    """FindCoordinator: who looks for one may describe what it coordinates."""
+
+    acts = True
+
+    rows = (
+        Row(
+            GROUP, (DESCRIBE,), "each key of type 0", ERROR_OF[GROUP], "the item, or the whole request before version 4"
+        ),
+        Row(TRANSACTIONAL_ID, (DESCRIBE,), "each key of type 1", _NO_TRANSACTION, "the same"),
+        Row(CLUSTER, (CLUSTER_ACTION,), "keys of type 2, from version 6", ERROR_OF[CLUSTER], "the whole request"),
+    )
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        request = asked.request
+        resource_type = _OF_KEYS.get(request.key_type)
+        if resource_type is None:
+            if (
+                request.key_type != _SHARE
+                or asked.ctx.api_version < _SHARE_SINCE
+                or may_do_to_cluster(asked, CLUSTER_ACTION)
+            ):
+                return proceed()
+            return asked.refused(ERROR_OF[CLUSTER])
+        if asked.ctx.api_version < _MANY_SINCE:
+            if asked.may(DESCRIBE, resource_type, request.key):
+                return proceed()
+            return asked.refused(ERROR_OF[resource_type])
+        keys = request.coordinator_keys
+        denied = [key for key in keys if not asked.may(DESCRIBE, resource_type, key)]
+        if not denied:
+            return proceed()
+        refused, items = asked.mirrored(ERROR_OF[resource_type], worded=False, coordinator_keys=denied)
+        for each in refused.coordinators:
+            each.port = -1
+        request.coordinator_keys = [key for key in keys if key not in denied]
+        return with_refused(proceed(), refused, items) if request.coordinator_keys else refused
+
+
+class NewTopics:
+    """CreateTopics: who creates one may create any, or that one; its settings are told to who may describe them."""
+
+    acts = True
+
+    rows = (
+        Row(
+            TOPIC,
+            (CREATE,),
+            "each of `topics`, unless CREATE on the cluster",
+            ERROR_OF[TOPIC],
+            "the item",
+        ),
+        Row(
+            TOPIC,
+            (DESCRIBE_CONFIGS,),
+            "each of `topics` that is created, from version 5",
+            ERROR_OF[TOPIC],
+            "`topic_config_error_code`, without settings, partitions and replication factor",
+        ),
+    )
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        request = asked.request
+        times = Counter(topic.name for topic in request.topics)
+        denied = set()
+        if not may_do_to_cluster(asked, CREATE, tells=False):
+            denied = {
+                name
+                for name, count in times.items()
+                if count == 1 and name != CLUSTER_METADATA and not asked.may(CREATE, TOPIC, name)
+            }
+        silent = {name for name in times if not asked.may(DESCRIBE_CONFIGS, TOPIC, name, tells=False)}
+        answer: Answer
+        if denied:
+            refused, items = asked.mirrored(
+                ERROR_OF[TOPIC], topics=[topic for topic in request.topics if topic.name in denied]
+            )
+            for topic in refused.topics:
+                topic.error_message = "Authorization failed."
+            request.topics = [topic for topic in request.topics if topic.name not in denied]
+            answer = with_refused(proceed(), refused, items) if request.topics else refused
+        else:
+            answer = proceed()
+        return then(answer, lambda response: _without_settings(response, silent))
+
+
+def _without_settings(response: Any, silent: set[str]) -> Any:
+    for topic in response.topics:
+        if topic.name in silent and topic.error_code == ErrorCode.NONE:
+            topic.topic_config_error_code = ERROR_OF[TOPIC]
+            topic.configs = []
+            topic.num_partitions = topic.replication_factor = -1
+    return response
+
+
+class MembersTopics:
+    """ConsumerGroupDescribe: a group is not shown to who may not describe all topics of its members."""
+
+    acts = True
+
+    rows = (
+        Row(
+            TOPIC,
+            (DESCRIBE,),
+            "every topic of a group's members",
+            ERROR_OF[TOPIC],
+            "the group, without its members",
+        ),
+    )
+    _WORDS = "The group has described topic(s) that the client is not authorized to describe."
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        return then(proceed(), lambda response: self._shown(asked, response))
+
+    def _shown(self, asked: Asked, response: Any) -> Any:
+        response.groups = [
+            group if self._may_see(asked, group) else type(group)(ERROR_OF[TOPIC], self._WORDS, group.group_id)
+            for group in response.groups
+        ]
+        return response
+
+    def _may_see(self, asked: Asked, group: Any) -> bool:
+        names = {
+            partitions.topic_name
+            for member in group.members
+            for assignment in (member.assignment, member.target_assignment)
+            for partitions in assignment.topic_partitions
+        }
+        return all(asked.may(DESCRIBE, TOPIC, name) for name in sorted(names))
+
+
+class Within:
+    """What the handler itself asks the authorizer, since the answer comes in the midst of its work; here for the table."""
+
+    acts = False
+
+    def __init__(self, *rows: Row) -> None:
+        self.rows = rows
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        del asked
+        return proceed()
+
+
+def lacks_protocol(request: Any, version: int) -> bool:
+    """SyncGroup from version 5 on must say its protocol, whoever asks."""
+    return version >= 5 and (request.protocol_type is None or request.protocol_name is None)

@@ -1,0 +1,58 @@
+"""What stands around each handler where a broker has an authorizer: the checks of its API, and a shorter way for producers.
+
+A producer that was allowed once is not asked about again until an access list comes or goes (``Authorizer.granted``): what
+it costs then is one look into a set for each topic.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.access.checks import Asked
+from pykbroker.access.table import CHECKS
+from pykbroker.security.operations import WRITE
+from pykbroker.security.resources import TOPIC, TRANSACTIONAL_ID
+from pykbroker.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.handlers.contract import Answer, Handle
+    from pykbroker.security.context import RequestContext
+
+
+def authorise(api_key: int, handle: Handle) -> Handle:
+    """A ``Guard`` of the dispatcher: the handler, asked only for what the authorizer allows."""
+    checks = CHECKS.get(api_key, ())
+    if not any(check.acts for check in checks):
+        return handle
+
+    def guarded(broker: Broker, ctx: RequestContext, request: Any) -> Answer:
+        proceed = partial(handle, broker, ctx, request)
+        authorizer = broker.cluster.authorizer
+        if request is None or authorizer is None:
+            return proceed()
+        asked = Asked(authorizer, broker, ctx, request)
+        for check in reversed(checks):
+            if check.acts:
+                proceed = partial(check, asked, proceed)
+        return proceed()
+
+    return _short_for_producers(guarded, handle) if api_key == ApiKey.PRODUCE else guarded
+
+
+def _short_for_producers(guarded: Handle, handle: Handle) -> Handle:
+    def produce(broker: Broker, ctx: RequestContext, request: Any) -> Answer:
+        authorizer = broker.cluster.authorizer
+        if authorizer is None:
+            return handle(broker, ctx, request)
+        granted, who, host = authorizer.granted, ctx.principal, ctx.client_host
+        name = request.transactional_id
+        if name is not None and (who, host, WRITE, TRANSACTIONAL_ID, name) not in granted:
+            return guarded(broker, ctx, request)
+        for topic in request.topic_data:
+            if (who, host, WRITE, TOPIC, topic.name or topic.topic_id) not in granted:
+                return guarded(broker, ctx, request)
+        return handle(broker, ctx, request)
+
+    return produce

@@ -1,0 +1,101 @@
+"""Checks of a request as a whole: of the cluster, or of the one resource that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.access.checks import ERROR_OF, Asked, Proceed, may_do_to_cluster, needs
+from pykbroker.access.rows import Row
+from pykbroker.security.resources import CLUSTER
+
+if TYPE_CHECKING:
+    from pykbroker.handlers.contract import Answer
+
+_ALWAYS = range(0x8000)
+
+
+class OfCluster:
+    """The asker may do one thing to the cluster, or the ``other`` (asked first, and silently). ``says_what``: the answer
+    tells which right is missing, where it has room for words.
+    """
+
+    acts = True
+
+    def __init__(
+        self, operation: int, *, other: int | None = None, versions: range = _ALWAYS, says_what: bool = True
+    ) -> None:
+        self._operation = operation
+        self._other = other
+        self._versions = versions
+        self._says_what = says_what
+        operations = (operation,) if other is None else (operation, other)
+        self.rows = (Row(CLUSTER, operations, _in_versions("", versions), ERROR_OF[CLUSTER], "the whole request"),)
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        if (
+            asked.ctx.api_version not in self._versions
+            or (self._other is not None and may_do_to_cluster(asked, self._other, tells=False))
+            or may_do_to_cluster(asked, self._operation)
+        ):
+            return proceed()
+        return asked.refused(ERROR_OF[CLUSTER], needs(asked, self._operation) if self._says_what else None)
+
+
+class OfOne:
+    """The asker may do something to the resource that a field names. ``unless`` says of requests that the handler refuses
+    them anyway, whoever asks: that comes first.
+    """
+
+    acts = True
+
+    def __init__(
+        self,
+        resource_type: int,
+        operation: int,
+        field: str,
+        *,
+        unless: Callable[[Any, int], bool] | None = None,
+        versions: range = _ALWAYS,
+    ) -> None:
+        self._resource_type = resource_type
+        self._operation = operation
+        self._field = field
+        self._unless = unless
+        self._versions = versions
+        which = _in_versions(f"`{field}`", versions)
+        self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the whole request"),)
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        name = getattr(asked.request, self._field)
+        version = asked.ctx.api_version
+        if (
+            name is None
+            or version not in self._versions
+            or (self._unless is not None and self._unless(asked.request, version))
+            or asked.may(self._operation, self._resource_type, name)
+        ):
+            return proceed()
+        return asked.refused(ERROR_OF[self._resource_type])
+
+
+class Stated:
+    """What must hold of a request before anybody asks who sent it: the handler's ``check`` says so, or ends the connection."""
+
+    acts = True
+
+    rows: tuple[Row, ...] = ()
+
+    def __init__(self, check: Callable[[Any], None]) -> None:
+        self._check = check
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        self._check(asked.request)
+        return proceed()
+
+
+def _in_versions(what: str, versions: range) -> str:
+    if versions == _ALWAYS:
+        return what
+    said = f"from version {versions.start}" if versions.start else f"up to version {versions[-1]}"
+    return f"{what}, {said}" if what else said

@@ -1,0 +1,216 @@
+"""``pykbroker acls``: who may do what, from where, to which topics, groups and transactional ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli import acl_words
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.output import Output, counted
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
+from pykbroker.security.operations import OPERATION_NAMES
+from pykbroker.security.resources import ANY, LITERAL, MATCH, PATTERN_NAMES, PREFIXED, TYPE_NAMES, WILDCARD
+from pykbroker.wire.errors import KafkaError, error_code
+from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
+from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest, DeleteAclsResponse
+from pykbroker.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+
+app = typer.Typer(help="List, add and remove access lists.", no_args_is_help=True)
+
+_TABLE = {
+    "resource": "RESOURCE",
+    "pattern": "PATTERN",
+    "principal": "PRINCIPAL",
+    "host": "HOST",
+    "operation": "OPERATION",
+    "permission": "PERMISSION",
+}
+Topic = Annotated[list[str] | None, typer.Option("--topic", help="This topic; '*' for all. May be repeated.")]
+Group = Annotated[list[str] | None, typer.Option("--group", help="This group; '*' for all.")]
+TransactionalId = Annotated[
+    list[str] | None, typer.Option("--transactional-id", help="This transactional id; '*' for all.")
+]
+Cluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
+User = Annotated[list[str] | None, typer.Option("--token-owner", help="Delegation tokens of this principal.")]
+Prefixed = Annotated[bool, typer.Option("--prefixed", help="The names are beginnings of names.")]
+Principal = Annotated[
+    list[str] | None, typer.Option("--principal", "-p", help="User:alice, or alice; '*' for everybody.")
+]
+Host = Annotated[list[str] | None, typer.Option("--host", help="An address to connect from; without it every one.")]
+Operation = Annotated[
+    list[str] | None, typer.Option("--operation", "-o", help="read, write, describe-configs, all, ... May be repeated.")
+]
+Deny = Annotated[bool, typer.Option("--deny", help="Deny it, which wins over all that allows it.")]
+
+
+@app.command("list")
+def list_acls(
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    topic: Topic = None,
+    group: Group = None,
+    transactional_id: TransactionalId = None,
+    cluster: Cluster = False,
+    token_owner: User = None,
+    prefixed: Prefixed = False,
+    principal: Principal = None,
+    operation: Operation = None,
+    exactly: Annotated[
+        bool, typer.Option("--exactly", help="Only lists of this very name, not those that are about it, too.")
+    ] = False,
+) -> None:
+    """List access lists: all, or those that are about what is named."""
+    named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
+    pattern = PREFIXED if prefixed else LITERAL if exactly else MATCH
+    found: dict[Acl, None] = {}
+    with connect(bootstrap, timeout) as client:
+        for wanted in acl_words.filters(named, pattern, principal, operation, permission=ANY):
+            found.update(dict.fromkeys(_describe(client, wanted)))
+    _show(Output(as_json=as_json), found, "There are no such access lists.")
+
+
+@app.command("add")
+def add_acls(
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    topic: Topic = None,
+    group: Group = None,
+    transactional_id: TransactionalId = None,
+    cluster: Cluster = False,
+    token_owner: User = None,
+    prefixed: Prefixed = False,
+    principal: Principal = None,
+    host: Host = None,
+    operation: Operation = None,
+    producer: Annotated[bool, typer.Option("--producer", help="What a producer needs of the topics and ids.")] = False,
+    consumer: Annotated[
+        bool, typer.Option("--consumer", help="What a consumer needs of the topics and groups.")
+    ] = False,
+    deny: Deny = False,
+) -> None:
+    """Allow, or deny, operations to principals."""
+    named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
+    if not named or not principal:
+        raise UsageError("Say to whom and of what: --principal, and --topic, --group, --transactional-id or --cluster.")
+    if prefixed and any(name == WILDCARD for _, name in named):
+        raise UsageError("'*' with --prefixed means names that begin with a star: leave --prefixed out for all names.")
+    pattern = PREFIXED if prefixed else LITERAL
+    acls = [
+        Acl(kind, name, pattern, acl_words.principal(who), where, what, DENY if deny else ALLOW)
+        for kind, name in named
+        for who, where in product(principal, host or [WILDCARD])
+        for what in acl_words.operations_for(kind, operation, producer=producer, consumer=consumer)
+    ]
+    if not acls:
+        raise UsageError("Say what may be done: --operation, or --producer or --consumer for what these need.")
+    with connect(bootstrap, timeout) as client:
+        answer = client.controller().call(
+            CreateAclsRequest(creations=[_creation(acl) for acl in acls]), CreateAclsResponse
+        )
+    refused = [
+        refusal(f"Access list {_title(acl)}", KafkaError(error_code(result.error_code), result.error_message or None))
+        for acl, result in zip(acls, answer.results, strict=True)
+        if result.error_code
+    ]
+    if refused:
+        raise CliError("\n".join(dict.fromkeys(refused)))
+    _show(Output(as_json=as_json), acls, "")
+
+
+@app.command("remove")
+def remove_acls(
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    topic: Topic = None,
+    group: Group = None,
+    transactional_id: TransactionalId = None,
+    cluster: Cluster = False,
+    token_owner: User = None,
+    prefixed: Prefixed = False,
+    principal: Principal = None,
+    operation: Operation = None,
+    deny: Deny = False,
+    everything: Annotated[bool, typer.Option("--all", help="All access lists that there are.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which these are.")] = False,
+) -> None:
+    """Remove the access lists of what is named, with this very name."""
+    named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
+    if not (named or principal or everything):
+        raise UsageError("Say which: --topic, --group, --transactional-id, --cluster or --principal, or --all.")
+    pattern = PREFIXED if prefixed else LITERAL if named else ANY
+    filters = list(acl_words.filters(named, pattern, principal, operation, permission=DENY if deny else ANY))
+    gone: dict[Acl, None] = {}
+    with connect(bootstrap, timeout) as client:
+        if dry_run:
+            for wanted in filters:
+                gone.update(dict.fromkeys(_describe(client, wanted)))
+        else:
+            gone.update(dict.fromkeys(_delete(client, filters)))
+    out = Output(as_json=as_json)
+    _show(out, gone, "There are no such access lists.")
+    if gone and not as_json:
+        out.remark(f"{'Would remove' if dry_run else 'Removed'} {counted(len(gone), 'access list')}.")
+
+
+def _describe(client: Client, wanted: AclFilter) -> Iterator[Acl]:
+    answer = client.any().call(DescribeAclsRequest(*wanted), DescribeAclsResponse)
+    try:
+        raise_for(answer.error_code, answer.error_message)
+    except KafkaError as error:
+        raise CliError(refusal("Access lists", error)) from error
+    for resource in answer.resources:
+        for acl in resource.acls:
+            kind = (resource.resource_type, resource.resource_name, resource.pattern_type)
+            yield Acl(*kind, acl.principal, acl.host, acl.operation, acl.permission_type)
+
+
+def _delete(client: Client, filters: Sequence[AclFilter]) -> Iterator[Acl]:
+    request = DeleteAclsRequest(filters=[DeleteAclsFilter(*each) for each in filters])
+    for result in client.controller().call(request, DeleteAclsResponse).filter_results:
+        try:
+            raise_for(result.error_code, result.error_message)
+        except KafkaError as error:
+            raise CliError(refusal("Access lists", error)) from error
+        for gone in result.matching_acls:
+            yield Acl(*(getattr(gone, name) for name in Acl._fields))
+
+
+def _creation(acl: Acl) -> AclCreation:
+    return AclCreation(*acl)
+
+
+def _row(acl: Acl) -> dict[str, Any]:
+    return {
+        "resource": f"{name_of(acl.resource_type, TYPE_NAMES).lower().replace('_', '-')} {acl.resource_name}",
+        "pattern": name_of(acl.pattern_type, PATTERN_NAMES).lower(),
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": name_of(acl.operation, OPERATION_NAMES).lower().replace("_", "-"),
+        "permission": name_of(acl.permission_type, PERMISSION_NAMES).lower(),
+    }
+
+
+def _title(acl: Acl) -> str:
+    return " ".join(_row(acl).values())
+
+
+def _show(out: Output, acls: Iterable[Acl], none: str) -> None:
+    rows = [_row(acl) for acl in sorted(acls)]
+    if out.as_json:
+        out.json(rows)
+    elif rows:
+        out.table(_TABLE, rows)
+    elif none:
+        out.remark(none)

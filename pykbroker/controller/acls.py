@@ -1,0 +1,113 @@
+"""Access lists that come and go (KIP-140): what an entry and a filter must say, and the records that make the change.
+
+Rules and messages: AclApis and AclControlManager of Kafka 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.ids import random_id
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.security import resources
+from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
+from pykbroker.security.operations import OPERATION_NAMES
+from pykbroker.security.resources import ANY, CLUSTER, CLUSTER_NAME, LITERAL, PATTERN_NAMES, PREFIXED, TYPE_NAMES
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
+from pykbroker.wire.internal.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+
+
+class AclPlanner:
+    """Plans changes of the lists of an image. It follows them, so that one entry more is not a look at all."""
+
+    def __init__(self, image: MetadataImage, rng: Random) -> None:
+        self._rng = rng
+        self._ids = {Acl.of(record): acl_id for acl_id, record in image.acls.items()}
+
+    def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """A subscriber of the metadata."""
+        del image
+        for record, is_there in delta.acls:
+            if is_there:
+                self._ids[Acl.of(record)] = record.id
+            else:
+                self._ids.pop(Acl.of(record), None)
+
+    def create(self, acls: Sequence[Acl]) -> tuple[list[AccessControlEntryRecord], list[KafkaError | None]]:
+        """The records of those that are new, and what is wrong with each, or None. One that is there already is in order."""
+        new: dict[Acl, AccessControlEntryRecord] = {}
+        errors: list[KafkaError | None] = []
+        for acl in acls:
+            try:
+                _check(acl)
+            except KafkaError as error:
+                errors.append(error)
+                continue
+            errors.append(None)
+            if acl not in self._ids and acl not in new:
+                new[acl] = AccessControlEntryRecord(random_id(self._rng), *acl)
+        return list(new.values()), errors
+
+    def delete(
+        self, filters: Sequence[AclFilter]
+    ) -> tuple[list[RemoveAccessControlEntryRecord], list[list[Acl] | KafkaError]]:
+        """The records that remove what any filter matches; for each all that it matches, or what is wrong with it."""
+        gone: dict[bytes, RemoveAccessControlEntryRecord] = {}
+        results: list[list[Acl] | KafkaError] = []
+        for each in filters:
+            try:
+                _check_filter(each)
+            except KafkaError as error:
+                results.append(error)
+                continue
+            matching = [acl for acl in self._ids if each.matches(acl)]
+            results.append(matching)
+            gone.update((self._ids[acl], RemoveAccessControlEntryRecord(id=self._ids[acl])) for acl in matching)
+        return list(gone.values()), results
+
+
+def _check(acl: Acl) -> None:
+    """Raises KafkaError INVALID_REQUEST for what no entry may be."""
+    if acl.resource_type == CLUSTER and acl.resource_name != CLUSTER_NAME:
+        raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+    if not acl.resource_name:
+        raise _invalid("Invalid empty resource name")
+    if name_of(acl.resource_type, TYPE_NAMES) in ("UNKNOWN", "ANY"):
+        raise _invalid(f"Invalid resourceType {name_of(acl.resource_type, TYPE_NAMES)}")
+    if acl.pattern_type not in (LITERAL, PREFIXED):
+        raise _invalid(f"Invalid patternType {name_of(acl.pattern_type, PATTERN_NAMES)}")
+    if name_of(acl.operation, OPERATION_NAMES) in ("UNKNOWN", "ANY"):
+        raise _invalid(f"Invalid operation {name_of(acl.operation, OPERATION_NAMES)}")
+    if acl.permission_type not in (DENY, ALLOW):
+        raise _invalid(f"Invalid permissionType {name_of(acl.permission_type, PERMISSION_NAMES)}")
+    if ":" not in acl.principal:
+        raise _invalid(
+            f"Could not parse principal from `{acl.principal}` (no colon is present separating the principal type from "
+            "the principal name)"
+        )
+
+
+def _check_filter(asked: AclFilter) -> None:
+    """Raises KafkaError INVALID_REQUEST for codes that Kafka does not have."""
+    kinds = (name_of(asked.resource_type, TYPE_NAMES), name_of(asked.pattern_type, PATTERN_NAMES))
+    if TYPE_NAMES[resources.UNKNOWN] in kinds:
+        raise _invalid("Unknown patternFilter.")
+    kinds = (name_of(asked.operation, OPERATION_NAMES), name_of(asked.permission_type, PERMISSION_NAMES))
+    if OPERATION_NAMES[resources.UNKNOWN] in kinds:
+        raise _invalid("Unknown entryFilter.")
+
+
+def says_any(acl: Acl) -> bool:
+    """Whether an entry says what a filter alone may say; Kafka does not get as far as looking at the others then."""
+    return (
+        acl.resource_type == ANY
+        or acl.pattern_type in (ANY, resources.MATCH)
+        or ANY in (acl.operation, acl.permission_type)
+    )
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,91 @@
+"""The log of who was refused what, by the name and in the words of Kafka's: ``kafka.authorizer.logger``.
+
+A refusal is a line at INFO, what was allowed one at DEBUG. A client that is refused again and again, as those that retry
+are, fills no disk: the same refusal is told once a minute, with how many there were in between, and there are at most so
+many lines in a second.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.security.acl import as_kafka_writes, name_of
+from pykbroker.security.operations import OPERATION_NAMES
+from pykbroker.security.resources import TYPE_TITLES
+from pykbroker.security.rules import SUPER_USER
+from pykbroker.wire.apis import APIS
+
+if TYPE_CHECKING:
+    from pykbroker.security.rules import Action, Verdict
+
+log = logging.getLogger("kafka.authorizer.logger")
+
+_REPEATED_AFTER_S: Final = 60.0
+_LINES_A_SECOND: Final = 100
+#: Different refusals that are remembered.
+_MAX_REMEMBERED: Final = 10_000
+
+
+class AuditLog:
+    """See the module. ``now`` is a monotonic time in seconds."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        #: When a refusal was told last, and how often it came since.
+        self._told: dict[tuple[int, Action], tuple[float, int]] = {}
+        self._second = -1.0
+        self._lines = 0
+        self._left_out = 0
+
+    def tells_allowed(self) -> bool:
+        """Whether anybody wants to know what was allowed."""
+        return log.isEnabledFor(logging.DEBUG)
+
+    def allowed(self, api_key: int, action: Action, verdict: Verdict, count: int) -> None:
+        log.debug("%s", _line(api_key, action, verdict, count))
+
+    def denied(self, api_key: int, action: Action, verdict: Verdict, count: int) -> None:
+        if not log.isEnabledFor(logging.INFO):
+            return
+        key, now = (api_key, action), self._now()
+        when, since = self._told.get(key, (None, 0))
+        if when is not None and now - when < _REPEATED_AFTER_S:
+            self._told[key] = when, since + 1
+            return
+        if not self._has_room(now):
+            self._left_out += 1
+            return
+        if len(self._told) >= _MAX_REMEMBERED:
+            self._told.clear()
+        self._told[key] = now, 0
+        again = f" ({since} more times since it was told last)" if since else ""
+        log.info("%s%s", _line(api_key, action, verdict, count), again)
+
+    def _has_room(self, now: float) -> bool:
+        if now - self._second >= 1:
+            self._second, self._lines = now, 0
+            if self._left_out:
+                log.info("%d more refusals were not told: there were too many", self._left_out)
+                self._left_out = 0
+        self._lines += 1
+        return self._lines <= _LINES_A_SECOND
+
+
+def _line(api_key: int, action: Action, verdict: Verdict, count: int) -> str:
+    outcome = "Allowed" if verdict.allowed else "Denied"
+    return (
+        f"Principal = {action.principal} is {outcome} operation = {name_of(action.operation, OPERATION_NAMES)} "
+        f"from host = {action.host} on resource = {name_of(action.resource_type, TYPE_TITLES)}:LITERAL:"
+        f"{action.resource_name} for request = {APIS[api_key].name} with resourceRefCount = {count} "
+        f"based on rule {_reason(verdict)}"
+    )
+
+
+def _reason(verdict: Verdict) -> str:
+    if verdict is SUPER_USER:
+        return "SuperUser"
+    if verdict.acl is not None:
+        return f"MatchingAcl(acl={as_kafka_writes(verdict.acl)})"
+    return "DefaultAllow" if verdict.allowed else "DefaultDeny"

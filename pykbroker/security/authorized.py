@@ -1,0 +1,35 @@
+"""What answers say that the asker may do: all that can be done, where there is no authorizer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.security.operations import DESCRIBE, SUPPORTED, operation_bits
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME
+
+if TYPE_CHECKING:
+    from pykbroker.security.authorizer import Authorizer
+    from pykbroker.security.context import RequestContext
+
+_EVERY = {resource_type: operation_bits(*operations) for resource_type, operations in SUPPORTED.items()}
+
+
+def authorized_operations(authorizer: Authorizer | None, asker: RequestContext, resource_type: int, name: str) -> int:
+    """What the asker may do to a topic, a group or the cluster."""
+    if authorizer is None:
+        return _EVERY[resource_type]
+    may = authorizer.may
+    return operation_bits(
+        *(
+            operation
+            for operation in SUPPORTED[resource_type]
+            if may(asker, operation, resource_type, name, tells=False)
+        )
+    )
+
+
+def cluster_operations(authorizer: Authorizer | None, asker: RequestContext) -> int:
+    """What the asker may do to the cluster; nothing for whom it may not describe."""
+    if authorizer is not None and not authorizer.may(asker, DESCRIBE, CLUSTER, CLUSTER_NAME):
+        return 0
+    return authorized_operations(authorizer, asker, CLUSTER, CLUSTER_NAME)
