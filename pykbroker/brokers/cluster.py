@@ -16,6 +16,7 @@ from pykbroker.brokers.broker import Broker
 from pykbroker.brokers.discarding import Discards
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.controller.start import open_metadata
+from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.metadata.names import TRANSACTION_STATE
@@ -100,6 +101,7 @@ class Cluster:
         *,
         others: Sequence[Path] = (),
         metadata_apart: bool = False,
+        features: Features = CURRENT,
     ) -> Cluster:
         """The cluster whose data lies in ``directory``, and in ``others``; a new one where there is none.
 
@@ -133,6 +135,7 @@ class Cluster:
             runtime=runtime,
             config=config,
             check_topic_configs=check_topic_configs,
+            features=features,
         )
         cluster = cls(config, logs, metadata, runtime)
         logs.directories.put_strays_aside(cluster._partitions)

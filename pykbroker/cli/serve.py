@@ -24,6 +24,7 @@ from pykbroker.runtime.levels import LEVELS
 
 if TYPE_CHECKING:
     from pykbroker.process.node import Node
+    from pykbroker.releases.release import Release
 
 DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
 #: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
@@ -63,7 +64,7 @@ def _serve(options: argparse.Namespace) -> int:
             import tempfile
 
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
-            config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
+            config = config.with_texts({"log.dirs": directory, "metadata.log.dir": directory})
         return run(config, options)
 
 
@@ -122,6 +123,13 @@ def parser() -> argparse.ArgumentParser:
         default=None,
         help="the rack of each broker of --brokers (default: broker.rack for all)",
     )
+    made.add_argument(
+        "--as-version",
+        metavar="RELEASE",
+        type=_release,
+        default=None,
+        help="the release of Kafka that clients shall take it for: 2.8, 3.9 or 4.3 (the default)",
+    )
     made.add_argument("--json", action="store_true", help="say that the broker is ready in a line of JSON")
     made.add_argument(
         "--exit-with-parent",
@@ -165,6 +173,15 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _release(text: str) -> Release:
+    from pykbroker.releases.release import release
+
+    try:
+        return release(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _racks(text: str) -> list[str]:
     racks = [name.strip() for name in text.split(",")]
     if not all(racks):
@@ -205,7 +222,7 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
         given["log.dirs"] = options.data_dir
     elif not {"log.dirs", "log.dir"} & given.keys():
         given["log.dirs"] = os.environ.get(DATA_DIR_VARIABLE) or DEFAULT_DATA_DIR
-    return BrokerConfig(given)
+    return BrokerConfig(given, None if options.as_version is None else options.as_version.defaults)
 
 
 def _advertised(listeners: str, addresses: list[str]) -> str:
@@ -254,6 +271,7 @@ def run(config: BrokerConfig, options: argparse.Namespace) -> int:
                     racks=options.racks,
                     durable=not options.ephemeral,
                     with_parent=options.exit_with_parent,
+                    release=options.as_version,
                 )
             )
         except StartFailed as error:

@@ -27,8 +27,11 @@ class BrokerConfig:
     they come from the metadata image.
     """
 
-    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        """Raises ConfigError naming the first setting whose value is bad, and what is allowed."""
+    def __init__(self, properties: Mapping[str, str] | None = None, defaults: Mapping[str, Any] | None = None) -> None:
+        """``defaults`` are values of settings that nobody set, where they are not this broker's.
+
+        Raises ConfigError naming the first setting whose value is bad, and what is allowed.
+        """
         self.explicit = _with_synonyms(properties or {})
         self.unknown = tuple(
             name for name in self.explicit if name not in BROKER_SETTINGS and not name.startswith(_FREE_PREFIXES)
@@ -36,12 +39,18 @@ class BrokerConfig:
         self._static = {
             name: BROKER_SETTINGS[name].parse(text) for name, text in self.explicit.items() if name in BROKER_SETTINGS
         }
-        self._values: dict[str, Any] = {name: default_value(name) for name in BROKER_SETTINGS} | self._static
+        self._other_defaults = defaults or {}
+        self._defaults = {name: default_value(name) for name in BROKER_SETTINGS} | dict(self._other_defaults)
+        self._values: dict[str, Any] = self._defaults | self._static
         self.cluster_default: Mapping[str, str] = {}
         self.this_broker: Mapping[str, str] = {}
         self._topic_defaults: dict[str, Any] | None = None
         self._listening: list[Callable[[], None]] = []
         self._check()
+
+    def with_texts(self, texts: Mapping[str, str]) -> BrokerConfig:
+        """The same, as if the file had said this, too. Raises ConfigError."""
+        return BrokerConfig({**self.explicit, **texts}, self._other_defaults)
 
     def __getitem__(self, name: str) -> Any:
         """The value in force. None where a setting without default is not set. KeyError for a name Kafka does not have."""
@@ -162,7 +171,7 @@ class BrokerConfig:
         Values were checked when they were altered; one that does not parse all the same (another version wrote it) is
         passed over, as Kafka does.
         """
-        values = {name: default_value(name) for name in BROKER_SETTINGS} | self._static
+        values = self._defaults | self._static
         for name, text in {**cluster_default, **this_broker}.items():
             if name in BROKER_SETTINGS:
                 with contextlib.suppress(ConfigError):

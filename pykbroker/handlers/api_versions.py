@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.table import SUPPORTED
-from pykbroker.metadata.features import KRAFT_VERSION, SUPPORTED_RANGES
+from pykbroker.metadata.features import KRAFT_VERSION
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.api_versions import (
     ApiVersion,
@@ -42,7 +42,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | No
         api_keys=_api_keys(),
         supported_features=[
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
-            for name, (low, high) in SUPPORTED_RANGES.items()
+            for name, (low, high) in metadata.features.ranges.items()
             if low > 0 or ctx.api_version >= 4
         ],
         finalized_features_epoch=metadata.image.offset,

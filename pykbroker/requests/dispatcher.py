@@ -64,6 +64,7 @@ class Dispatcher:
         self,
         table: Iterable[ServedApi] = SUPPORTED,
         *,
+        amend: Step | None = None,
         intercept: Step | None = None,
         authorise: Step | None = None,
         throttle: Step | None = None,
@@ -71,7 +72,7 @@ class Dispatcher:
         self._apis = {int(api.key): api for api in table}
         self._routes: dict[int, _Route] = {}
         #: Before the handler, the outermost last.
-        self._steps = [step for step in (throttle, authorise, intercept) if step is not None]
+        self._steps = [step for step in (amend, throttle, authorise, intercept) if step is not None]
 
     def add_step(self, step: Step) -> None:
         """Put one more step before all others, from the next request on."""

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET
@@ -17,6 +17,9 @@ from pykbroker.testing.disk import DiskFaults
 from pykbroker.testing.loop import LoopThread
 from pykbroker.testing.temporary import TemporaryFolder
 
+if TYPE_CHECKING:
+    from pykbroker.releases.release import Release
+
 T = TypeVar("T")
 
 
@@ -24,7 +27,13 @@ class Embedded:
     """A Node on a loop of its own, in the life after life that ``begin_anew`` gives it."""
 
     def __init__(
-        self, name: str, settings: dict[str, str], brokers: int, data_dir: Path | None, dispatcher: Dispatcher
+        self,
+        name: str,
+        settings: dict[str, str],
+        brokers: int,
+        data_dir: Path | None,
+        dispatcher: Dispatcher,
+        release: Release | None = None,
     ) -> None:
         self.disk = DiskFaults()
         #: Where the clock stands still.
@@ -33,6 +42,7 @@ class Embedded:
         self._brokers = brokers
         self._kept = data_dir
         self._dispatcher = dispatcher
+        self._release = release
         self._thread = LoopThread(name)
         self._temporary: TemporaryFolder | None = None
         self._directory: Path | None = None
@@ -69,6 +79,7 @@ class Embedded:
             self._brokers,
             durable=self._kept is not None,
             dispatcher=self._dispatcher,
+            release=self._release,
             wrap_disk=self.disk.wrap,
             clock=None if self.time is None else self.time.clock,
         )
@@ -165,7 +176,10 @@ class Embedded:
             )
 
     def _config(self, directory: Path) -> BrokerConfig:
-        return BrokerConfig({**self._settings, "log.dirs": str(directory), "metadata.log.dir": str(directory)})
+        defaults = None if self._release is None else self._release.defaults
+        return BrokerConfig(
+            {**self._settings, "log.dirs": str(directory), "metadata.log.dir": str(directory)}, defaults
+        )
 
     def _folder(self) -> TemporaryFolder:
         if self._temporary is None:

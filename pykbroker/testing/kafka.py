@@ -29,6 +29,7 @@ from pykbroker.testing.settings import texts
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.node import Node
+    from pykbroker.releases.release import Release
     from pykbroker.runtime.waits import Deferred
 
 T = TypeVar("T")
@@ -43,6 +44,8 @@ class Kafka(Asking):
     ``settings`` are Kafka's broker settings, by their names or as keywords with underscores in place of dots. Data lies in
     a temporary folder that goes with the broker, unless ``data_dir`` names one that stays. Port 0 picks a free one.
 
+    ``as_version`` names the release of Kafka that it is taken for: "2.8", "3.9" or "4.3".
+
     With ``process=True`` it is a process of its own, which ends with this one: to be killed, or to leave this one's time to
     the clients. Then what looks into the broker (all but its address, its log and its end) raises RuntimeError.
     """
@@ -56,6 +59,7 @@ class Kafka(Asking):
         port: int = 0,
         data_dir: str | Path | None = None,
         clock: str = "real",
+        as_version: str | None = None,
         strict_faults: bool = False,
         process: bool = False,
         **more_settings: object,
@@ -75,13 +79,16 @@ class Kafka(Asking):
         self.on_reset.append(self._requests.clear)
         if process and clock == "manual":
             raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
+        release = _release(as_version)
         name = f"pykbroker-{next(_numbers)}"
         given = texts(settings, more_settings, host=host, port=port, manual=clock == "manual")
         folder = None if data_dir is None else Path(data_dir)
         self._lines = LogLines(name)
-        self._separate = Separate(given, brokers, folder) if process else None
+        self._separate = Separate(given, brokers, folder, as_version) if process else None
         self._embedded = Embedded(
-            *(name, given, brokers, folder, WatchedDispatcher(self.interceptors, self._requests.refused))
+            *(name, given, brokers, folder),
+            WatchedDispatcher(self.interceptors, self._requests.refused, release),
+            release,
         )
         if clock == "manual":
             self._embedded.time = ManualTime()
@@ -267,6 +274,14 @@ class KafkaCluster(Kafka):
 
     def __init__(self, settings: Mapping[str, object] | None = None, *, brokers: int = 3, **more: Any) -> None:
         super().__init__(settings, brokers=brokers, **more)
+
+
+def _release(name: str | None) -> Release | None:
+    if name is None:
+        return None
+    from pykbroker.releases.release import release  # noqa: PLC0415 - start-up counts
+
+    return release(name)
 
 
 @atexit.register

@@ -20,12 +20,12 @@ _STOP_S: Final = 30.0
 class Separate:
     """``pykbroker serve`` as a child of this process; it ends with it, however that ends."""
 
-    def __init__(self, settings: dict[str, str], brokers: int, data_dir: Path | None) -> None:
+    def __init__(self, settings: dict[str, str], brokers: int, data_dir: Path | None, as_version: str | None) -> None:
         where = ["--ephemeral"] if data_dir is None else ["--data-dir", str(data_dir)]
         given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         self._command = [
             *(sys.executable, "-m", "pykbroker", "serve", "--exit-with-parent", "--json", "--brokers", str(brokers)),
-            *(*where, *given),
+            *(*where, *([] if as_version is None else ["--as-version", as_version]), *given),
         ]
         self._running: subprocess.Popen[str] | None = None
         self._addresses: list[str] = []
