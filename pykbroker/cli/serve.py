@@ -222,7 +222,7 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
         given["log.dirs"] = options.data_dir
     elif not {"log.dirs", "log.dir"} & given.keys():
         given["log.dirs"] = os.environ.get(DATA_DIR_VARIABLE) or DEFAULT_DATA_DIR
-    return BrokerConfig(given, None if options.as_version is None else options.as_version.defaults)
+    return BrokerConfig(given) if options.as_version is None else BrokerConfig(given, options.as_version.definitions)
 
 
 def _advertised(listeners: str, addresses: list[str]) -> str:

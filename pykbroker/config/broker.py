@@ -8,11 +8,9 @@ from typing import Any, Final
 
 from pykbroker.config.consistency import check_together
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
-from pykbroker.config.definitions.topics import TOPIC_SETTINGS
-from pykbroker.config.differences import default_value
+from pykbroker.config.definitions.known import CURRENT, Definitions
 from pykbroker.config.listeners import Listener, check_ports, parse_listeners, protocol_map
-from pykbroker.config.setting import ConfigError
-from pykbroker.config.topic_synonyms import TOPIC_SYNONYMS
+from pykbroker.config.setting import ConfigError, Setting
 
 LISTENER_PREFIX: Final = "listener.name."
 _FREE_PREFIXES: Final = (LISTENER_PREFIX, "config.providers.")  # open-ended families, not unknown names
@@ -27,20 +25,25 @@ class BrokerConfig:
     they come from the metadata image.
     """
 
-    def __init__(self, properties: Mapping[str, str] | None = None, defaults: Mapping[str, Any] | None = None) -> None:
-        """``defaults`` are values of settings that nobody set, where they are not this broker's.
+    def __init__(self, properties: Mapping[str, str] | None = None, definitions: Definitions = CURRENT) -> None:
+        """``definitions`` are the settings that there are.
 
         Raises ConfigError naming the first setting whose value is bad, and what is allowed.
         """
         self.explicit = _with_synonyms(properties or {})
         self.unknown = tuple(
-            name for name in self.explicit if name not in BROKER_SETTINGS and not name.startswith(_FREE_PREFIXES)
+            name for name in self.explicit if name not in definitions.broker and not name.startswith(_FREE_PREFIXES)
         )
         self._static = {
-            name: BROKER_SETTINGS[name].parse(text) for name, text in self.explicit.items() if name in BROKER_SETTINGS
+            name: definitions.broker[name].parse(text)
+            for name, text in self.explicit.items()
+            if name in definitions.broker
         }
-        self._other_defaults = defaults or {}
-        self._defaults = {name: default_value(name) for name in BROKER_SETTINGS} | dict(self._other_defaults)
+        self.definitions = definitions
+        self._defaults = {name: CURRENT.default_value(name) for name in BROKER_SETTINGS}
+        if definitions is not CURRENT:
+            self._defaults |= {name: definitions.default_value(name) for name in definitions.broker}
+            self._defaults |= definitions.beneath
         self._values: dict[str, Any] = self._defaults | self._static
         self.cluster_default: Mapping[str, str] = {}
         self.this_broker: Mapping[str, str] = {}
@@ -50,7 +53,7 @@ class BrokerConfig:
 
     def with_texts(self, texts: Mapping[str, str]) -> BrokerConfig:
         """The same, as if the file had said this, too. Raises ConfigError."""
-        return BrokerConfig({**self.explicit, **texts}, self._other_defaults)
+        return BrokerConfig({**self.explicit, **texts}, self.definitions)
 
     def __getitem__(self, name: str) -> Any:
         """The value in force. None where a setting without default is not set. KeyError for a name Kafka does not have."""
@@ -126,26 +129,28 @@ class BrokerConfig:
         """A security setting as one listener has it: ``listener.name.<listener>.<name>`` before ``name`` (KIP-103)."""
         key = f"{LISTENER_PREFIX}{listener.lower()}.{name}"
         text = next((layer[key] for layer in (self.this_broker, self.explicit) if key in layer), None)
-        return self[name] if text is None else BROKER_SETTINGS[name].parse(text)
+        return self[name] if text is None else self.definitions.broker[name].parse(text)
 
     def topic_defaults(self) -> dict[str, Any]:
         """Every topic setting as a topic has it that overrides none. The mapping is shared: do not change it."""
         if self._topic_defaults is None:
-            self._topic_defaults = {name: self._topic_default(name) for name in TOPIC_SETTINGS}
+            known = {**CURRENT.topics, **self.definitions.topics}
+            self._topic_defaults = {name: self._topic_default(name, setting) for name, setting in known.items()}
         return self._topic_defaults
 
-    def _topic_default(self, name: str) -> Any:
-        for broker_name, unit in TOPIC_SYNONYMS.get(name, ()):
+    def _topic_default(self, name: str, setting: Setting) -> Any:
+        for broker_name, unit in self.definitions.topic_synonyms.get(name, ()):
             value = self[broker_name]
             if value is not None:
                 scaled = value * unit if unit > 1 else value
                 return max(scaled, -1) if name == "retention.ms" else scaled
-        return TOPIC_SETTINGS[name].default
+        return setting.default
 
     def effective_topic_settings(self, overrides: Mapping[str, str]) -> dict[str, Any]:
         """Every setting of a topic that overrides some. Overrides were checked when they were made."""
+        topics = self.definitions.topics
         effective = self.topic_defaults() | {
-            name: TOPIC_SETTINGS[name].parse(text) for name, text in overrides.items() if name in TOPIC_SETTINGS
+            name: topics[name].parse(text) for name, text in overrides.items() if name in topics
         }
         if effective["internal.segment.bytes"] is not None:  # for tests: smaller than segment.bytes may be
             effective["segment.bytes"] = effective["internal.segment.bytes"]
@@ -173,9 +178,9 @@ class BrokerConfig:
         """
         values = self._defaults | self._static
         for name, text in {**cluster_default, **this_broker}.items():
-            if name in BROKER_SETTINGS:
+            if name in self.definitions.broker:
                 with contextlib.suppress(ConfigError):
-                    values[name] = BROKER_SETTINGS[name].parse(text)
+                    values[name] = self.definitions.broker[name].parse(text)
         return values
 
     def on_change(self, callback: Callable[[], None]) -> None:

@@ -8,8 +8,8 @@ from enum import IntEnum
 from itertools import dropwhile
 from typing import Final, NamedTuple
 
-from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
-from pykbroker.config.differences import default_value
+from pykbroker.config.definitions.broker import DYNAMIC_ONLY
+from pykbroker.config.definitions.known import CURRENT, Definitions
 from pykbroker.config.setting import Setting, value_text
 
 
@@ -40,6 +40,7 @@ class Layers(NamedTuple):
     this_broker: Mapping[str, str]
     cluster_default: Mapping[str, str]
     static: Mapping[str, str]
+    definitions: Definitions = CURRENT
 
     def named(self) -> tuple[tuple[Source, Mapping[str, str]], ...]:
         """The layers with the source they stand for, the strongest first."""
@@ -53,10 +54,18 @@ class Layers(NamedTuple):
         """The text that is in force for exactly this name, and its source; None where only the default is left."""
         return next(((source, layer[name]) for source, layer in self.named() if name in layer), None)
 
+    def exactly(self, name: str) -> Setting | None:
+        """The definition of a setting that can be given at run time, perhaps there alone."""
+        return self.definitions.broker.get(name) or DYNAMIC_ONLY.get(name)
+
+    def setting_of(self, name: str) -> Setting | None:
+        """The definition of a broker setting, also of one with a listener's prefix; None for a name Kafka does not have."""
+        return self.exactly(name) or self.exactly(synonym_names(name)[-1])
+
     def synonyms(self, name: str) -> list[Synonym]:
         """All that bears on ``name``, layer by layer, from its own first mention on."""
         names = synonym_names(name)
-        setting = setting_of(name)
+        setting = self.setting_of(name)
         secret = setting is None or setting.sensitive
         found = [
             Synonym(synonym, None if secret else layer[synonym], source)
@@ -67,14 +76,9 @@ class Layers(NamedTuple):
         found += (
             Synonym(synonym, None if secret else value_text(default), Source.DEFAULT_CONFIG)
             for synonym in names
-            if (default := default_value(synonym)) is not None
+            if (default := self.definitions.default_value(synonym)) is not None
         )
         return list(dropwhile(lambda synonym: synonym.name != name, found))
-
-
-def setting_of(name: str) -> Setting | None:
-    """The definition of a broker setting, also of one with a listener's prefix; None for a name Kafka does not have."""
-    return DYNAMIC_SETTINGS.get(name) or DYNAMIC_SETTINGS.get(synonym_names(name)[-1])
 
 
 _FAMILIES: Final = (

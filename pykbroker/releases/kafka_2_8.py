@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from pykbroker.metadata.features import METADATA_VERSION, SUPPORTED_RANGES, Features
-from pykbroker.releases.api_versions import without_features
+from pykbroker.metadata.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
+from pykbroker.releases import over_zookeeper
+from pykbroker.releases.amending import after, both
+from pykbroker.releases.amendments import operations_on_groups, own_apis, without_resources
+from pykbroker.releases.feature_updates import none_is_supported
+from pykbroker.releases.kafka_2_8_settings import DEFINITIONS
 from pykbroker.releases.release import Release, rows
+from pykbroker.requests.dispatcher import Step
 from pykbroker.wire.apis import ApiKey
 
 #: The highest version of each API.
@@ -64,10 +70,38 @@ _HIGHEST: Final = {
     ApiKey.DESCRIBE_PRODUCERS: 0,
 }
 
+_TABLE: Final = rows(_HIGHEST)
+_LATER_RESOURCES: Final = (CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
+_UNKNOWN_RESOURCE: Final = "Unexpected resource type UNKNOWN"
+
+_AMENDMENTS: Final[dict[ApiKey, Step]] = {
+    ApiKey.API_VERSIONS: both(own_apis(_TABLE), after(over_zookeeper.without_features)),
+    ApiKey.METADATA: after(over_zookeeper.created_soon),
+    ApiKey.LIST_OFFSETS: over_zookeeper.plain_times,
+    ApiKey.DESCRIBE_GROUPS: operations_on_groups,
+    ApiKey.CREATE_TOPICS: after(over_zookeeper.without_id_when_validated),
+    ApiKey.CREATE_ACLS: after(over_zookeeper.other_words_without_authorizer),
+    ApiKey.DELETE_ACLS: after(over_zookeeper.other_words_without_authorizer),
+    ApiKey.DESCRIBE_CONFIGS: without_resources(_LATER_RESOURCES, "describe_configs", None, "results"),
+    ApiKey.ALTER_CONFIGS: both(
+        without_resources(_LATER_RESOURCES, "alter_configs", _UNKNOWN_RESOURCE), after(over_zookeeper.refused_values)
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: both(
+        without_resources(_LATER_RESOURCES, "incremental_alter_configs", _UNKNOWN_RESOURCE),
+        after(over_zookeeper.refused_values),
+    ),
+    ApiKey.ELECT_LEADERS: after(over_zookeeper.topics_with_results),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: after(over_zookeeper.empty_words),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: after(over_zookeeper.empty_words),
+    ApiKey.UPDATE_FEATURES: none_is_supported,
+    ApiKey.DESCRIBE_PRODUCERS: after(over_zookeeper.unknown_partitions),
+}
+
 RELEASE: Final = Release(
     name="2.8",
-    table=rows(_HIGHEST),
+    table=_TABLE,
+    definitions=DEFINITIONS,
     # Nobody is told of it: what lies beneath is a metadata log without the protocols that came later.
     features=Features(bootstrap={METADATA_VERSION: 7}, ranges={METADATA_VERSION: SUPPORTED_RANGES[METADATA_VERSION]}),
-    amendments={ApiKey.API_VERSIONS: without_features},
+    amendments=_AMENDMENTS,
 )

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from pykbroker.metadata.features import KRAFT_VERSION, METADATA_VERSION, Features
-from pykbroker.releases.api_versions import own_apis
+from pykbroker.metadata.image import GROUP_RESOURCE
+from pykbroker.releases.amendments import operations_on_groups, own_apis, without_resources
+from pykbroker.releases.feature_updates import one_by_one
+from pykbroker.releases.kafka_3_9_settings import DEFINITIONS
 from pykbroker.releases.release import Release, rows
+from pykbroker.requests.dispatcher import Step
 from pykbroker.wire.apis import ApiKey
 
 #: The highest version of each API.
@@ -72,9 +76,24 @@ _HIGHEST: Final = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0,
 }
 
+_TABLE: Final = rows(_HIGHEST)
+_UNKNOWN_RESOURCE: Final = "Unknown resource type {}"
+
+_AMENDMENTS: Final[dict[ApiKey, Step]] = {
+    ApiKey.API_VERSIONS: own_apis(_TABLE),
+    ApiKey.DESCRIBE_GROUPS: operations_on_groups,
+    ApiKey.DESCRIBE_CONFIGS: without_resources((GROUP_RESOURCE,), "describe_configs", None, "results"),
+    ApiKey.ALTER_CONFIGS: without_resources((GROUP_RESOURCE,), "alter_configs", _UNKNOWN_RESOURCE),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: without_resources(
+        (GROUP_RESOURCE,), "incremental_alter_configs", _UNKNOWN_RESOURCE
+    ),
+    ApiKey.UPDATE_FEATURES: one_by_one,
+}
+
 RELEASE: Final = Release(
     name="3.9",
-    table=rows(_HIGHEST),
+    table=_TABLE,
+    definitions=DEFINITIONS,
     features=Features(bootstrap={METADATA_VERSION: 21}, ranges={METADATA_VERSION: (1, 21), KRAFT_VERSION: (0, 1)}),
-    amendments={ApiKey.API_VERSIONS: own_apis},
+    amendments=_AMENDMENTS,
 )

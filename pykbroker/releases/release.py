@@ -1,8 +1,8 @@
 """A release of Kafka as a value, and the releases there are.
 
 A release says which versions of which APIs it serves (the dispatcher's table), which features its clusters have (given to
-the controller), which defaults its settings have (given to the settings), and which answers are amended on their way
-out (one step of the dispatcher, ``amending.py``). Nothing else in the broker asks which release it is.
+the controller), which settings it knows (given to the configuration), and which requests are handled otherwise (one step of
+the dispatcher, ``amending.py``). Nothing else in the broker asks which release it is.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from pykbroker.config.definitions import known
+from pykbroker.config.definitions.known import Definitions
 from pykbroker.handlers.table import SUPPORTED, ServedApi
-from pykbroker.metadata.features import CURRENT, Features
+from pykbroker.metadata import features as current
+from pykbroker.metadata.features import Features
 from pykbroker.releases.amending import amending
 from pykbroker.requests.dispatcher import Dispatcher, Step
 
 if TYPE_CHECKING:
-    from pykbroker.releases.amending import Amendment
     from pykbroker.wire.apis import ApiKey
 
-#: The releases by the names that users give them, and their modules here; that of the newest is the broker as it is.
+#: The releases by the names that users give them, and their modules here; the newest is the broker as it is.
 _MODULES: Final = {"2.8": "kafka_2_8", "3.9": "kafka_3_9", "4.3": ""}
 NAMES: Final = tuple(_MODULES)
 NEWEST: Final = NAMES[-1]
@@ -29,20 +31,19 @@ NEWEST: Final = NAMES[-1]
 
 @dataclass(frozen=True)
 class Release:
-    """See the module."""
+    """See the module. What is left out is as in the newest."""
 
     name: str
     table: tuple[ServedApi, ...] = SUPPORTED
-    features: Features = CURRENT
-    #: Of broker settings nobody set, where the release had another value than this broker; as parsed.
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    #: What becomes of the answers of an API, by key.
-    amendments: Mapping[ApiKey, Amendment] = field(default_factory=dict)
+    features: Features = current.CURRENT
+    definitions: Definitions = known.CURRENT
+    #: Steps of the dispatcher, each for one API.
+    amendments: Mapping[ApiKey, Step] = field(default_factory=dict)
 
     @property
     def amend(self) -> Step | None:
-        """The dispatcher's step that does so; None where there is nothing to amend."""
-        return amending(self) if self.amendments else None
+        """The dispatcher's step for all of them; None where there is nothing to amend."""
+        return amending(self.amendments) if self.amendments else None
 
     def dispatcher(self) -> Dispatcher:
         """A dispatcher that serves what the release served."""

@@ -176,10 +176,8 @@ class Embedded:
             )
 
     def _config(self, directory: Path) -> BrokerConfig:
-        defaults = None if self._release is None else self._release.defaults
-        return BrokerConfig(
-            {**self._settings, "log.dirs": str(directory), "metadata.log.dir": str(directory)}, defaults
-        )
+        texts = {**self._settings, "log.dirs": str(directory), "metadata.log.dir": str(directory)}
+        return BrokerConfig(texts) if self._release is None else BrokerConfig(texts, self._release.definitions)
 
     def _folder(self) -> TemporaryFolder:
         if self._temporary is None:

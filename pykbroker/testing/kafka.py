@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from pykbroker.config.definitions.known import CURRENT
 from pykbroker.testing.aio import Aio
 from pykbroker.testing.asking import Asking
 from pykbroker.testing.brokers import TestBroker, move_coordinator, move_leader
@@ -79,9 +80,10 @@ class Kafka(Asking):
         self.on_reset.append(self._requests.clear)
         if process and clock == "manual":
             raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
-        release = _release(as_version)
         name = f"pykbroker-{next(_numbers)}"
-        given = texts(settings, more_settings, host=host, port=port, manual=clock == "manual")
+        release = _release(as_version)
+        definitions = CURRENT if release is None else release.definitions
+        given = texts(settings, more_settings, host=host, port=port, manual=clock == "manual", definitions=definitions)
         folder = None if data_dir is None else Path(data_dir)
         self._lines = LogLines(name)
         self._separate = Separate(given, brokers, folder, as_version) if process else None
