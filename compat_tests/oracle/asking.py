@@ -30,8 +30,12 @@ class NotInRelease(Exception):
 class Ask:
     """Asks one broker. Calling it sends a request at the case's version and keeps the normalised answer."""
 
-    def __init__(self, address: str, version: int, prefix: str, highest: Mapping[int, int] | None = None) -> None:
-        """``highest`` is the highest version of each API that the brokers have; without it, they have all."""
+    def __init__(
+        self, address: str, version: int, prefix: str, highest: Mapping[int, int] | None = None, patience_s: float = 10
+    ) -> None:
+        """``highest`` is the highest version of each API that the brokers have; without it, they have all. ``until`` asks
+        for ``patience_s`` at most.
+        """
         self.version = version
         self.prefix = prefix
         self.answers: list[Any] = []
@@ -39,6 +43,7 @@ class Ask:
         self.port = int(address.rsplit(":", 1)[1])
         self._address = address
         self._highest = highest
+        self._patience_s = patience_s
         self._connections: list[Connection] = []
         self.connection = self.connect()
         self._names: dict[bytes, str] = {}
@@ -83,10 +88,10 @@ class Ask:
         return min(version, highest)
 
     def until(self, done: Callable[[Any], bool], request: Message, version: int | None = None) -> Any:
-        """Asks again until the answer is as wanted (ten seconds at most), and keeps the last one: Apache Kafka answers a
+        """Asks again until the answer is as wanted, and keeps the last one: Apache Kafka answers a
         change before it can be read."""
         version = self.version if version is None else version
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + self._patience_s
         while True:
             response = self.quietly(request, version)
             if done(response) or time.monotonic() > deadline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.controller.feature_updates import FeatureUpdate
+from pykbroker.controller.feature_updates import FeatureUpdate, UpgradeType
 from pykbroker.handlers.update_features import static_min_isr
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -35,7 +35,8 @@ def one_by_one(
 
 def _updated(broker: Broker, asked: FeatureUpdateKey, *, validate_only: bool) -> Deferred[UpdatableFeatureResult]:
     name, level = asked.feature, asked.max_version_level
-    if level == 0 and name not in broker.cluster.metadata.features.ranges:  # it is there already
+    known = name in broker.cluster.metadata.features.ranges
+    if level == 0 and not known and asked.upgrade_type in set(UpgradeType):  # so it is already
         return Deferred.completed(UpdatableFeatureResult(name, ErrorCode.NONE, None))
     updated = broker.cluster.controller.update_features(
         [FeatureUpdate(name, level, asked.upgrade_type)],
@@ -54,13 +55,10 @@ def none_is_supported(
     _broker: Broker, _ctx: RequestContext, request: UpdateFeaturesRequest, _proceed: Callable[[], Answer], /
 ) -> Answer:
     """As the controller over ZooKeeper did in 2.8, which knew of no feature that could be updated."""
+    asked = {update.feature: update for update in request.feature_updates}
     refused = [
-        UpdatableFeatureResult(update.feature, ErrorCode.INVALID_REQUEST, _refusal(update))
-        for update in request.feature_updates
+        UpdatableFeatureResult(name, ErrorCode.INVALID_REQUEST, _refusal(update)) for name, update in asked.items()
     ]
-    if not refused:
-        message = "Can not provide empty FeatureUpdates in the request."
-        return UpdateFeaturesResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=message)
     return UpdateFeaturesResponse(error_message=None, results=refused)
 
 

@@ -51,11 +51,14 @@ _WITHOUT: Final = (
     "transaction.partition.",
     "transaction.two.phase.",
 )
+#: The same as today, in the order of then.
+_PROTOCOLS: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 #: Of KRaft, which 2.8 tried out: it takes them, and does not speak of them.
 _TRIED_OUT: Final = (
     "broker.heartbeat.",
     "broker.session.",
-    "controller.",
+    "controller.listener.",
+    "controller.quorum.",
     "initial.broker.",
     "metadata.",
     "node.id",
@@ -74,6 +77,7 @@ def _definitions() -> Definitions:
         topics_without=_OF_TOPICS,
         defaults={
             "inter.broker.protocol.version": "2.8-IV1",
+            "listener.security.protocol.map": _PROTOCOLS,
             "log.message.format.version": "2.8-IV1",
             "message.format.version": "2.8-IV1",
             "metric.reporters": (),

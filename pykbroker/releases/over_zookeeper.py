@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
     from pykbroker.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+    from pykbroker.wire.messages.delete_topics import DeleteTopicsResponse
     from pykbroker.wire.messages.describe_producers import DescribeProducersResponse
     from pykbroker.wire.messages.elect_leaders import ElectLeadersResponse
+    from pykbroker.wire.messages.list_groups import ListGroupsRequest
     from pykbroker.wire.messages.list_offsets import ListOffsetsRequest
     from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
@@ -53,6 +55,14 @@ def without_id_when_validated(
             topic.topic_id = ZERO_ID
 
 
+def as_it_was_named(_broker: Broker, _ctx: RequestContext, request: Any, response: DeleteTopicsResponse) -> None:
+    """DeleteTopics: who names a topic is not told its id."""
+    named = {topic.name for topic in request.topics} if request.topics else set(request.topic_names)
+    for topic in response.responses:
+        if topic.name is not None and topic.name in named:
+            topic.topic_id = ZERO_ID
+
+
 def plain_times(
     _broker: Broker, _ctx: RequestContext, request: ListOffsetsRequest, proceed: Callable[[], Answer], /
 ) -> Answer:
@@ -62,6 +72,17 @@ def plain_times(
             if partition.timestamp < _LOWEST_SPECIAL:
                 partition.timestamp = 0
     return proceed()
+
+
+def states_as_written(
+    _broker: Broker, _ctx: RequestContext, request: ListGroupsRequest, proceed: Callable[[], Answer], /
+) -> Answer:
+    """ListGroups: a state is asked for in Kafka's spelling, or none has it."""
+    request.states_filter = [state if state in _STATES else f"not {state}" for state in request.states_filter]
+    return proceed()
+
+
+_STATES: Final = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
 
 
 def topics_with_results(_broker: Broker, _ctx: RequestContext, _request: Any, response: ElectLeadersResponse) -> None:
