@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from pykbroker.controller.eligible_leaders import safety_records
-from pykbroker.metadata.features import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION, Features
+from pykbroker.metadata.features import CURRENT, ELR_VERSION, KRAFT_VERSION, METADATA_VERSION, Features
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.config_record import ConfigRecord
@@ -44,7 +44,7 @@ def plan_updates(
     updates: Sequence[FeatureUpdate],
     *,
     static_min_isr: int,
-    features: Features,
+    features: Features = CURRENT,
 ) -> list[ConfigRecord | FeatureLevelRecord]:
     """The records for levels that change. Of two updates of one feature the later counts.
 
