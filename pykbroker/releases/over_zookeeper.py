@@ -39,10 +39,11 @@ def created_soon(broker: Broker, _ctx: RequestContext, request: MetadataRequest,
     """Metadata: a topic that is being created, as its client asked for it, has no leader yet; later it was unknown yet."""
     if not request.allow_auto_topic_creation or not broker.cluster.config["auto.create.topics.enable"]:
         return
-    taken = {collision_key(name) for name in broker.cluster.metadata.image.topics}
+    topics = broker.cluster.metadata.image.topics
     for topic in response.topics:
         if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name is not None:
-            collides = collision_key(topic.name) in taken
+            key = collision_key(topic.name)
+            collides = key is not None and any(name != topic.name and collision_key(name) == key for name in topics)
             topic.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION if collides else ErrorCode.LEADER_NOT_AVAILABLE
 
 

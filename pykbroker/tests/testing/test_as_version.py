@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from pykbroker.config.setting import ConfigError
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.releases.over_zookeeper import created_soon
+from pykbroker.security.context import RequestContext
 from pykbroker.testing import Kafka, KafkaCluster
 from pykbroker.wire.apis import ApiKey, response_class
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
@@ -22,10 +24,15 @@ from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, Des
 from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from pykbroker.wire.messages.list_groups import ListGroupsRequest
 from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pykbroker.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from pykbroker.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
-UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, UNSUPPORTED_VERSION, INVALID_REQUEST = 3, 5, 35, 42
+UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, INVALID_TOPIC, UNSUPPORTED_VERSION, INVALID_REQUEST = 3, 5, 17, 35, 42
 GROUP = 32
 
 
@@ -103,11 +110,22 @@ def test_settings_are_those_of_the_release() -> None:
 def test_a_topic_that_2_8_creates_has_no_leader_yet() -> None:
     for name, code in (("2.8", LEADER_NOT_AVAILABLE), ("3.9", UNKNOWN_TOPIC)):
         with Kafka(as_version=name) as kafka:
+            kafka.create_topic("another")
             asked = MetadataRequest([MetadataRequestTopic(name="new")])
             assert ask(kafka, asked, 9).topics[0].error_code == code
             asked.allow_auto_topic_creation = False
             asked.topics[0].name = "never"
             assert ask(kafka, asked, 9).topics[0].error_code == UNKNOWN_TOPIC
+
+
+def test_a_topic_that_came_meanwhile_does_not_collide_with_itself() -> None:
+    with Kafka(as_version="2.8") as kafka:
+        kafka.create_topic("a.b")
+        asked = MetadataRequest([MetadataRequestTopic(name=name) for name in ("a.b", "a_b")])
+        assert [each.error_code for each in ask(kafka, asked, 9).topics] == [0, INVALID_TOPIC]
+        too_early = MetadataResponse(topics=[MetadataResponseTopic(UNKNOWN_TOPIC, "a.b")])
+        created_soon(kafka.node.cluster.brokers[1], cast("RequestContext", None), asked, too_early)
+        assert too_early.topics[0].error_code == LEADER_NOT_AVAILABLE
 
 
 def test_times_below_earliest_are_times_in_2_8() -> None:
