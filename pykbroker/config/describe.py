@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
 from pykbroker.config.definitions.groups import GROUP_SETTINGS
-from pykbroker.config.layers import Layers, Source, Synonym
+from pykbroker.config.layers import Layers, Source, Synonym, exactly, setting_of
 from pykbroker.config.setting import Setting, Update, value_text
 
 UNKNOWN_TYPE = 0
@@ -122,13 +122,13 @@ def _overridable(
 
 def _broker_entry(layers: Layers, name: str) -> Entry:
     synonyms = layers.synonyms(name)
-    setting = layers.setting_of(name)
+    setting = setting_of(name, layers.definitions)
     sensitive = setting is None or setting.sensitive
     value: str | None = None
     if setting is not None and not sensitive:
         found = layers.find(name)
         value = value_text(layers.definitions.default_value(name) if found is None else setting.parse(found[1]))
-    exact = layers.exactly(name)
+    exact = exactly(name, layers.definitions)
     return Entry(
         name,
         value,

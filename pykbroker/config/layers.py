@@ -54,18 +54,10 @@ class Layers(NamedTuple):
         """The text that is in force for exactly this name, and its source; None where only the default is left."""
         return next(((source, layer[name]) for source, layer in self.named() if name in layer), None)
 
-    def exactly(self, name: str) -> Setting | None:
-        """The definition of a setting that can be given at run time, perhaps there alone."""
-        return self.definitions.broker.get(name) or DYNAMIC_ONLY.get(name)
-
-    def setting_of(self, name: str) -> Setting | None:
-        """The definition of a broker setting, also of one with a listener's prefix; None for a name Kafka does not have."""
-        return self.exactly(name) or self.exactly(synonym_names(name)[-1])
-
     def synonyms(self, name: str) -> list[Synonym]:
         """All that bears on ``name``, layer by layer, from its own first mention on."""
         names = synonym_names(name)
-        setting = self.setting_of(name)
+        setting = setting_of(name, self.definitions)
         secret = setting is None or setting.sensitive
         found = [
             Synonym(synonym, None if secret else layer[synonym], source)
@@ -79,6 +71,16 @@ class Layers(NamedTuple):
             if (default := self.definitions.default_value(synonym)) is not None
         )
         return list(dropwhile(lambda synonym: synonym.name != name, found))
+
+
+def exactly(name: str, definitions: Definitions = CURRENT) -> Setting | None:
+    """The definition of a setting that can be given at run time, perhaps there alone."""
+    return definitions.broker.get(name) or DYNAMIC_ONLY.get(name)
+
+
+def setting_of(name: str, definitions: Definitions = CURRENT) -> Setting | None:
+    """The definition of a broker setting, also of one with a listener's prefix; None for a name Kafka does not have."""
+    return exactly(name, definitions) or exactly(synonym_names(name)[-1], definitions)
 
 
 _FAMILIES: Final = (

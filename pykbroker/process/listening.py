@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from typing import TYPE_CHECKING
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.listeners import Listener
@@ -12,11 +13,17 @@ from pykbroker.network.server import Server
 from pykbroker.network.sockets import Bind
 from pykbroker.process.log_directories import StartFailed
 
+if TYPE_CHECKING:
+    from pykbroker.process.secured import SecuredListeners
+
 _SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
-async def open_sockets(server: Server, config: BrokerConfig, ids: list[int]) -> dict[int, dict[str, int]]:
-    """Open every listener of every broker; returns the ports: node id -> listener name -> port.
+async def open_sockets(
+    server: Server, config: BrokerConfig, ids: list[int], secured: SecuredListeners | None
+) -> dict[int, dict[str, int]]:
+    """Open every listener of every broker; returns the ports: node id -> listener name -> port. ``secured`` are those with
+    security.
 
     The first broker has the ports of the settings; each further one the ports after it, or free ones for port 0. Raises
     StartFailed.
@@ -26,18 +33,19 @@ async def open_sockets(server: Server, config: BrokerConfig, ids: list[int]) -> 
         ports[node_id] = {}
         for listener in config.listeners:
             port = listener.port + position * len(config.listeners) if listener.port else 0
-            bind = Bind(listener.name, listener.host or "", port)
+            admission = None if secured is None else secured.admission(listener.name)
+            bind = Bind(listener.name, listener.host or "", port, admission)
             try:
                 ports[node_id][listener.name] = await server.listen(node_id, bind, config["socket.request.max.bytes"])
             except OSError as error:
                 raise StartFailed(
-                    f"cannot listen on {address(listener.host or '*', port)}: {_why(error, listener.host, port)}"
+                    f"cannot listen on {address(listener.host or '*', port)}: {why(error, listener.host, port)}"
                 ) from error
     return ports
 
 
-def _why(error: OSError, host: str | None, port: int) -> str:
-    """What is wrong with an address, and what to do."""
+def why(error: OSError, host: str | None, port: int, option: str = "--listen HOST:PORT") -> str:
+    """What is wrong with an address, and what to do; ``option`` names another."""
     if isinstance(error, socket.gaierror):
         return (
             f"the host {host} cannot be resolved ({error.strerror}). Name one that this machine knows, or an address."
@@ -51,10 +59,10 @@ def _why(error: OSError, host: str | None, port: int) -> str:
         return f"this user may not open port {port}. Choose another one (those from 1024 on need no rights)."
     if error.errno == errno.EADDRINUSE:
         return (
-            "the port is in use. If another broker runs there, stop it or choose another port with --listen HOST:PORT "
+            f"the port is in use. If another broker runs there, stop it or choose another port with {option} "
             "(port 0 picks a free one)."
         )
-    return f"{error.strerror or error}. Choose another address with --listen HOST:PORT."
+    return f"{error.strerror or error}. Choose another address with {option}."
 
 
 def advertised(config: BrokerConfig, position: int, ports: dict[str, int]) -> list[Endpoint]:
