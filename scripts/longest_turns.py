@@ -20,6 +20,7 @@ from typing import Any
 import uvloop
 
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.transactions.transaction import State
@@ -60,7 +61,7 @@ class Bench:
         self.cluster = Cluster.open(config, self._directory, RealDisk(durable=False), SystemClock(), random.Random(1))
         if self._whole:
             self.cluster.runtime.slices.weight_of_a_turn = float("inf")
-        self.cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
+        BrokerLifecycle(self.cluster).start_all({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
         self.broker = self.cluster.brokers[1]
         await self.server.start_serving(self.cluster)
         await self.ended(self.cluster.auto_creation.create([CONSUMER_OFFSETS, TRANSACTION_STATE]))

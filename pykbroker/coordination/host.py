@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pykbroker.wire.errors import ErrorCode
 
 
-class Node(Protocol):
-    """A broker that coordinates."""
+class CoordinatingBroker(Protocol):
+    """A broker of this process, which may lead partitions of a coordinator's topic."""
 
     node_id: int
 
@@ -85,6 +85,6 @@ class CoordinationHost(Protocol):
     @property
     def transactions(self) -> TransactionPort: ...
     def partition(self, topic: str, index: int, /) -> Partition | None: ...
-    def node(self, node_id: int, /) -> Node:
+    def node(self, node_id: int, /) -> CoordinatingBroker:
         """A broker of this process. KeyError for any other."""
         ...

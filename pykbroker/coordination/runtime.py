@@ -23,7 +23,7 @@ from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinationHost, Node
+    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
 
@@ -84,7 +84,7 @@ class CoordinatorRuntime(Generic[S]):
         topic = self._host.metadata.image.topic(self._topic)
         return partition_for(key, self._partitions if topic is None else len(topic.partitions))
 
-    def at(self, broker: Node | None, key: str) -> Loaded[S]:
+    def at(self, broker: CoordinatingBroker | None, key: str) -> Loaded[S]:
         """The shard of a key, in which all has happened that is due for it. None stands for this process itself.
 
         Raises KafkaError with NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
@@ -112,7 +112,9 @@ class CoordinatorRuntime(Generic[S]):
 
     # Requests
 
-    def ask(self, broker: Node | None, key: str, step: Callable[[S, Deferred[T]], Outcome]) -> Deferred[T]:
+    def ask(
+        self, broker: CoordinatingBroker | None, key: str, step: Callable[[S, Deferred[T]], Outcome]
+    ) -> Deferred[T]:
         """Take a step of the state machine, which answers through its outcome.
 
         Raises KafkaError as ``at`` does, or what ``step`` raises.
@@ -122,7 +124,7 @@ class CoordinatorRuntime(Generic[S]):
         self.run(loaded, key, step(loaded.shard, reply))
         return reply
 
-    def read(self, broker: Node | None, key: str, question: Callable[[S], T]) -> Deferred[T]:
+    def read(self, broker: CoordinatingBroker | None, key: str, question: Callable[[S], T]) -> Deferred[T]:
         """What ``question`` says of the shard of a key, once the state that it looked at is committed.
 
         Raises KafkaError as ``at`` does, or what ``question`` raises; fails with NOT_COORDINATOR where it may be undone.
@@ -132,7 +134,7 @@ class CoordinatorRuntime(Generic[S]):
         self._deadlines.arm(loaded, key)  # a heartbeat is a read of what is persisted
         return self._when_committed(loaded.partition, found)
 
-    def read_all(self, broker: Node, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:
+    def read_all(self, broker: CoordinatingBroker, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:
         """The same of all shards that the broker leads, in one list. Raises KafkaError as ``at`` does."""
         parts = [
             self._when_committed(loaded.partition, list(question(loaded.shard)))

@@ -11,14 +11,13 @@ import asyncio
 import logging
 import os
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
 from pykbroker.brokers import changes
-from pykbroker.brokers.broker import WrongBroker
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
@@ -29,6 +28,7 @@ from pykbroker.process.control import Control
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.listening import address, advertised, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
+from pykbroker.process.one_by_one import OneByOne
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.disk import Disk, RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from pykbroker.releases.release import Release
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
-    from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.disk import DirectoryLock
 
 log = logging.getLogger(__name__)
@@ -86,7 +85,8 @@ async def serve(
 
 class Node:
     """``brokers`` brokers over the data in the log directories of the settings. ``racks`` has one for each; without it
-    all have broker.rack. ``release`` is the one that they are taken for, if another than the newest. It belongs to the event loop that runs when it is made.
+    all have broker.rack. ``release`` is the one that they are taken for, if another than the newest. It belongs to the event
+    loop that runs when it is made.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Node:
         self._racks = None if racks is None else dict(zip(self._ids, racks, strict=True))
         self._ports: dict[int, dict[str, int]] = {}
         self._locks: list[DirectoryLock] = []
-        self._cluster: Cluster | None = None
+        self._lifecycle: BrokerLifecycle | None = None
         self._disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
         self._control = Control(self, self._paths.metadata)
@@ -130,6 +130,8 @@ class Node:
         self.http: str | None = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+        #: Stops and starts brokers one by one, and says how they are.
+        self.brokers = OneByOne(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
     def _made_secure(self) -> SecuredListeners | None:
         """The listeners with security, where there are any. Raises StartFailed."""
@@ -160,13 +162,13 @@ class Node:
     @property
     def cluster(self) -> Cluster:
         """What the brokers share, once they are started."""
-        assert self._cluster is not None, "the node is not started"
-        return self._cluster
+        assert self._lifecycle is not None, "the node is not started"
+        return self._lifecycle.cluster
 
     @property
     def current(self) -> Cluster | None:
         """The same; None while there is none."""
-        return self._cluster
+        return None if self._lifecycle is None else self._lifecycle.cluster
 
     def addresses(self) -> dict[int, str]:
         """Where the first listener of every broker is, by node id."""
@@ -194,8 +196,6 @@ class Node:
             **http,
         }
 
-    # ---- all of them -------------------------------------------------------------------------------------------------
-
     async def start(self) -> None:
         """Come back when clients are accepted. Raises StartFailed; then nothing is left behind."""
         try:
@@ -218,12 +218,11 @@ class Node:
         config = self._config
         self._locks = log_directories.lock(self._paths)
         self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        cluster = self._cluster = _open_cluster(
-            config, self._paths, self._wrap_disk(self._disk), self._clock, self._features
-        )
+        cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock, self._features)
+        self._lifecycle = BrokerLifecycle(cluster)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
-            cluster.start_brokers(
+            self._lifecycle.start_all(
                 {
                     node_id: advertised(config, position, self._ports[node_id])
                     for position, node_id in enumerate(self._ids)
@@ -267,9 +266,9 @@ class Node:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
             await self.server.close()
-            if self._cluster is not None:
-                _shut_down(self._cluster, self._clock)
-                self._cluster = None
+            if self._lifecycle is not None:
+                _shut_down(self.cluster, self._clock)
+                self._lifecycle = None
             while self._locks:
                 self._locks.pop().release()
 
@@ -282,7 +281,7 @@ class Node:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
             self.server.forget_cluster()
-            self._cluster = None
+            self._lifecycle = None
             if self._disk is not None:
                 self._disk.give_up()
             while self._locks:
@@ -290,74 +289,6 @@ class Node:
             self._paths = log_directories.named_by(config)
             self._config = config
             await self._open()
-
-    # ---- one of them -------------------------------------------------------------------------------------------------
-
-    async def stop_broker(self, node_id: int, *, abrupt: bool = False) -> None:
-        """Stop one broker while the others go on.
-
-        As Kafka's controlled shutdown: what it leads moves to other replicas, its connections end when they have their
-        answers, it is fenced. ``abrupt``: its connections are cut first, as when a machine fails.
-        Raises WrongBroker, or KafkaError where the metadata log cannot be written.
-        """
-        async with self._changing:
-            if node_id not in self._changeable().brokers:
-                raise WrongBroker(self._not_one_of(node_id, "running"))
-            if abrupt:
-                self.server.sockets(node_id).cut()
-            else:
-                await _done(self.cluster.begin_stop(node_id))
-                await self.server.sockets(node_id).finish()
-            await _done(self.cluster.stop_broker(node_id))
-        log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
-
-    async def start_broker(self, node_id: int) -> None:
-        """Start a broker that was stopped, on its ports. Its replicas are in sync at once; what it preferably leads comes
-        back with an election. Raises WrongBroker, OSError where a port is taken, or KafkaError as ``stop_broker``.
-        """
-        async with self._changing:
-            if node_id in self._changeable().brokers or node_id not in self._ids:
-                raise WrongBroker(self._not_one_of(node_id, "stopped"))
-            sockets = self.server.sockets(node_id)
-            await sockets.open_again()
-            try:
-                await _done(self.cluster.start_broker(node_id))
-            except KafkaError:
-                sockets.close()
-                raise
-            await sockets.start_serving()
-        log.info("Broker %d started again", node_id)
-
-    def describe(self) -> list[dict[str, Any]]:
-        """The brokers for people: id, state, address, and how many partitions each leads. Raises WrongBroker."""
-        leads = Counter(partition.leader for partition in self._changeable().partitions())
-        return [
-            {
-                "id": node_id,
-                "state": "running" if node_id in self.cluster.brokers else "stopped",
-                "address": address,
-                "leads": leads[node_id],
-            }
-            for node_id, address in self.addresses().items()
-        ]
-
-    def _changeable(self) -> Cluster:
-        """The cluster. Raises WrongBroker when the process is about to end."""
-        if self._cluster is None:
-            raise WrongBroker("the process of these brokers is stopping")
-        return self._cluster
-
-    def _not_one_of(self, node_id: int, state: str) -> str:
-        found = [str(each) for each in self._ids if (each in self.cluster.brokers) == (state == "running")]
-        return f"broker {node_id} is not {state} in this process; these are: {', '.join(found) or 'none'}"
-
-
-async def _done(wait: Deferred[None]) -> None:
-    """Come back when the wait is over. Raises what it failed with."""
-    over = asyncio.get_running_loop().create_future()
-    wait.when_done(lambda _: over.set_result(None))
-    await over
-    _ = wait.value
 
 
 def _shut_down(cluster: Cluster, clock: Clock) -> None:

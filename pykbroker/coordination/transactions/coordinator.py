@@ -31,7 +31,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinationHost, MarkerPort, Node
+    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost, MarkerPort
     from pykbroker.coordination.shards import Loaded
     from pykbroker.runtime.slices import Steps
 
@@ -80,7 +80,7 @@ class TransactionCoordinator:
     # Requests
 
     def init_producer_id(
-        self, broker: Node, transactional_id: str, timeout_ms: int, expected: Expected | None
+        self, broker: CoordinatingBroker, transactional_id: str, timeout_ms: int, expected: Expected | None
     ) -> Deferred[ProducerIdentity]:
         """The identity of a new incarnation of the producer.
 
@@ -113,7 +113,7 @@ class TransactionCoordinator:
 
     def add_partitions(
         self,
-        broker: Node | None,
+        broker: CoordinatingBroker | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -139,7 +139,7 @@ class TransactionCoordinator:
 
     def verify_partitions(
         self,
-        broker: Node | None,
+        broker: CoordinatingBroker | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -166,7 +166,7 @@ class TransactionCoordinator:
 
     def end(
         self,
-        broker: Node,
+        broker: CoordinatingBroker,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -193,11 +193,11 @@ class TransactionCoordinator:
 
         return self._ask(broker, transactional_id, step)
 
-    def transaction(self, broker: Node, transactional_id: str) -> Deferred[Transaction | None]:
+    def transaction(self, broker: CoordinatingBroker, transactional_id: str) -> Deferred[Transaction | None]:
         """A transactional id's value. Raises KafkaError with INVALID_REQUEST or NOT_COORDINATOR."""
         return self._read(broker, transactional_id, lambda transaction: transaction)
 
-    def transactions(self, broker: Node) -> Deferred[list[Transaction]]:
+    def transactions(self, broker: CoordinatingBroker) -> Deferred[list[Transaction]]:
         """All transactional ids that the broker coordinates. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS."""
         return self._runtime.read_all(broker, lambda shard: shard.transactions.values())
 
@@ -209,7 +209,7 @@ class TransactionCoordinator:
 
     def _ask(
         self,
-        broker: Node | None,
+        broker: CoordinatingBroker | None,
         transactional_id: str,
         step: Callable[[Transaction | None, Deferred[T]], Outcome],
     ) -> Deferred[T]:
@@ -221,7 +221,7 @@ class TransactionCoordinator:
         )
 
     def _read(
-        self, broker: Node | None, transactional_id: str, question: Callable[[Transaction | None], T]
+        self, broker: CoordinatingBroker | None, transactional_id: str, question: Callable[[Transaction | None], T]
     ) -> Deferred[T]:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)

@@ -40,6 +40,7 @@ class Sharded:
         world = MemoryCluster(brokers=2)
         world.create(NewTopic(TOPIC, 1, 2))
         self.cluster, self.partition = world.cluster, world.partition(TOPIC)
+        self.lifecycle = world.lifecycle
         self.told: list[str] = []
         self.shards: Shards[Counting] = Shards(
             self.cluster,
@@ -60,11 +61,11 @@ class Sharded:
 
     def stop(self, *brokers: int) -> None:
         for node_id in brokers:
-            self.cluster.stop_broker(node_id)
+            self.lifecycle.stop(node_id)
         self.cluster.runtime.timers.run_due()
 
     def start(self, node_id: int) -> None:
-        self.cluster.start_broker(node_id)
+        self.lifecycle.start(node_id)
         self.cluster.runtime.timers.run_due()
 
 

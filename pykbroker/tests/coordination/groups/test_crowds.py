@@ -178,8 +178,8 @@ def test_a_shard_that_moves_between_two_slices_is_left_alone(caplog):
     world.cluster.runtime.slices.weight_of_a_turn = 20
     world.delete_topic("t")
     first = world.coordinator(GROUP)
-    world.cluster.begin_stop(first)
-    world.cluster.stop_broker(first)
+    world.lifecycle.begin_stop(first)
+    world.lifecycle.stop(first)
     for _ in range(100):
         world.advance(0)
     assert not any(shard(world).committed.offsets.of_group(group) for group in GROUPS)
