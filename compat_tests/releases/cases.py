@@ -26,6 +26,13 @@ _LEFT_OUT = {
     "settings of groups again and again; the case of refused ones tells that there are none": (
         "AlterConfigs/replaced_settings_of_a_group", "IncrementalAlterConfigs/settings_of_a_group",
     ),
+    "eligible leader replicas, which both releases are without": (
+        "IncrementalAlterConfigs/in_sync_replicas_while_eligible_leaders_are_kept",
+        "UpdateFeatures/eligible_leaders_down_and_up_again",
+    ),
+    "a dozen settings of a broker, each waited for; one of them is in another case": (
+        "IncrementalAlterConfigs/dynamic_settings_of_a_broker",
+    ),
     "folders with the topics of all other cases": ("DescribeLogDirs/folders",),
     "versions of other APIs than the release has": ("ApiVersions/apis_that_no_broker_lists",),
     "ten seconds of waiting for a broker that is slow to delete": (

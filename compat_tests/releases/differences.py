@@ -32,11 +32,6 @@ _BOTH = (
         "[2]*",
         "A group without members was gone with its last offset; now it goes a little later.",
     ),
-    Difference(
-        "IncrementalAlterConfigs/in_sync_replicas_while_eligible_leaders_are_kept",
-        "[7].*.value",
-        "Of a value altered for all brokers the synonym at the end was that value, not the default.",
-    ),
 )
 
 _OF_3_9 = (
