@@ -7,6 +7,7 @@ before each test that was not the first to use them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -35,9 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
         marked.discard("pykbroker")
     config.addinivalue_line(
         "markers",
-        "kafka(settings=None, *, brokers=1, served_only=False, as_version=None, **settings): the broker that the fixtures kafka and "
-        "kafka_cluster give: Kafka's settings, with underscores for dots; served_only fails the test when a client sent "
-        "what is not served; as_version names the release of Kafka that the broker is taken for",
+        "kafka(settings=None, *, brokers=1, served_only=False, as_version=None, seed=None, **settings): the broker that the "
+        "fixtures kafka and kafka_cluster give: Kafka's settings, with underscores for dots; seed is what there is at first, a "
+        "path being one beside the test's file; served_only fails the test when a client sent what is not served; as_version "
+        "names the release of Kafka that the broker is taken for",
     )
 
 
@@ -95,15 +97,17 @@ def kafka_bootstrap(kafka: Kafka) -> str:
 
 
 def _given(request: pytest.FixtureRequest, pool: _Pool, fixture: str, brokers: int) -> Iterator[Kafka]:
-    settings, brokers, as_version, served_only = _marked(request.node, brokers)
+    settings, brokers, as_version, served_only, seed = _marked(request.node, brokers)
     kafka = pool.take(fixture, brokers, as_version, settings)
     request.node.stash.setdefault(_USED, {})[fixture] = kafka
+    if seed is not None:
+        kafka.seed(request.path.parent / seed if isinstance(seed, str | os.PathLike) else seed)
     yield kafka
     if served_only:
         kafka.check_served()
 
 
-def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, str | None, bool]:
+def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, str | None, bool, Any]:
     """What the markers say, that of the function before that of its class and its module."""
     given: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("kafka"))):
@@ -119,10 +123,10 @@ def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, str |
         raise pytest.UsageError(f"@pytest.mark.kafka(brokers=...) is a number of brokers from 1 on, not {count!r}")
     served_only = bool(given.pop("served_only", False))
     as_version: str | None = given.pop("as_version", None)
-    return given, count, as_version, served_only
+    return given, count, as_version, served_only, given.pop("seed", None)
 
 
-_OWN = ("brokers", "served_only", "as_version")
+_OWN = ("brokers", "served_only", "as_version", "seed")
 
 
 @pytest.hookimpl(wrapper=True)

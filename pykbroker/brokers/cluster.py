@@ -80,6 +80,7 @@ class Cluster:
         #: Logs that were recovered at the start, after a kill, and how many seconds that took.
         self.recovered, self.recovery_s = 0, 0.0
         self._table = PartitionTable(config, logs, metadata, runtime, self.dormant)
+        metadata.prepare_with(self._table.make_room)
         self._partitions, self._partitions_by_id = self._table.by_name, self._table.by_id
 
     @classmethod

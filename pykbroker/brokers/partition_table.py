@@ -12,11 +12,16 @@ from pykbroker.brokers.discarding import Discards
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.partitions.partition import Partition
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.wire.internal.partition_record import PartitionRecord
+from pykbroker.wire.internal.topic_record import TopicRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
+    from pykbroker.metadata.replay import MetadataRecord
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.dormant_logs import DormantLogs
     from pykbroker.runtime.runtime import Runtime
@@ -46,6 +51,20 @@ class PartitionTable:
         """Put aside the files of deleted partitions that are left."""
         self._discards.finish()
 
+    def make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
+        """Before new partitions are in the metadata for good, nothing of others that had their names may come back: what a
+        thread has to do for that, None where it is nothing.
+        """
+        names = {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
+        keys = [
+            (names.get(record.topic_id) or self._name_of(record.topic_id), record.partition_id)
+            for record in records
+            if isinstance(record, PartitionRecord)
+        ]
+        for key in keys:
+            self._discards.make_room(key)
+        return self._logs.directories.plan_room(keys)
+
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, made when it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self._dormant.partitions.discard(partition)
@@ -65,6 +84,10 @@ class PartitionTable:
         self.by_name[partition.topic, partition.index] = partition
         self.by_id[partition.topic_id, partition.index] = partition
 
+    def _name_of(self, topic_id: bytes) -> str:
+        topic = self._metadata.image.topic_by_id(topic_id)
+        return "" if topic is None else topic.name
+
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         for topic in delta.deleted_topics:
             config = self._log_config(topic.name)
@@ -77,7 +100,6 @@ class PartitionTable:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id:
                 key = change.topic.name, change.after.index
-                self._discards.make_room(key)
                 self._add(Partition(self, change.topic.name, change.topic.id, change.after))
                 self._logs.directories.place(key)
         for kind, name in delta.configs:

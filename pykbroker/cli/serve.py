@@ -12,6 +12,7 @@ import logging
 import os
 import resource
 import sys
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +26,12 @@ from pykbroker.runtime.levels import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.http.api.steering import Steering
     from pykbroker.process.node import Beside, Node
     from pykbroker.releases.release import Release
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.seeding.seed import Seed
 
 DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
 #: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
@@ -59,16 +64,31 @@ def _serve(options: argparse.Namespace) -> int:
         config = configuration(options)
         _check_racks(options)
         beside = _http_side(options, config)
-    except (ConfigError, ValueError, OSError) as error:
+        seed = _seed(options.seed)
+    except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
     with contextlib.ExitStack() as stack:
         if options.ephemeral:
             import tempfile
 
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
+            directory = os.path.join(folder, "data")  # noqa: PTH118 - beside it is what is kept of it
             config = config.with_texts({"log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options, beside)
+        return run(config, options, beside, seed)
+
+
+def _seed(paths: list[Path]) -> Seed | None:
+    """What --seed names, all together. Raises BadSeed, OSError, or ModuleNotFoundError for YAML without its package."""
+    if not paths:
+        return None
+    from pykbroker.seeding.reading import read
+    from pykbroker.seeding.seed import Seed
+
+    seed = Seed()
+    for path in paths:
+        seed.add(read(path))
+    return seed
 
 
 def parser() -> argparse.ArgumentParser:
@@ -83,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
   pykbroker serve --listen 127.0.0.1:9092 --listen 192.168.1.5:9092   listeners PLAINTEXT and PLAINTEXT2
   pykbroker serve --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
                   --set listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT --set inter.broker.listener.name=IN
+  pykbroker serve --ephemeral --seed topics.yaml   with topics and records to begin with
   pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094
   pykbroker serve --http 8080                      with health, readiness and metrics for this machine""",
     )
@@ -133,6 +154,15 @@ def parser() -> argparse.ArgumentParser:
         type=_release,
         default=None,
         help="the release of Kafka that clients shall take it for: 2.8, 3.9 or 4.3 (the default)",
+    )
+    made.add_argument(
+        "--seed",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        default=[],
+        help="topics and records to begin with, of a .yaml, .json, .jsonl or .csv file or a folder of them; topics that are "
+        "there already are left as they are; repeatable",
     )
     made.add_argument(
         "--http",
@@ -280,19 +310,25 @@ def _http_side(options: argparse.Namespace, config: BrokerConfig) -> Callable[[N
 
     found = http.parse(options.http, options.http_token_file, options.http_name)
     http.check(found, config.listeners)
-    try:
-        from pykbroker.http.side import HttpSide
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("pykbroker"):
-            raise
-        raise ConfigError(
-            f"--http needs the package {error.name}: install it with  pip install '.[http]'  from the folder of "
-            "pykbroker's sources, or with  pip install aiohttp prometheus-client"
-        ) from error
-    return lambda node: HttpSide(node, found)
+    from pykbroker.http.installed import side
+
+    made = side()
+    return lambda node: made(node, found, lambda: _steering(node, options))
 
 
-def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Node], Beside] | None = None) -> int:
+def _steering(node: Node, options: argparse.Namespace) -> Steering:
+    from pykbroker.http.api.steering import of_node
+
+    folder = Path(node.cluster.logs.metadata_directory.path).parent if options.ephemeral else None
+    return of_node(node, folder)
+
+
+def run(
+    config: BrokerConfig,
+    options: argparse.Namespace,
+    beside: Callable[[Node], Beside] | None = None,
+    seed: Seed | None = None,
+) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
     _allow_descriptors()
@@ -317,6 +353,7 @@ def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Nod
                     with_parent=options.exit_with_parent,
                     release=options.as_version,
                     beside=beside,
+                    before_clients=None if seed is None else partial(_sow, seed),
                 )
             )
         except StartFailed as error:
@@ -324,6 +361,20 @@ def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Nod
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_FAILED
     return EXIT_OK
+
+
+def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
+    from pykbroker.process.log_directories import StartFailed
+    from pykbroker.seeding.seed import BadSeed
+    from pykbroker.seeding.sowing import Sown, sow
+
+    def told(sown: Sown) -> None:
+        logging.getLogger(__name__).info("Seeded with %s", sown)
+
+    def refused(error: BadSeed) -> None:
+        raise StartFailed(str(error)) from error
+
+    return sow(cluster, seed, only_new=True).map(told).recover(BadSeed, refused)
 
 
 def _say_ready(node: Node) -> None:

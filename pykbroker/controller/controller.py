@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.commits import Commits, Decision, RecordLog
+from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
 from pykbroker.controller.eligible_leaders import clearing_records
 from pykbroker.controller.internal_topics import Settings
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
@@ -87,11 +87,15 @@ class Controller:
         """
         self._commits.subscribe(subscriber)
 
+    def prepare_with(self, preparation: Preparation) -> None:
+        """Have something done, in a thread, before the records of a change are in the log for good."""
+        self._commits.prepare_with(preparation)
+
     # The start and the end of the process, which wait for the disk
 
     def commit(self, records: Sequence[MetadataRecord]) -> None:
-        """Append, sync and publish at once. Raises KafkaError when the log cannot take the records: then nothing has
-        changed.
+        """Append, sync and publish at once. Raises KafkaError KAFKA_STORAGE_ERROR when the log cannot take the
+        records: then nothing has changed.
         """
         self._commits.commit_now(records)
 
@@ -122,7 +126,7 @@ class Controller:
             self._commits.finish_now()
             self.commit([fencing(broker) for broker in self.image.active_brokers()])
         except KafkaError as error:
-            logger.warning("The end of the brokers could not be written to the metadata log: %s", error)
+            logger.warning("Fencing of the brokers at shutdown cannot be written to the metadata log: %s", error)
 
     # Brokers
 

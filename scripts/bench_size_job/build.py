@@ -101,7 +101,8 @@ def _fill_segment(log: Log, head: bytes, filler_bytes: int, small: bytes) -> Non
             segment.index_batch(position, header, config)
             offset, position = header.last_offset + 1, position + size
     segment.take_back(position)
-    log.log_end_offset = log.producers.end_offset = offset
+    log.extend_to(offset)
+    log.producers.skip_to(offset)
 
 
 def is_small(offset: int) -> bool:

@@ -93,7 +93,7 @@ class Worker:
         self.end = self.synced = self.cleaned_to = 0
         self.sequences = dict.fromkeys(PRODUCERS, 0)
         self.store.manager.delete(old)
-        self.store.manager.directories.place((old.topic, 0))
+        self.store.make_room(old.topic)
         self.log = self.opened()
         assert self.log.log_end_offset == 0
 
@@ -157,7 +157,7 @@ class Worker:
         plan.job.memory_bytes = self.random.choice((500, 1500, 10**6))
         log, result = self.log, self.cleaned(plan)
         manager.finish_compaction(plan, result)
-        assert not manager.home.offline
+        assert not manager.metadata_directory.offline
         if log is not self.log:
             return
         if isinstance(result, CleaningResult):

@@ -127,7 +127,7 @@ def test_what_a_dead_cleaner_left_is_removed_from_a_log_that_was_deleted_meanwhi
     plan = small.plan()
     small.store.manager.delete(small.log)
     plan.remove_leftovers()
-    assert not small.store.manager.home.offline
+    assert not small.store.manager.metadata_directory.offline
 
 
 def test_a_start_makes_room_before_anything_is_opened(small):

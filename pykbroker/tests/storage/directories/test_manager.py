@@ -146,7 +146,7 @@ def test_deleting_while_threads_read_and_flush(store):
     with pytest.raises(KafkaError) as caught:
         read.read()
     assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert not store.manager.home.offline
+    assert not store.manager.metadata_directory.offline
 
 
 def test_deleted_directories_go_at_the_next_start(store):
@@ -224,7 +224,7 @@ def test_a_flush_that_overtakes_another_one_syncs_what_that_has_taken(store):
     log = store.log(LogConfig(segment_bytes=100))
     assert [value for _, value in contents(log)] == [b"x", b"y", b"z"]
     assert log.epochs.entries() == [(0, 0), (1, 2)]
-    assert slow.end_offset == 2
+    assert slow.work.end_offset == 2
 
 
 def test_a_flush_that_fails_for_lack_of_space_is_made_up_for(store):

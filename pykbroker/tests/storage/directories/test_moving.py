@@ -25,7 +25,7 @@ class Moving:
     def __init__(self) -> None:
         self.stores = Stores()
         log = self.log()
-        assert log.home.path == "/a"
+        assert log.directory.path == "/a"
         for number in range(12):
             append(log, batch([b"%d" % number + bytes(30)], producer=(7, 0, number)), epoch=number // 5)
         append(log, batch([b"aborted"], producer=(8, 0, 0), transactional=True), epoch=2)
@@ -65,14 +65,14 @@ def test_all_of_it_arrives():
     moving = Moving()
     before = picture(moving.log())
     moving.move()
-    assert moving.log().home.path == "/b"
+    assert moving.log().directory.path == "/b"
     assert picture(moving.log()) == before
-    assert [folder.partitions for folder in moving.stores.manager.directories] == [0, 1, 0]
+    assert [contents.partitions for contents in moving.stores.manager.directories] == [0, 1, 0]
     for stop in (True, False):
         if stop:
             moving.stores.manager.shutdown()
         moving.stores.start()
-        assert moving.log().home.path == "/b"
+        assert moving.log().directory.path == "/b"
         assert picture(moving.log()) == before
     end = moving.log().log_end_offset
     assert append(moving.log(), batch([b"next"], producer=(7, 0, 12))).base_offset == end
@@ -112,7 +112,7 @@ def test_a_large_rest_is_copied_once_more():
     move.copy()
     assert move.nearly_complete
     moving.stores.manager.finish_move(move)
-    assert moving.log().home.path == "/b"
+    assert moving.log().directory.path == "/b"
     assert picture(moving.log()) == before
 
 

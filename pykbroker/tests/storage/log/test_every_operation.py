@@ -1,6 +1,6 @@
 """One run that does everything, ended or hindered at each of its operations on the disk in turn.
 
-Appends, rolls, transactions, flushes, retention, compaction and a clean stop; the process is killed, loses power, or finds
+Appends, rolls, transactions, flushes, retention, compaction and a clean shutdown; the process is killed, loses power, or finds
 the disk full at the first, the second, ... operation. Whatever is found afterwards holds what was acknowledged (or, with
 the power, what was synced), once and in order, and takes appends again.
 """

@@ -357,4 +357,4 @@ def test_a_look_up_in_a_log_that_is_deleted_meanwhile_is_no_fault_of_the_disk(st
     with pytest.raises(KafkaError) as refused:
         question(log)
     assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert not log.home.offline
+    assert not log.directory.offline

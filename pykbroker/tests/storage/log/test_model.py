@@ -196,7 +196,7 @@ class Worker:
         old = self.log
         self.forget()
         self.store.manager.delete(old)
-        self.store.manager.directories.place((old.topic, 0))
+        self.store.make_room(old.topic)
         if self.random.random() < 0.3:
             self.random.choice((self.stop_cleanly, self.kill, self.lose_power))()
         self.log = self.opened()
@@ -230,7 +230,7 @@ class Worker:
         flush.run()
         flush.finish()
         if log is self.log:
-            self.synced = max(self.synced, min(flush.end_offset, len(self.values)))
+            self.synced = max(self.synced, min(flush.work.end_offset, len(self.values)))
 
     def end_read(self, values: list[bytes | None], read: ReadPlan) -> None:
         """It brings what was there when it began, or an error; never what a later topic of that name has, and no harm."""
@@ -241,7 +241,7 @@ class Worker:
             if not header.is_control:
                 for record in decode_records(data[position : position + header.size]):
                     assert record.value == values[record.offset]
-        assert not self.store.manager.home.offline
+        assert not self.store.manager.metadata_directory.offline
 
     # -- ends ---------------------------------------------------------------------------------------------------------
 
@@ -262,7 +262,7 @@ class Worker:
             topic, topic_id = self.log.topic, self.topic_id
             self.forget()
             self.store.manager.delete_unopened(topic, topic_id, 0, self.config)
-            self.store.manager.directories.place((topic, 0))
+            self.store.make_room(topic)
 
     def kill(self) -> None:
         self.start()
@@ -326,7 +326,7 @@ class Worker:
             assert refused in (None, ErrorCode.KAFKA_STORAGE_ERROR)
             assert (self.log.log_end_offset == end) == (refused is not None)
         disk.fail = None
-        assert not self.store.manager.home.offline
+        assert not self.store.manager.metadata_directory.offline
         self.append()
         self.check(len(self.values))
 

@@ -51,12 +51,12 @@ def test_after_a_kill(store):
     check(reopened(store))
 
 
-def test_after_a_clean_stop_nothing_is_made_anew(store):
+def test_after_a_clean_shutdown_nothing_is_made_anew(store):
     store.stop()
     before = store.disk.operations
     log = reopened(store)
     assert store.manager.clean
-    # The marker of the clean stop is removed, and that synced.
+    # The marker of the clean shutdown is removed, and that synced.
     assert store.disk.operations == before + 2
     check(log)
 
@@ -81,6 +81,17 @@ def test_other_files_are_made_anew_after_a_kill(store, ending, content):
     store.log(CONFIG).flush()
     for name in names(store, ending):
         damage(store, name, content)
+    check(reopened(store))
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_damaged_epochs_are_made_anew_from_all_batches(store, stop):
+    """Those before the recovery point too."""
+    store.log(CONFIG).flush()
+    store.manager.checkpoint_round()
+    if stop:
+        store.stop()
+    damage(store, "leader-epoch-checkpoint", b"rubbish\n")
     check(reopened(store))
 
 
