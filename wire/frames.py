@@ -32,8 +32,8 @@ class FrameWriter(bytearray):
         Raises WireError if the frame is larger than its size field can say.
         """
         size = len(self) - 4
-        if not self.cuts:
-            _write_size(self, size)
+        if not self.cuts and size <= MAX_FRAME:
+            pack_into(">i", self, 0, size)
             return [self]
         _write_size(self, size + sum(len(buffer) for _, buffer in self.cuts))
         view = memoryview(self)

@@ -38,11 +38,19 @@ class RequestHeader(WireStruct):
 
 
 def decode_request_header(buf: Buffer, pos: int) -> tuple[RequestHeader, int]:
-    """Read a request header at ``pos`` of a frame; return it and where the body begins.
+    """Read a request header at ``pos`` of a frame; return it and where the body begins. Raises as
+    ``read_request_header``.
+    """
+    key, version, correlation_id, client_id, pos = read_request_header(buf, pos)
+    return RequestHeader(key, version, correlation_id, client_id), pos
 
-    What is not UTF-8 in the client id becomes replacement characters, as in Kafka. The version need not be one the API has: ApiVersions answers those too. Tagged fields of the header are skipped; none
-    is defined. Raises WireError if the API key is unknown, for then the header's length is unknown too, and if the
-    bytes are malformed.
+
+def read_request_header(buf: Buffer, pos: int) -> tuple[int, int, int, str | None, int]:
+    """API key, version, correlation id and client id of a request header at ``pos`` of a frame, and where the body begins.
+
+    What is not UTF-8 in the client id becomes replacement characters, as in Kafka. The version need not be one the API
+    has: ApiVersions answers those too. Tagged fields of the header are skipped; none is defined. Raises WireError if the
+    API key is unknown, for then the header's length is unknown too, and if the bytes are malformed.
     """
     try:
         key, version, correlation_id, size = _unpack_request(buf, pos)
@@ -64,7 +72,7 @@ def decode_request_header(buf: Buffer, pos: int) -> tuple[RequestHeader, int]:
         raise truncated("request header", 2) from error
     if pos > len(buf):
         raise truncated("request header", 1)
-    return RequestHeader(key, version, correlation_id, client_id), pos
+    return key, version, correlation_id, client_id, pos
 
 
 def encode_request_header(out: bytearray, header: RequestHeader) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.handlers.contract import CloseConnection
-from pykbroker.metadata.names import is_internal
+from pykbroker.metadata.names import INTERNAL_TOPICS
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.storage.log.validate import NotOneBatch, RecordsRejected
 from pykbroker.wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
@@ -102,9 +102,9 @@ def _write(
             )
     if version >= _LEADER_SINCE:
         response.node_endpoints = _leaders(broker, ctx, response)
-    if not waiting:
-        return _settle(request, response)
-    return _when_committed(request, response, waiting)
+    if waiting:
+        return _when_committed(request, response, waiting)
+    return response if request.acks else _settle(request, response)
 
 
 def _transactional_header(records: Any) -> BatchHeader | None:
@@ -252,7 +252,7 @@ def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: i
         if ctx.api_version >= 13 and broker.cluster.topic_name(topic.topic_id) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if is_internal(partition.topic) and ctx.client_id != _ADMIN_CLIENT_ID:
+    if partition.topic in INTERNAL_TOPICS and ctx.client_id != _ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}")
     return partition
 

@@ -155,7 +155,7 @@ class Connection(asyncio.BufferedProtocol):
         if not runtime.turns.running:
             runtime.turns.began(self.last_active)
         try:
-            if runtime.timers.is_due(self.last_active):  # what is due came before what arrived now
+            if runtime.timers.next_due <= self.last_active:  # what is due came before what arrived now
                 runtime.timers.run_due()
             self._take_frames()
         except CloseConnection as error:
@@ -194,7 +194,7 @@ class Connection(asyncio.BufferedProtocol):
                 now = monotonic()
                 if now >= turn_ends:
                     self._let_others()
-                elif timers.is_due(now):
+                elif timers.next_due <= now:
                     timers.run_due()
         if start == end:
             received.emptied()

@@ -194,7 +194,9 @@ class Partition:
 
     def _advance(self, log: Log) -> None:
         """Move the high watermark up to what nothing that happens to this process can undo."""
-        log.commit_to(log.recovery_point if log.needs_flush_before_ack else log.log_end_offset)
+        end = log.log_end_offset
+        synced_enough = end - log.recovery_point < log.config.flush_messages
+        log.commit_to(end if synced_enough else log.recovery_point)
 
     def _synced(self) -> Deferred[None]:
         commit = self._group_commit

@@ -21,7 +21,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import Peer, RequestContext
 from pykbroker.wire.apis import ApiKey, request_class
 from pykbroker.wire.errors import KafkaError, WireError
-from pykbroker.wire.headers import RequestHeader, begin_response, decode_request_header
+from pykbroker.wire.headers import begin_response, read_request_header
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
@@ -89,16 +89,13 @@ class Dispatcher:
         the connection must end, for malformed bytes above all.
         """
         try:
-            header, pos = decode_request_header(frame, 0)
+            key, version, correlation_id, client_id, pos = read_request_header(frame, 0)
         except WireError as error:
             raise CloseConnection(f"it sent a malformed request ({error})") from error
-        key, version = header.api_key, header.api_version
         route = self._route(key, version)
+        ctx = RequestContext(key, version, correlation_id, client_id, peer.host, peer.listener, peer.principal, peer)
         if log.isEnabledFor(DEBUG):
-            _tell(route, header, peer, len(frame))
-        ctx = RequestContext(
-            key, version, header.correlation_id, header.client_id, peer.host, peer.listener, peer.principal, peer
-        )
+            _tell(route, ctx, peer, len(frame))
         if key == ApiKey.API_VERSIONS and not 0 <= version <= route.api.max_version:
             # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is.
             version = ctx.api_version = 0
@@ -110,6 +107,7 @@ class Dispatcher:
                 raise CloseConnection(f"it sent a malformed request ({error})") from error
         if broker.cluster.dormant.partitions and route.logs_of is not None:
             _wait_for_logs(broker, route.logs_of(broker, version, request))
+        response: Any
         try:
             response = (
                 self._through_steps(route, broker, ctx, request) if self._steps else route.handle(broker, ctx, request)
@@ -118,7 +116,11 @@ class Dispatcher:
             response = _failure(route, request, version, error)
         if type(response) is Deferred:
             return _later(route, ctx, request, response)
-        return _encoded(ctx, response)
+        if response is None:
+            return None
+        out = begin_response(key, version, correlation_id)
+        response.encode(out, version)
+        return out.finish()
 
     def _route(self, api_key: int, version: int) -> _Route:
         """The route of a request. Raises CloseConnection for what is not served: its layout, even that of an error
@@ -142,11 +144,11 @@ class Dispatcher:
         return proceed()
 
 
-def _tell(route: _Route, header: RequestHeader, peer: Peer, size: int) -> None:
+def _tell(route: _Route, ctx: RequestContext, peer: Peer, size: int) -> None:
     log.debug(
         "Request %s v%d from %s:%d, client %s, correlation %d, %d bytes",
-        *(route.api.key.name, header.api_version, peer.host, peer.port),
-        *(header.client_id, header.correlation_id, size),
+        *(route.api.key.name, ctx.api_version, peer.host, peer.port),
+        *(ctx.client_id, ctx.correlation_id, size),
     )
 
 

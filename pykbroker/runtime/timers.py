@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import math
 from collections.abc import Callable
 
 from pykbroker.runtime.clock import Clock
@@ -55,6 +56,8 @@ class Timers:
         self._sequence = 0
         self._sweep_at = _SWEEP_FLOOR
         self._running = False
+        #: The earliest deadline (monotonic seconds), perhaps of a timer that was cancelled since: nothing is due before it.
+        self.next_due = math.inf
         #: Called with a deadline (monotonic seconds) that is now the earliest one.
         self.wake: Callable[[float], None] | None = None
 
@@ -63,8 +66,10 @@ class Timers:
         self._sequence += 1
         timer = Timer(self._clock.monotonic() + delay_ms / 1000, self._sequence, callback)
         heapq.heappush(self._heap, timer)
-        if self._heap[0] is timer and self.wake is not None:
-            self.wake(timer.deadline)
+        if self._heap[0] is timer:
+            self.next_due = timer.deadline
+            if self.wake is not None:
+                self.wake(timer.deadline)
         if len(self._heap) > self._sweep_at:
             self._sweep()
         return timer
@@ -87,11 +92,6 @@ class Timers:
             heapq.heappop(heap)
         return heap[0].deadline if heap else None
 
-    def is_due(self, now: float) -> bool:
-        """Whether ``run_due`` has something to do at ``now``, in monotonic seconds."""
-        heap = self._heap
-        return bool(heap) and heap[0].deadline <= now
-
     def run_due(self) -> None:
         """Fire every timer whose time has come, in order; a failing one is logged and does not stop the others.
 
@@ -104,6 +104,7 @@ class Timers:
             self._run_due()
         finally:
             self._running = False
+            self.next_due = self._heap[0].deadline if self._heap else math.inf
 
     def _run_due(self) -> None:
         heap = self._heap

@@ -7,10 +7,11 @@ from pathlib import Path
 
 #: The names of the loads (plans.full), which are not imported for their names: they bring the clients along.
 LOADS = (
-    "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "batches", "partitions", "requests", "latency", "memory",
+    "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "batches", "partitions", "requests", "latency", "crowding",
+    "memory",
 )  # fmt: skip
 #: Those that --quick runs (plans.quick).
-QUICK_LOADS = ("start", "perf-100-1", "batches", "partitions", "requests", "latency", "memory")
+QUICK_LOADS = ("start", "perf-100-1", "batches", "partitions", "requests", "latency", "crowding", "memory")
 
 
 def options() -> argparse.Namespace:
@@ -26,6 +27,9 @@ def options() -> argparse.Namespace:
         choices=LOADS,
         metavar="NAME",
         help="run this load alone; may be given again. One of: %(choices)s",
+    )
+    parser.add_argument(
+        "--turns", action="store_true", help="measure the longest turns of pykbroker's loop, and nothing else"
     )
     parser.add_argument(
         "--folder", type=Path, help="where the brokers' data goes for a while (default: a temporary one)"

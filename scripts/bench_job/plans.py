@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from compat_tests.harness.process import BrokerProcess
+from scripts.bench_job.crowding import SmallAmongLarge
 from scripts.bench_job.java_tools import JavaTools
 from scripts.bench_job.librdkafka import Batches, Latency, OneRecordRequests
 from scripts.bench_job.readings import Reading
@@ -33,6 +34,7 @@ def full(folder: Path) -> dict[str, Load]:
         "partitions": Batches("librdkafka, 300 partitions", 300, 1_000_000),
         "requests": OneRecordRequests(50_000),
         "latency": Latency(3_000),
+        "crowding": SmallAmongLarge(2_000),
         "memory": MemoryAfterLoad(),
     }
 
@@ -60,5 +62,6 @@ def quick(folder: Path) -> dict[str, Load]:
         "partitions": Batches("librdkafka, 300 partitions", 300, 20_000),
         "requests": OneRecordRequests(1_000),
         "latency": Latency(100),
+        "crowding": SmallAmongLarge(100),
         "memory": MemoryAfterLoad(),
     }

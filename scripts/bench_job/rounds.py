@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compat_tests.harness.java import JavaMissing
 from compat_tests.harness.process import BrokerProcess, ServerFailed
-from scripts.bench_job import plans
+from scripts.bench_job import plans, turns
 from scripts.bench_job.brokers import make_pair
 from scripts.bench_job.java_tools import ToolFailed
 from scripts.bench_job.plans import Load
@@ -27,6 +27,9 @@ Pairs = dict[str, list[tuple[Reading, Reading]]]
 
 
 def main(options: argparse.Namespace) -> int:
+    if options.turns:
+        print(turns.markdown(turns.measure(options.rounds, options.before)))
+        return 0
     try:
         with tempfile.TemporaryDirectory(prefix="pykbroker-bench-", dir=options.folder) as folder:
             comparisons = run(options, Path(folder))

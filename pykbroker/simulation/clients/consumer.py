@@ -94,7 +94,8 @@ class ClassicConsumer(GroupConsumer):
         self._found = ErrorCode.NONE
         share = yield from self._sync(joined)
         self.history.count("assignment")
-        self.history.assigned(self.group, self._generation, self.instance_id or self._member_id, share)
+        if self.holds_still(self.world.now_ms):  # else it stalled, and the group may have been forgotten meanwhile
+            self.history.assigned(self.group, self._generation, self.instance_id or self._member_id, share)
         given_up = [where for where in self._owned if where not in share]
         if given_up:
             yield from self.revoke()
