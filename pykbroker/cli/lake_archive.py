@@ -14,6 +14,7 @@ from pykbroker.cli.lake_options import (
     Master,
     checked_cluster,
     checked_lake,
+    format_of,
     lake_errors,
     session,
 )
@@ -39,7 +40,9 @@ def archive(
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     as_json: Json = False,
-    table: Annotated[Format, typer.Option("--format", help="The form of a new lake's tables.")] = Format.PARQUET,
+    table: Annotated[
+        Format | None, typer.Option("--format", help="The form of a new lake's tables; else parquet.")
+    ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on with what comes; else end where the topics end now.")
     ] = False,
@@ -61,6 +64,7 @@ def archive(
         raise UsageError(f"--on-data-loss is fail or record, not {on_data_loss!r}.")
     interval_s = parse_duration(every) / 1000 if follow else None
     options = checked_cluster(bootstrap, timeout, kafka)
+    table = table or format_of(to) or Format.PARQUET
     with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
         from pykbroker.lake.archive import Archive, ArchiveOptions
         from pykbroker.lake.cluster import Cluster

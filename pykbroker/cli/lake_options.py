@@ -98,8 +98,17 @@ def session(
 
 def _formats_of(lake: str | None) -> tuple[Format, ...]:
     """The format of a lake on this machine. One elsewhere is known when Spark runs: it gets what all formats need."""
-    local = needs.local_path(lake) if lake else None
-    if local is None:
+    if lake is not None and needs.local_path(lake) is None:
         return tuple(Format)
-    file = local / FILE
-    return (Description.from_json(file.read_text(), str(file)).format,)
+    found = format_of(lake) if lake else None
+    return (found,) if found else ()
+
+
+def format_of(lake: str) -> Format | None:
+    """The format of a lake on this machine; None where there is none yet, or where only Spark can look."""
+    local = needs.local_path(lake)
+    file = local / FILE if local else None
+    if file is None or not file.is_file():
+        return None
+    with lake_errors():
+        return Description.from_json(file.read_text(), str(file)).format

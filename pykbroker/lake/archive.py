@@ -50,7 +50,6 @@ class Archive:
         self.cluster = cluster
         self.options = options
         self.sight = Sight(lake.last_entry())
-        self._failure: LakeError | None = None
 
     def run(self, tell: Callable[[Sight], None]) -> Sight:
         """Raises LakeError where the job cannot go on; what was taken until then stays, and the next run goes on from it."""
