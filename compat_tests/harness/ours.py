@@ -38,7 +38,7 @@ class Pykbroker(BrokerProcess):
     def command(self) -> list[str]:
         command = [sys.executable, "-m", "pykbroker", "serve"]
         command += [] if "log.dirs" in self.settings else ["--data-dir", str(self.data_dir)]
-        command += ["--listen", f"{self.host}:{self.port}"]
+        command += [] if "listeners" in self.settings else ["--listen", f"{self.host}:{self.port}"]
         if self.brokers > 1:
             command += ["--brokers", str(self.brokers)]
         if self.racks:

@@ -37,6 +37,7 @@ ELSEWHERE = {
 #: What stands in a ``text`` block, by its first line.
 TEXTS = {
     r"socket -> .*": "a picture of a request's way",
+    r"listeners=INSIDE://.*": "a server.properties; compat_tests/security runs listeners of these kinds, in one broker",
 }
 _SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")
 _ADDRESS = re.compile(r"(127\.0\.0\.1|localhost):9092")

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pykbroker.config.definitions.broker import BROKER_SETTINGS
+from pykbroker.config.layers import setting_of
 from pykbroker.metadata.delta import MetadataDelta, PartitionChange
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, TopicImage
 
@@ -14,6 +14,8 @@ log = logging.getLogger(__name__)
 
 #: Names that a line gives; of more it says how many.
 _NAMED: Final = 5
+#: Of a setting that nobody defined, what it may be a secret by.
+_SECRET: Final = ("password", "jaas", "secret", "key", "credential", "token")
 
 
 def tell(image: MetadataImage, delta: MetadataDelta) -> None:
@@ -82,8 +84,8 @@ def _settings(configs: Mapping[str, str]) -> str:
 
 
 def _shown(name: str, value: str) -> str:
-    setting = BROKER_SETTINGS.get(name)
-    secret = setting.sensitive if setting is not None else "password" in name or "jaas" in name
+    setting = setting_of(name)
+    secret = setting.sensitive if setting is not None else any(word in name for word in _SECRET)
     return "(hidden)" if secret else value
 
 

@@ -81,6 +81,8 @@ class Cluster:
         self._stopped: dict[int, Broker] = {}
         #: Whether consumers are sent to a replica in their own rack (KIP-392).
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
+        #: Where listeners have security: may they have what would be altered for this broker? Raises KafkaError.
+        self.check_listeners: Callable[[Mapping[str, str]], None] | None = None
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._log_moves: LogMoves | None = None

@@ -140,6 +140,9 @@ def _check_broker(broker: Broker, name: str, settings: Mapping[str, str]) -> Non
     image = broker.cluster.metadata.image
     others = image.config(BROKER_RESOURCE, "" if name else str(broker.node_id))
     check_broker_configs(broker.cluster.config, settings, per_broker=bool(name), others=others)
+    check_listeners = broker.cluster.check_listeners
+    if check_listeners is not None and name == str(broker.cluster.config.node_id):
+        check_listeners(settings)
 
 
 def _check_group(broker: Broker, name: str, settings: Mapping[str, str]) -> None:

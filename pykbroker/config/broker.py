@@ -113,11 +113,22 @@ class BrokerConfig:
         name = self["inter.broker.listener.name"]
         return str(name).upper() if name is not None else str(self["security.inter.broker.protocol"])
 
-    def listener_value(self, listener: str, name: str) -> Any:
-        """A security setting as one listener has it: ``listener.name.<listener>.<name>`` before ``name`` (KIP-103)."""
+    def listener_value(self, listener: str, name: str, mechanism: str | None = None) -> Any:
+        """A security setting as one listener has it: ``listener.name.<listener>.<name>`` before ``name`` (KIP-103), and before
+        both what it has for a SASL mechanism, ``listener.name.<listener>.<mechanism>.<name>`` (KIP-86). Raises ConfigError.
+        """
+        prefix = f"{LISTENER_PREFIX}{listener.lower()}."
+        keys = [prefix + name] if mechanism is None else [f"{prefix}{mechanism.lower()}.{name}", prefix + name]
+        for key in keys:
+            text = next((layer[key] for layer in (self.this_broker, self.explicit) if key in layer), None)
+            if text is not None:
+                return BROKER_SETTINGS[name].parse(text)
+        return self[name]
+
+    def has_listener_value(self, listener: str, name: str) -> bool:
+        """Whether a listener has a setting of its own, not only that of all listeners."""
         key = f"{LISTENER_PREFIX}{listener.lower()}.{name}"
-        text = next((layer[key] for layer in (self.this_broker, self.explicit) if key in layer), None)
-        return self[name] if text is None else BROKER_SETTINGS[name].parse(text)
+        return key in self.this_broker or key in self.explicit
 
     def topic_defaults(self) -> dict[str, Any]:
         """Every topic setting as a topic has it that overrides none. The mapping is shared: do not change it."""
@@ -168,6 +179,12 @@ class BrokerConfig:
                 with contextlib.suppress(ConfigError):
                     values[name] = BROKER_SETTINGS[name].parse(text)
         return values
+
+    def if_altered(self, this_broker: Mapping[str, str]) -> BrokerConfig:
+        """These settings as they would be with other texts altered for this broker. Nobody listens to the result."""
+        other = BrokerConfig(self.explicit)
+        other.apply_dynamic(self.cluster_default, this_broker)
+        return other
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` after every change at run time."""

@@ -29,16 +29,6 @@ _HERE: Final = "the controller of this broker is in the same process"
 
 def check(config: BrokerConfig) -> None:
     """Refuse what cannot be served. ``config`` has the node's id. Raises ConfigError."""
-    for listener in config.listeners:
-        if listener.security_protocol.startswith("SASL"):
-            raise ConfigError(
-                f"listener {listener.name} asks for {listener.security_protocol}, and SASL is not served yet: clients "
-                "are not asked who they are. Use PLAINTEXT, where that is enough."
-            )
-        if listener.security_protocol != "PLAINTEXT":
-            raise ConfigError(
-                f"listener {listener.name} asks for {listener.security_protocol}, and only PLAINTEXT is served yet"
-            )
     if config["authorizer.class.name"]:
         raise ConfigError(
             f"authorizer.class.name asks for {config['authorizer.class.name']}, and no access list is enforced yet: "

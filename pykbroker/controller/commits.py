@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from pykbroker.metadata.answers import Answers
@@ -60,6 +61,10 @@ class RecordLog(Protocol):
         """Have what was appended from offset ``first`` on survive a power loss, or take it back. For any thread, which waits
         for the disk. Raises KafkaError.
         """
+        ...
+
+    def take_back(self, first: int) -> None:
+        """Forget what was appended from offset ``first`` on, which no thread could be found to sync."""
         ...
 
     def write_snapshot(self, image: MetadataImage) -> None:
@@ -158,9 +163,17 @@ class Commits:
             change.done.complete(change.result)
             return
         self._under_way = change
-        synced = attempt(self._runtime.offload, self.log.sync, change.first)
+        synced = attempt(self._runtime.offload, self.log.sync, change.first).recover(
+            RuntimeError, partial(self._no_thread, change)
+        )
         synced.map(lambda _: self._synced(change)).pass_to(change.done)
         synced.settled().map(lambda _: self._ended(change)).or_log("going on after a change of the metadata")
+
+    def _no_thread(self, change: _Change, error: RuntimeError) -> None:
+        """Else the log would hold what was refused, and the next start would find it. Raises the error."""
+        if self._under_way is change:
+            self.log.take_back(change.first)
+        raise error
 
     def _synced(self, change: _Change) -> Any:
         if self._under_way is change:  # else the process ends, and did it itself

@@ -24,7 +24,7 @@ from pykbroker.controller.topics import (
     check_record_total,
 )
 from pykbroker.metadata.answers import Answers
-from pykbroker.metadata.image import BrokerImage, MetadataImage
+from pykbroker.metadata.image import BROKER_RESOURCE, BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.source import Subscriber
 from pykbroker.runtime.runtime import Runtime
@@ -242,7 +242,7 @@ class Controller:
                 records += (
                     ConfigRecord(resource_type=resource_type, resource_name=resource, name=name, value=value)
                     for name, value in settings.items()
-                    if now.get(name) != value
+                    if now.get(name) != value or (resource_type == BROKER_RESOURCE and value is not None)
                 )
             return [*records, *clearing_records(self.image, records)], None
 

@@ -109,7 +109,7 @@ class ControllerPort(Protocol):
 
     def alter_configs(self, plan: Callable[[], ConfigChanges], /) -> Deferred[None]:
         """Set and remove settings in one append. ``plan`` looks at what there is when its turn has come, and returns what is
-        valid; what would change nothing is left out.
+        valid. What would change nothing is left out, but for a broker: its setting may name a file that has changed.
         """
         ...
 

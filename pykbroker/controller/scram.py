@@ -5,20 +5,17 @@ Rules and messages: ScramControlManager and ScramImage of Kafka 4.3.1; the deriv
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
+from pykbroker.security.sasl.scram import HASHES, MIN_ITERATIONS, stored_and_server_key
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
 from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
 
-#: Mechanism numbers of the protocol and their hash functions.
-HASHES = {1: "sha256", 2: "sha512"}
-MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
+MAX_ITERATIONS = 16384
 
 
 @dataclass(slots=True)
@@ -105,14 +102,13 @@ def _credential(upsertion: Upsertion) -> UserScramCredentialRecord:
         raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if not upsertion.salted_password:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # what Kafka makes of Java's refusal of an empty key
-    algorithm = HASHES[upsertion.mechanism]
-    client_key = hmac.digest(upsertion.salted_password, b"Client Key", algorithm)
+    stored_key, server_key = stored_and_server_key(upsertion.salted_password, HASHES[upsertion.mechanism])
     return UserScramCredentialRecord(
         name=upsertion.user,
         mechanism=upsertion.mechanism,
         salt=upsertion.salt,
-        stored_key=hashlib.new(algorithm, client_key).digest(),
-        server_key=hmac.digest(upsertion.salted_password, b"Server Key", algorithm),
+        stored_key=stored_key,
+        server_key=server_key,
         iterations=upsertion.iterations,
     )
 

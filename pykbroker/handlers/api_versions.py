@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.metadata.features import KRAFT_VERSION, SUPPORTED_RANGES
-from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import (
     ApiVersion,
+    ApiVersionsRequest,
     ApiVersionsResponse,
     FinalizedFeatureKey,
     SupportedFeatureKey,
@@ -22,7 +23,6 @@ from pykbroker.wire.messages.api_versions import (
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.security.context import RequestContext
-    from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
@@ -31,11 +31,10 @@ def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | No
     if request is None:
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_api_keys())
     if ctx.api_version >= 3:
-        names = (request.client_software_name, request.client_software_version)
-        if not all(map(_SOFTWARE.fullmatch, names)):
+        if not _names_software(request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if ctx.connection is not None:
-            ctx.connection.client_software = names
+            ctx.connection.client_software = (request.client_software_name, request.client_software_version)
     metadata = broker.cluster.metadata
     levels = {**metadata.image.features, KRAFT_VERSION: metadata.log.quorum.kraft_version}
     return ApiVersionsResponse(
@@ -52,6 +51,22 @@ def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | No
             if level > 0
         ],
     )
+
+
+def failed(request: ApiVersionsRequest, version: int, error: KafkaError) -> ApiVersionsResponse:
+    return ApiVersionsResponse(error_code=error.code)
+
+
+def is_good(version: int, frame: memoryview, at: int) -> bool:
+    """Whether a request, whose body begins at ``at``, is answered without an error. Raises WireError where it is malformed."""
+    if not ApiVersionsRequest.VERSIONS[0] <= version <= ApiVersionsRequest.VERSIONS[1]:
+        return False
+    request, _ = ApiVersionsRequest.decode(frame, at, version)
+    return version < 3 or _names_software(request)
+
+
+def _names_software(request: ApiVersionsRequest) -> bool:
+    return all(map(_SOFTWARE.fullmatch, (request.client_software_name, request.client_software_version)))
 
 
 def _api_keys() -> list[ApiVersion]:

@@ -1,6 +1,7 @@
 """SaslAuthenticate (key 36, versions 0 to 2): a step of signing in (KIP-152).
 
-Listeners are PLAINTEXT, where nobody signs in: ILLEGAL_SASL_STATE whatever is sent, in Apache Kafka's words. v2: flexible.
+What comes here has signed in already, or cannot, on a listener without SASL: ILLEGAL_SASL_STATE whatever is sent, in Apache
+Kafka's words. Who signs in is answered by ``requests/authentication.py``. v1: how long the session lasts (KIP-368). v2: flexible.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class LocalLog:
             for batch in batches:
                 self._append(batch)
         except KafkaError:
-            self._take_back(first)
+            self.take_back(first)
             raise
         return first
 
@@ -139,10 +139,11 @@ class LocalLog:
         try:
             self._log.flush()
         except KafkaError:
-            self._take_back(first)
+            self.take_back(first)
             raise
 
-    def _take_back(self, first: int) -> None:
+    def take_back(self, first: int) -> None:
+        """Forget what was appended from offset ``first`` on, so that nobody finds it later."""
         with contextlib.suppress(KafkaError):  # then the directory is offline, and nothing more is appended
             self._log.truncate_to(first)
 

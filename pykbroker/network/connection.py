@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined]  # a name for people; Python 3.12 has it
 
     from pykbroker.brokers.broker import Broker
+    from pykbroker.requests.authentication import Answering
     from pykbroker.requests.dispatcher import Dispatcher
+    from pykbroker.runtime.timers import Timer
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +73,7 @@ class Connection(asyncio.BufferedProtocol):
         on_close: Callable[[Connection], None],
     ) -> None:
         self.broker = broker
-        self._dispatch = dispatcher.answer
+        self._dispatch: Answering = dispatcher.answer
         self._runtime = broker.cluster.runtime
         self.listener = listener
         self.host = ""
@@ -81,6 +83,8 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = broker.cluster.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
         self._max_frame = max_frame
+        #: What cuts a client that does not say in time who he is; None where that is known, or nobody asks.
+        self.stranger: Timer | None = None
         self._on_close = on_close
         self._transport: asyncio.Transport | None = None  # until the connection is to end
         self._socket: asyncio.Transport | None = None  # until it has ended
@@ -110,6 +114,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         log.debug("Connection from %s:%d on listener %s ended", self.host, self.port, self.listener)
         self._transport = self._socket = None
+        self.known()
         waiting, self._waiting = self._waiting, deque()
         for slot in waiting:
             if slot.deferred is not None:
@@ -144,6 +149,19 @@ class Connection(asyncio.BufferedProtocol):
         if self._stream is not None:
             self._stream.resume()
         self._resume()
+
+    # ---- who it is ----------------------------------------------------------------------------------------------------
+
+    def answer_by(self, answer: Answering, max_frame: int) -> None:
+        """Let ``answer`` take the frames, from the next turn on; those of this turn still go to whoever took them before."""
+        self._dispatch = answer
+        self._max_frame = max_frame
+
+    def known(self) -> None:
+        """The client has said in time who he is."""
+        if self.stranger is not None:
+            self.stranger.cancel()
+            self.stranger = None
 
     # ---- frames in --------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from pykbroker.network.receive_block import shared_block
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.network.admission import Admission
     from pykbroker.requests.dispatcher import Dispatcher
 
 log = logging.getLogger(__name__)
@@ -24,11 +25,12 @@ _FINISH_LIMIT_S = 2.0
 
 
 class Bind(NamedTuple):
-    """A socket to open for a listener. Port 0 lets the system choose."""
+    """A socket to open for a listener. Port 0 lets the system choose. ``admission`` is there where the listener has security."""
 
     listener: str
     host: str
     port: int
+    admission: Admission | None = None
 
 
 class _Refused(asyncio.Protocol):
@@ -120,7 +122,9 @@ class BrokerSockets:
                 self._broker(), self._dispatcher, bind.listener, max_frame, self._shared_block, self._ended
             )
             self.connections.add(made)
-            return made
+            if bind.admission is None:
+                return made
+            return bind.admission.admit(made, self._dispatcher, self._shared_block)
 
         server = await self._loop.create_server(
             connection, bind.host or None, bind.port, backlog=_BACKLOG, start_serving=False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from typing import TYPE_CHECKING
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.listeners import Listener
@@ -12,11 +13,17 @@ from pykbroker.network.server import Server
 from pykbroker.network.sockets import Bind
 from pykbroker.process.log_directories import StartFailed
 
+if TYPE_CHECKING:
+    from pykbroker.process.secured import SecuredListeners
+
 _SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
-async def open_sockets(server: Server, config: BrokerConfig, ids: list[int]) -> dict[int, dict[str, int]]:
-    """Open every listener of every broker; returns the ports: node id -> listener name -> port.
+async def open_sockets(
+    server: Server, config: BrokerConfig, ids: list[int], secured: SecuredListeners | None
+) -> dict[int, dict[str, int]]:
+    """Open every listener of every broker; returns the ports: node id -> listener name -> port. ``secured`` are those with
+    security.
 
     The first broker has the ports of the settings; each further one the ports after it, or free ones for port 0. Raises
     StartFailed.
@@ -26,7 +33,8 @@ async def open_sockets(server: Server, config: BrokerConfig, ids: list[int]) -> 
         ports[node_id] = {}
         for listener in config.listeners:
             port = listener.port + position * len(config.listeners) if listener.port else 0
-            bind = Bind(listener.name, listener.host or "", port)
+            admission = None if secured is None else secured.admission(listener.name)
+            bind = Bind(listener.name, listener.host or "", port, admission)
             try:
                 ports[node_id][listener.name] = await server.listen(node_id, bind, config["socket.request.max.bytes"])
             except OSError as error:

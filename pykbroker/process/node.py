@@ -34,6 +34,7 @@ from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
     from pykbroker.faults.injector import Injector
+    from pykbroker.process.secured import SecuredListeners
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
@@ -105,7 +106,19 @@ class Node:
         self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
+        self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+
+    def _made_secure(self) -> SecuredListeners | None:
+        """The listeners with security, where there are any. Raises StartFailed."""
+        if all(listener.security_protocol == "PLAINTEXT" for listener in self._config.listeners):
+            return None
+        from pykbroker.process.secured import SecuredListeners  # noqa: PLC0415 - start-up counts
+
+        try:
+            return SecuredListeners(self._config, lambda: self.cluster)
+        except ConfigError as error:
+            raise StartFailed(str(error)) from error
 
     @property
     def housekeeping(self) -> Housekeeping:
@@ -166,7 +179,7 @@ class Node:
         config = self._config
         began = self._clock.monotonic()
         log.info("pykbroker %s starts, process %d", __version__, os.getpid())
-        self._ports = await open_sockets(self.server, config, self._ids)
+        self._ports = await open_sockets(self.server, config, self._ids, self._secured)
         await self._open()
         await self._control.open()
         self._tell_started(self._clock.monotonic() - began)
@@ -189,6 +202,8 @@ class Node:
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
         cluster.metadata.subscribe(changes.tell)
+        if self._secured is not None:
+            self._secured.follow(cluster)
         await self.server.start_serving(cluster)
         self._housekeeping.start()
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer, Failed, Handle, Handler, LogsOf
     from pykbroker.partitions.partition import Partition
+    from pykbroker.wire.headers import RequestHeader
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +122,21 @@ class Dispatcher:
         out = begin_response(key, version, correlation_id)
         response.encode(out, version)
         return out.finish()
+
+    def refusal(self, header: RequestHeader, frame: memoryview, at: int, error: KafkaError) -> bytes:
+        """The answer that tells a request, whose body begins at ``at``, nothing but ``error``; empty where its API has none.
+        Raises CloseConnection as ``answer``.
+        """
+        route = self._route(header.api_key, header.api_version)
+        if route.failed is None:
+            return b""
+        try:
+            request, _ = route.decode(frame, at, header.api_version)
+        except WireError as malformed:
+            raise CloseConnection(f"it sent a malformed request ({malformed})") from malformed
+        out = begin_response(header.api_key, header.api_version, header.correlation_id)
+        route.failed(request, header.api_version, error).encode(out, header.api_version)
+        return b"".join(out.finish())
 
     def _route(self, api_key: int, version: int) -> _Route:
         """The route of a request. Raises CloseConnection for what is not served: its layout, even that of an error

@@ -57,11 +57,6 @@ class Deferred(Generic[T]):
             raise self._error
         return self._value  # type: ignore[return-value]  # done without an error: the value was set
 
-    @property
-    def is_waited_for(self) -> bool:
-        """True while somebody waits for it."""
-        return self._callbacks is not None
-
     def complete(self, value: T) -> None:
         """Set the result and run the callbacks. A second call is ignored: the first answer stands."""
         if not self.done:

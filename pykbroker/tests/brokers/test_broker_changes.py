@@ -15,7 +15,7 @@ from pykbroker.controller.elections import ElectionType
 from pykbroker.controller.reassignments import plan_reassignment
 from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import elect_leaders
-from pykbroker.tests.coordination.transactions.world import World
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -30,7 +30,7 @@ class BrokerChanges(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(brokers=len(BROKERS))
+        self.world = MemoryCluster(brokers=len(BROKERS))
         self.epochs: dict[tuple[bytes, int], int] = defaultdict(int)
         self.acknowledged: dict[str, list[bytes]] = {}
         self.written = 0

@@ -52,12 +52,19 @@ def test_a_new_topic_is_told_once_with_its_settings_left_out() -> None:
 def test_secrets_are_not_told() -> None:
     configs = {
         (BROKER_RESOURCE, ""): {"ssl.keystore.password": "geheim", "log.cleaner.threads": "2"},
-        (BROKER_RESOURCE, "1"): {"listener.name.a.scram-sha-256.sasl.jaas.config": "geheim"},
+        (BROKER_RESOURCE, "1"): {
+            "listener.name.a.scram-sha-256.sasl.jaas.config": "geheim",
+            "listener.name.a.ssl.keystore.key": "geheim",
+            "my.api.token": "geheim",
+        },
         (TOPIC_RESOURCE, "t"): {},
     }
     delta = MetadataDelta(configs=set(configs))
     assert list(changes.lines(image(topic("t"), configs=configs), delta)) == [
         "Settings of topic t are now the defaults",
         "Settings of all brokers are now log.cleaner.threads=2, ssl.keystore.password=(hidden)",
-        "Settings of broker 1 are now listener.name.a.scram-sha-256.sasl.jaas.config=(hidden)",
+        (
+            "Settings of broker 1 are now listener.name.a.scram-sha-256.sasl.jaas.config=(hidden), "
+            "listener.name.a.ssl.keystore.key=(hidden), my.api.token=(hidden)"
+        ),
     ]

@@ -16,8 +16,8 @@ import pytest
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.runtime.runtime import run_inline
 from pykbroker.simulation.colddisk import ColdDisk
+from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
 from pykbroker.tests.network.test_connection import fetch, produce, run
-from pykbroker.tests.running import Client, RunningBroker, running_broker, until
 from pykbroker.tests.storage.support import append_marker, batch
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.create_topics import (

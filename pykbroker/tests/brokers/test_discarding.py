@@ -7,12 +7,12 @@ import random
 import pytest
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.tests.coordination.transactions.world import World
+from pykbroker.tests.kit.cluster import MemoryCluster
 
 WIDTH = 300
 
 
-def wide(world: World) -> bytes:
+def wide(world: MemoryCluster) -> bytes:
     """A topic with a record in each of its partitions; its id."""
     world.cluster.controller.create_topics([NewTopic("w", WIDTH, 1)])
     for index in range(WIDTH):
@@ -20,13 +20,13 @@ def wide(world: World) -> bytes:
     return world.cluster.metadata.image.topic("w").id
 
 
-def directories(world: World) -> list[str]:
+def directories(world: MemoryCluster) -> list[str]:
     """Those of the topic that still have its name."""
     return [name for name in world.disk.list("/data") if name.startswith("w-") and "." not in name]
 
 
 def test_files_go_some_in_a_turn_and_nobody_finds_the_topic():
-    world = World()
+    world = MemoryCluster()
     topic_id = wide(world)
     world.cluster.controller.delete_topics([topic_id])
     assert list(world.cluster.partitions()) == []
@@ -39,7 +39,7 @@ def test_files_go_some_in_a_turn_and_nobody_finds_the_topic():
 
 
 def test_a_topic_that_is_made_again_at_once_has_none_of_the_old_files():
-    world = World()
+    world = MemoryCluster()
     world.cluster.controller.delete_topics([wide(world)])
     world.cluster.controller.create_topics([NewTopic("w", 3, 1)])
     for index in range(3):
@@ -54,7 +54,7 @@ def test_a_topic_that_is_made_again_at_once_has_none_of_the_old_files():
 
 @pytest.mark.parametrize("how", ["stop", "kill", "power"])
 def test_what_was_not_put_aside_when_the_process_ended_does_not_come_back(how):
-    world = World()
+    world = MemoryCluster()
     world.cluster.controller.delete_topics([wide(world)])
     world.cluster.runtime.wake_queue.run()
     if how == "stop":

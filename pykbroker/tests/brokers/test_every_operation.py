@@ -22,8 +22,8 @@ import pytest
 
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
-from pykbroker.tests.coordination.transactions.world import GROUP, World
-from pykbroker.tests.metadata import fake
+from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
+from pykbroker.tests.kit.metadata import snapshot
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -49,7 +49,7 @@ SETTINGS = {
 }
 
 #: Does something; whether it was acknowledged.
-Step = Callable[[World], bool]
+Step = Callable[[MemoryCluster], bool]
 
 
 def create(topic: str) -> Step:
@@ -67,7 +67,7 @@ def alter(topic: str, **configs: str) -> Step:
 
 
 def produce(topic: str, value: bytes) -> Step:
-    def step(world: World) -> bool:
+    def step(world: MemoryCluster) -> bool:
         batch = encode_batch([Record(timestamp=world.clock.now_ms(), value=value)])
         request = ProduceRequest(
             None, -1, 1000, [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
@@ -81,7 +81,7 @@ def trim(topic: str, offset: int) -> Step:
     """DeleteRecords, and the checkpoint that says where the log starts: before that a kill brings the records back, as in Kafka."""
     topics = [DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, offset)])]
 
-    def step(world: World) -> bool:
+    def step(world: MemoryCluster) -> bool:
         answer = world.ask(DeleteRecordsRequest(topics, 1000), 2)
         return not answer.topics[0].partitions[0].error_code and attempt(world.cluster.logs.checkpoint_round)
 
@@ -91,8 +91,8 @@ def trim(topic: str, offset: int) -> Step:
 def commit(offset: int) -> Step:
     topics = [OffsetCommitRequestTopic("orders", partitions=[OffsetCommitRequestPartition(0, offset)])]
 
-    def step(world: World) -> bool:
-        world.coordinator(GROUP, kind=0)
+    def step(world: MemoryCluster) -> bool:
+        world.coordinator(GROUP)
         answer = world.ask(OffsetCommitRequest(GROUP, topics=topics), 8)
         return not answer.topics[0].partitions[0].error_code
 
@@ -107,7 +107,7 @@ def attempt(action: Callable[[], Any]) -> bool:
     return True
 
 
-def keep_house(world: World) -> bool:
+def keep_house(world: MemoryCluster) -> bool:
     """All rounds, as the timers call them; what is due for removal goes."""
     logs = world.cluster.logs
     world.clock.advance(2000)
@@ -117,7 +117,7 @@ def keep_house(world: World) -> bool:
     return all(done)
 
 
-def compact(world: World) -> bool:
+def compact(world: MemoryCluster) -> bool:
     """Close the segment of the committed offsets and compact what is closed."""
     logs = world.cluster.logs
     offsets = world.cluster.partition("__consumer_offsets", 0)
@@ -134,12 +134,12 @@ def compact(world: World) -> bool:
     return attempt(lambda: logs.finish_compaction(plan, result)) and not isinstance(result, OSError)
 
 
-def snapshot(world: World) -> bool:
+def take_snapshot(world: MemoryCluster) -> bool:
     metadata = world.cluster.metadata
-    return attempt(lambda: fake.snapshot(metadata.log, metadata.image))
+    return attempt(lambda: snapshot(metadata.log, metadata.image))
 
 
-def stop_and_start(world: World) -> bool:
+def stop_and_start(world: MemoryCluster) -> bool:
     attempt(world.cluster.shutdown)
     while not attempt(world.start):
         pass
@@ -162,7 +162,7 @@ STEPS: list[Step] = [
     create("doomed"),
     produce("doomed", b"new"),
     alter("orders", retention_ms="77000000", segment_bytes="1048576"),
-    snapshot,
+    take_snapshot,
     keep_house,
     commit(4),
     stop_and_start,
@@ -173,7 +173,7 @@ STEPS: list[Step] = [
 ]
 
 
-def seen(world: World) -> dict[str, Any]:
+def seen(world: MemoryCluster) -> dict[str, Any]:
     """What clients can see."""
     image = world.cluster.metadata.image
     topics = {name: topic.id for name, topic in image.topics.items() if not name.startswith("__")}
@@ -185,8 +185,8 @@ def seen(world: World) -> dict[str, Any]:
     }
 
 
-def born() -> World:
-    return World(others=[Path("/more")], **SETTINGS)
+def born() -> MemoryCluster:
+    return MemoryCluster(others=[Path("/more")], **SETTINGS)
 
 
 def reference() -> tuple[list[dict[str, Any]], int]:
@@ -230,7 +230,7 @@ def test_the_life_does_everything() -> None:
     assert STATES[-1]["committed"] == {("orders", 0): 5}
 
 
-def live(world: World) -> int:
+def live(world: MemoryCluster) -> int:
     """Do the steps until one is not acknowledged, or the process dies; how many were."""
     for count, step in enumerate(STEPS):
         try:
@@ -241,7 +241,7 @@ def live(world: World) -> int:
     return len(STEPS)
 
 
-def check(world: World, acknowledged: int) -> None:
+def check(world: MemoryCluster, acknowledged: int) -> None:
     """Start again, twice: clients see the one state or the other, and appends go on."""
     allowed = STATES[acknowledged : acknowledged + 2]
     for _ in range(2):

@@ -8,17 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-from pathlib import Path
 
 import pytest
 
-from pykbroker.brokers.cluster import Cluster
-from pykbroker.config.broker import BrokerConfig
-from pykbroker.metadata.image import Endpoint
-from pykbroker.runtime.clock import ManualClock
-from pykbroker.simulation.simdisk import ProcessDied, SimulatedDisk
+from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.storage.support import append, batch
 from pykbroker.wire.errors import KafkaError
 
@@ -28,19 +24,11 @@ _START_BYTES = 4096
 COMPACTED = LogConfig(segment_bytes=4000, compact=True, delete=False, min_cleanable_dirty_ratio=0.0)
 
 
-def start(disk: SimulatedDisk, seed: int) -> Cluster:
-    cluster = Cluster.open(
-        BrokerConfig({"log.cleanup.policy": "compact"}), Path("/data"), disk, ManualClock(), random.Random(seed)
-    )
-    cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
-    return cluster
-
-
-def fill(cluster: Cluster, rng: random.Random) -> int:
+def fill(world: MemoryCluster, rng: random.Random) -> int:
     """A compacted log of some segments, flushed; its end."""
-    cluster.auto_creation.create(["t"])
-    partition = cluster.partition("t", 0)
-    assert partition is not None
+    if "t" not in world.image.topics:
+        world.topic("t", 1)
+    partition = world.partition("t")
     partition.log.update_config(COMPACTED)
     for number in range(rng.randint(30, 60)):
         append(partition.log, batch([bytes(rng.randrange(400, 900))], keys=[b"%d" % rng.randrange(20 + number)]))
@@ -51,14 +39,13 @@ def fill(cluster: Cluster, rng: random.Random) -> int:
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_start_on_a_full_disk(seed: int) -> None:
     rng = random.Random(seed)
-    disk = SimulatedDisk()
-    cluster = start(disk, seed)
-    end = fill(cluster, rng)
+    world = MemoryCluster(seed=seed, log_cleanup_policy="compact")
+    disk = world.disk
+    end = fill(world, rng)
     if rng.random() < 0.5:
-        cluster.shutdown()
-        cluster = start(disk, seed + 1)
-        end = fill(cluster, rng)
-    plan = cluster.logs.plan_compaction(cluster.runtime.clock.now_ms())
+        world.restart()
+        end = fill(world, rng)
+    plan = world.cluster.logs.plan_compaction(world.clock.now_ms())
     assert plan is not None
     before = disk.used_bytes
     last = disk.operations + rng.randint(8, 60)
@@ -71,9 +58,8 @@ def test_a_start_on_a_full_disk(seed: int) -> None:
     if not unfinished or written < _START_BYTES:
         return  # it leaves what recovery completes, or nearly nothing
     disk.capacity = disk.used_bytes
-    cluster = start(disk, seed + 2)
-    partition = cluster.partition("t", 0)
-    assert partition is not None
+    world.restart(kill=True)
+    partition = world.partition("t")
     assert partition.log.log_end_offset == end
     disk.capacity += 2000
     assert append(partition.log, batch([b"more"], keys=[b"k"])).base_offset == end
@@ -81,8 +67,8 @@ def test_a_start_on_a_full_disk(seed: int) -> None:
 
 def test_a_disk_that_others_filled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """No leftovers, no room: the start says so."""
-    disk = SimulatedDisk()
-    fill(start(disk, 1), random.Random(1))
-    disk.capacity = disk.used_bytes
+    world = MemoryCluster(log_cleanup_policy="compact")
+    fill(world, random.Random(1))
+    world.disk.capacity = world.disk.used_bytes
     with pytest.raises(KafkaError, match="No space left"):
-        start(disk, 2)
+        world.restart(kill=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from pykbroker.storage.disk import File, RealDisk, RealFile
+from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
 from pykbroker.tests.network.test_connection import run
-from pykbroker.tests.running import Client, RunningBroker, running_broker, until
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.alter_client_quotas import (

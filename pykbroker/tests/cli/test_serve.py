@@ -205,10 +205,10 @@ def test_the_folder_of_another_node_keeps_its_node_id(tmp_path: Path) -> None:
     assert "node.id 7" in said
 
 
-def test_a_listener_that_is_not_served_yet_is_told() -> None:
+def test_a_listener_whose_security_cannot_be_had_is_told() -> None:
     status, said = refused("--listen", "SSL://127.0.0.1:0", "--ephemeral")
     assert status == 1
-    assert "only PLAINTEXT is served yet" in said
+    assert "listener SSL (SSL): TLS needs a key: set ssl.keystore.location" in said
 
 
 def test_an_authorizer_is_refused_rather_than_ignored() -> None:

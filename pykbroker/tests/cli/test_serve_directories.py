@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from pykbroker.tests.cli.test_serve import refused, serving
+from pykbroker.tests.kit.running import Client
 from pykbroker.tests.network.test_connection import produce
-from pykbroker.tests.running import Client
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse

@@ -145,8 +145,8 @@ def test_addresses_that_cannot_be_had_are_told() -> None:
     for address, told in (
         ("nowhere.invalid:0", "the host nowhere.invalid cannot be resolved"),
         ("192.0.2.1:0", "192.0.2.1 is not an address of this machine"),
-        ("SASL_PLAINTEXT://127.0.0.1:0", "SASL is not served yet"),
-        ("SASL_SSL://127.0.0.1:0", "SASL is not served yet"),
+        ("SASL_PLAINTEXT://127.0.0.1:0", "listener.name.sasl_plaintext.gssapi.sasl.jaas.config is not set"),
+        ("SASL_SSL://127.0.0.1:0", "TLS needs a key"),
     ):
         status, said = refused("--listen", address, "--ephemeral", "--quiet")
         assert status == 1

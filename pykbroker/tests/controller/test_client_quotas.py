@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pykbroker.controller.client_quotas import EntityFilter, QuotaAlteration, entity_of, find_quotas, plan_alterations
 from pykbroker.metadata.image_records import image_records
-from pykbroker.tests.metadata.fake import make_controller, replayed
+from pykbroker.tests.kit.metadata import make_controller, records_in, replayed
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 RATE = "producer_byte_rate"
@@ -170,5 +170,5 @@ def test_the_log_and_a_snapshot_of_it_hold_what_was_set(changes):
         model[who] = {key: value for key, value in {**model.get(who, {}), **quotas}.items() if value is not None}
     model = {who: quotas for who, quotas in model.items() if quotas}
     assert controller.image.client_quotas == model
-    assert replayed(controller.log.records).client_quotas == model
+    assert replayed(records_in(controller.log)).client_quotas == model
     assert replayed(list(image_records(controller.image))).client_quotas == model

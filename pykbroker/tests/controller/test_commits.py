@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections import deque
-from collections.abc import Callable
+import errno
 from functools import partial
 from typing import Any
 
@@ -12,40 +10,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.controller.controller import Controller
 from pykbroker.controller.topics import NewPartitions, NewTopic
-from pykbroker.metadata.image import MetadataImage
-from pykbroker.runtime.clock import ManualClock
-from pykbroker.runtime.runtime import Runtime, run_inline
+from pykbroker.metadata.snapshot import list_snapshots
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.metadata.fake import SETTINGS, MemoryLog, accept_any, registration, replayed
+from pykbroker.tests.kit.metadata import PLAIN, MetadataDirectory, registration, replayed
+from pykbroker.tests.kit.threads import HeldThreads
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
-class World:
-    """A controller whose syncs end when the test says so."""
+class World(MetadataDirectory):
+    """Two brokers, and syncs that end when the test says so."""
 
     def __init__(self) -> None:
-        self.log = MemoryLog()
-        self.image = MetadataImage("cluster")
-        self.threads: deque[Callable[[], None]] = deque()
-        runtime = Runtime(ManualClock(), random.Random(1))
-        self.controller = Controller(self.log, self.image, runtime, config=SETTINGS, check_topic_configs=accept_any)
+        super().__init__(levels=PLAIN)
         self.controller.start_brokers([registration(1), registration(2)])
-        runtime.offload = self._offload
+        self.threads = HeldThreads(self.runtime)
 
-    def _offload(self, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
-        done: Deferred[Any] = Deferred()
-        self.threads.append(lambda: run_inline(function, *args).pass_to(done))
-        return done
+    def refuse(self, operation: str) -> None:
+        """From here on the disk is full."""
+        self.disk.fail = lambda _, name: OSError(errno.ENOSPC, "full") if name.startswith(operation) else None
 
     def sync(self) -> None:
         """The thread that syncs, or writes a snapshot, is done."""
-        self.threads.popleft()()
+        self.threads.run_one()
 
     def settle(self) -> None:
-        while self.threads:
-            self.sync()
+        self.threads.run_all()
 
 
 def test_a_change_is_published_and_answered_when_it_is_synced():
@@ -111,36 +101,37 @@ def test_what_is_asked_for_while_others_are_told_has_its_turn_later():
     assert asked_by_caller.value[0].error is None
 
 
-@pytest.mark.parametrize("where", ["fail_with", "fail_syncs_with"])
-def test_a_failed_write_tells_who_asked_and_undoes_nothing_that_was_published(where):
+@pytest.mark.parametrize("operation", ["write", "sync"])
+def test_a_failed_write_tells_who_asked_and_undoes_nothing_that_was_published(operation):
     world = World()
     world.controller.create_topics([NewTopic("before")])
     world.settle()
     offset = world.image.offset
-    setattr(world.log, where, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))
+    world.refuse(operation)
     refused = world.controller.create_topics([NewTopic("t")])
     world.settle()
     with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
         _ = refused.value
     assert (list(world.image.topics), world.image.offset) == (["before"], offset)
-    setattr(world.log, where, None)
+    world.disk.fail = None
+    if operation == "sync":  # its directory is offline then, until the process is started anew
+        world.open()
     after = world.controller.create_topics([NewTopic("after")])
     world.settle()
     assert after.value[0].error is None
-    assert replayed(world.log.records).topics.keys() == world.image.topics.keys()
+    assert replayed(world.records()).topics.keys() == world.image.topics.keys()
 
 
 def test_a_thread_that_cannot_be_started_is_an_error_of_that_change_alone():
     world = World()
-    threads, world.controller._commits._runtime.offload = (
-        world._offload,
-        lambda *_: Deferred.failed(RuntimeError("none")),
-    )
     refused = world.controller.create_topics([NewTopic("t")])
+    world.threads.fail_one(RuntimeError("can't start new thread"))
     with pytest.raises(RuntimeError):
         _ = refused.value
-    world.controller._commits._runtime.offload = threads
-    assert world.controller._commits._under_way is None
+    after = world.controller.create_topics([NewTopic("after")])
+    world.settle()
+    assert after.value[0].error is None
+    assert replayed(world.records()).topics.keys() == world.image.topics.keys()
 
 
 def test_the_end_of_the_process_completes_what_was_written_and_forgets_what_was_not():
@@ -149,7 +140,7 @@ def test_the_end_of_the_process_completes_what_was_written_and_forgets_what_was_
     forgotten = world.controller.unregister_broker(2)
     never = world.controller.create_topics([NewTopic("t")])
     world.controller.stop_brokers()
-    image = replayed(world.log.records)
+    image = replayed(world.records())
     assert [broker.id for broker in image.brokers.values()] == [1]
     assert not image.active_brokers()
     assert not image.topics
@@ -160,18 +151,25 @@ def test_the_end_of_the_process_completes_what_was_written_and_forgets_what_was_
 
 def test_changes_wait_while_a_snapshot_is_written():
     world = World()
-    world.log.snapshot_due = True
+    world.log._bytes_between_snapshots = 0
     created = world.controller.create_topics([NewTopic("a")])
     world.sync()
     assert created.done
     second = world.controller.create_topics([NewTopic("b")])
-    assert "b" not in [getattr(record, "name", None) for record in world.log.records]
+    end = world.log.end_offset
+    world.sync()
+    assert world.log.end_offset > end, "the snapshot is written, and the next has its turn"
+    (snapshot,) = list_snapshots(world.disk, f"{world.path}/__cluster_metadata-0")
+    assert snapshot.offset == end
     world.settle()
-    assert world.log.snapshots == [["a"]]
     assert second.value[0].error is None
 
 
-@given(st.lists(st.sampled_from(["create", "delete", "grow", "fail", "sync", "fence", "start"]), max_size=40))
+@given(
+    st.lists(
+        st.sampled_from(["create", "delete", "grow", "full disk", "no thread", "sync", "fence", "start"]), max_size=40
+    )
+)
 def test_the_log_always_makes_the_image(steps):
     """Whatever is asked for, and however long syncs take or fail: what was published is what the log says."""
     world = World()
@@ -188,17 +186,20 @@ def test_the_log_always_makes_the_image(steps):
                 waits.append(world.controller.fence_broker(2))
             case "start":
                 waits.append(world.controller.start_broker(registration(2)))
-            case "fail":
-                world.log.fail_syncs_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+            case "full disk":
+                world.refuse("write")
+                waits.append(world.controller.create_topics([NewTopic("never", 1, 1)]))
                 if world.threads:
                     world.sync()
-                world.log.fail_syncs_with = None
+                world.disk.fail = None
+            case "no thread" if world.threads:
+                world.threads.fail_one(RuntimeError("can't start new thread"))
             case "sync" if world.threads:
                 world.sync()
         assert len(world.threads) <= 1
     world.settle()
     assert all(wait.done for wait in waits)
-    made = replayed(world.log.records)
+    made = replayed(world.records())
     assert made.topics == world.image.topics
     assert made.brokers == world.image.brokers
     assert world.image.offset + 1 == world.log.end_offset

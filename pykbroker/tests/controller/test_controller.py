@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.image import TOPIC_RESOURCE
-from pykbroker.tests.metadata.fake import make_controller
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.tests.kit.metadata import PLAIN, MetadataDirectory, make_controller, registration
+from pykbroker.wire.errors import KafkaError
 
 
 def test_subscribers_see_log_and_image_before_the_caller_does():
@@ -15,7 +17,7 @@ def test_subscribers_see_log_and_image_before_the_caller_does():
     seen = []
 
     def subscriber(image, delta):
-        assert controller._log.end_offset == image.offset + 1
+        assert controller.log.end_offset == image.offset + 1
         seen.append(([t.name for t in delta.created_topics], [c.after.index for c in delta.partitions]))
         assert "t" in image.topics
 
@@ -24,11 +26,19 @@ def test_subscribers_see_log_and_image_before_the_caller_does():
     assert seen == [(["t"], [0, 1])]
 
 
-def test_what_the_log_does_not_take_does_not_happen():
-    controller = make_controller()
+@pytest.fixture
+def full_disk():
+    """A directory whose disk is full, once its broker has started."""
+    directory = MetadataDirectory(levels=PLAIN)
+    directory.controller.start_brokers([registration(1)])
+    directory.disk.fail = lambda _, operation: OSError(errno.ENOSPC, "full") if "write" in operation else None
+    return directory
+
+
+def test_what_the_log_does_not_take_does_not_happen(full_disk):
+    controller = full_disk.controller
     told = []
     controller.subscribe(lambda image, delta: told.append(delta))
-    controller._log.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
     for refused in (controller.create_topics([NewTopic("t")]), controller.allocate_producer_ids(1)):
         with pytest.raises(KafkaError):
             _ = refused.value
@@ -37,9 +47,8 @@ def test_what_the_log_does_not_take_does_not_happen():
     assert told == []
 
 
-def test_a_process_ends_even_if_the_log_cannot_be_written(caplog):
-    controller = make_controller()
-    controller._log.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+def test_a_process_ends_even_if_the_log_cannot_be_written(full_disk, caplog):
+    controller = full_disk.controller
     controller.stop_brokers()
     assert "could not be written to the metadata log: KAFKA_STORAGE_ERROR" in caplog.text
     assert [broker.id for broker in controller.image.active_brokers()] == [1]
@@ -47,12 +56,12 @@ def test_a_process_ends_even_if_the_log_cannot_be_written(caplog):
 
 def test_nothing_to_do_is_not_written():
     controller = make_controller()
-    appends = controller._log.appends
+    end = controller.log.end_offset
     controller.create_topics([])
     controller.delete_topics([b"?" * 16])
     controller.elect_preferred_leaders()
     controller.alter_configs(lambda: {(TOPIC_RESOURCE, "t"): {"retention.ms": None}})
-    assert controller._log.appends == appends
+    assert controller.log.end_offset == end
 
 
 def test_settings_are_set_and_removed_and_only_changes_written():
@@ -60,11 +69,11 @@ def test_settings_are_set_and_removed_and_only_changes_written():
     controller.create_topics([NewTopic("t", configs={"retention.ms": "1", "segment.ms": "2"})])
     changed = []
     controller.subscribe(lambda image, delta: changed.append(delta.configs))
-    before = controller._log.end_offset
+    before = controller.log.end_offset
     controller.alter_configs(
         lambda: {(TOPIC_RESOURCE, "t"): {"retention.ms": "3", "segment.ms": "2", "flush.ms": None}}
     )
-    assert controller._log.end_offset == before + 1
+    assert controller.log.end_offset == before + 1
     assert controller.image.topic_config("t") == {"retention.ms": "3", "segment.ms": "2"}
     controller.alter_configs(lambda: {(TOPIC_RESOURCE, "t"): {"retention.ms": None, "segment.ms": None}})
     assert controller.image.configs == {}

@@ -6,7 +6,7 @@ import pytest
 
 from pykbroker.controller.elections import ElectionType, election_type, plan_election
 from pykbroker.controller.topics import NewTopic
-from pykbroker.tests.metadata.fake import make_controller, registration
+from pykbroker.tests.kit.metadata import make_controller, registration
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 

@@ -12,7 +12,7 @@ from pykbroker.controller.reassignments import plan_reassignment
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.features import ELR_VERSION
 from pykbroker.metadata.image import BROKER_RESOURCE, NO_LEADER, TOPIC_RESOURCE
-from pykbroker.tests.metadata.fake import make_controller, registration
+from pykbroker.tests.kit.metadata import make_controller, registration
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord

@@ -6,7 +6,7 @@ import pytest
 
 from pykbroker.controller.feature_updates import FeatureUpdate, UpgradeType, plan_updates
 from pykbroker.metadata.image import BROKER_RESOURCE
-from pykbroker.tests.metadata.fake import make_controller
+from pykbroker.tests.kit.metadata import make_controller
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 

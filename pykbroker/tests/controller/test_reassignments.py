@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pykbroker.controller.reassignments import ongoing_reassignments, plan_reassignment
 from pykbroker.controller.topics import NewTopic
-from pykbroker.tests.metadata.fake import LOG_DIR, make_controller, registration, replayed
+from pykbroker.tests.kit.metadata import LOG_DIR, make_controller, records_in, registration, replayed
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
@@ -179,4 +179,4 @@ def test_any_order_of_moves_and_stops_ends_where_it_was_told(steps):
     partition = controller.image.partition("t", 0)
     assert set(partition.replicas) == set(partition.isr) == target
     assert list(ongoing_reassignments(controller.image)) == []
-    assert replayed(controller.log.records).topics == controller.image.topics
+    assert replayed(records_in(controller.log)).topics == controller.image.topics

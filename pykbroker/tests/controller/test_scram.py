@@ -10,7 +10,7 @@ import pytest
 
 from pykbroker.controller.scram import Deletion, Upsertion, describe_credentials, plan_credentials
 from pykbroker.metadata.image_records import image_records
-from pykbroker.tests.metadata.fake import make_controller, replayed
+from pykbroker.tests.kit.metadata import make_controller, records_in, replayed
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
@@ -46,11 +46,11 @@ def test_kept_changed_forgotten(controller):
     assert change(controller, upsertion(mechanism=2)) == {"alice": None}
     assert change(controller, upsertion(iterations=5000)) == {"alice": None}
     assert described(controller) == {"alice": {1: 5000, 2: 4096}, "bob": {2: 8192}}
-    assert replayed(controller.log.records).scram == controller.image.scram
+    assert replayed(records_in(controller.log)).scram == controller.image.scram
     assert replayed(list(image_records(controller.image))).scram == controller.image.scram
     assert change(controller, Deletion("alice", 1), Deletion("bob", 2)) == {"alice": None, "bob": None}
     assert described(controller) == {"alice": {2: 4096}}
-    assert replayed(controller.log.records).scram == controller.image.scram
+    assert replayed(records_in(controller.log)).scram == controller.image.scram
 
 
 def test_the_keys_are_those_of_rfc_7677(controller):

@@ -4,14 +4,13 @@ were computed from is committed.
 
 from __future__ import annotations
 
-from collections import deque
-from functools import partial
 from typing import Any
 
 import pytest
 
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.coordination.transactions.world import GROUP, Producer, World
+from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
@@ -26,34 +25,20 @@ from pykbroker.wire.messages.offset_commit import (
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
 
-class SlowDisk(World):
+class SlowDisk(MemoryCluster):
     """Everything is synced before it is acknowledged, and syncs end when the test says so."""
 
     def __init__(self) -> None:
         super().__init__(log_flush_interval_messages="1", transaction_state_log_num_partitions="1")
         self.topic(partitions=1)
         self.producer = Producer(self, "tx").started()
-        self.syncs: deque = deque()
-        assert self.coordinator(GROUP, kind=0) == 1
-        self.cluster.runtime.offload = self.offload
+        assert self.coordinator(GROUP) == 1
+        self.threads = self.hold_threads()
 
-    def offload(self, function, *args) -> Deferred:
-        done: Deferred = Deferred()
-        self.syncs.append(partial(self._end, function, args, done))
-        return done
-
-    @staticmethod
-    def _end(function, args, done: Deferred, error: Exception | None) -> None:
-        if error is None:
-            function(*args)
-            done.complete(None)
-        else:
-            done.fail(error)
-
-    def sync(self, error: Exception | None = None) -> None:
+    def sync(self) -> None:
         self.settle()
-        while self.syncs:
-            self.syncs.popleft()(error)
+        while self.threads:
+            self.threads.run_one()
             self.settle()
 
     def commit_offset(self) -> Deferred:
@@ -115,7 +100,7 @@ def test_an_answer_waits_for_the_state_it_shows(change, question, version, seen,
     changed = change(world)
     asked = world.post(question, version)
     world.settle()
-    assert world.syncs, "the change is being synced"
+    assert world.threads, "the change is being synced"
     assert not changed.done
     assert not asked.done
     world.sync()
@@ -127,7 +112,9 @@ def test_what_may_be_lost_is_not_told():
     world = SlowDisk()
     committed = world.commit_offset()
     fetched = world.post(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)]), 9)
-    world.sync(RuntimeError("can't start new thread"))
+    world.settle()
+    world.threads.fail_one(RuntimeError("can't start new thread"))
+    world.settle()
     assert committed.value.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
     assert fetched.value.groups[0].error_code == ErrorCode.NOT_COORDINATOR
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import random
-from pathlib import Path
-
 import pytest
 
-from pykbroker.brokers.cluster import Cluster
-from pykbroker.config.broker import BrokerConfig
+from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.outcome import Record
 from pykbroker.coordination.shard import Shard
 from pykbroker.coordination.shards import Shards
-from pykbroker.metadata.image import Endpoint
-from pykbroker.runtime.clock import ManualClock
-from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 TOPIC = "state"
@@ -39,15 +33,13 @@ class Raw:
         return Record(key, value, 0)
 
 
-class World:
+class Sharded:
     """Two brokers and a topic of one partition, which broker 1 leads."""
 
     def __init__(self, *, eager: bool) -> None:
-        config = BrokerConfig({"default.replication.factor": "2", "num.partitions": "1"})
-        self.cluster = Cluster.open(config, Path("/data"), SimulatedDisk(), ManualClock(), random.Random(3))
-        self.cluster.start_brokers({i: [Endpoint("PLAINTEXT", "localhost", 9090 + i)] for i in (1, 2)})
-        self.cluster.auto_creation.create([TOPIC])
-        self.partition = self.cluster.partition(TOPIC, 0)
+        world = MemoryCluster(brokers=2)
+        world.create(NewTopic(TOPIC, 1, 2))
+        self.cluster, self.partition = world.cluster, world.partition(TOPIC)
         self.told: list[str] = []
         self.shards: Shards[Counting] = Shards(
             self.cluster,
@@ -84,61 +76,61 @@ def refused(shards: Shards, broker) -> ErrorCode:
 
 @pytest.mark.parametrize("eager", [True, False])
 def test_a_shard_is_read_once_when_it_is_first_needed(eager: bool) -> None:
-    world = World(eager=eager)
-    world.append()
-    assert world.told == []
-    loaded = world.shards.at(world.leader, 0)
-    assert loaded is world.shards.at(None, 0)
-    assert list(world.shards.led_by(world.leader)) == [loaded]
-    assert world.told == ["opened 1"]
-    assert world.shards.is_in_use(loaded)
+    sharded = Sharded(eager=eager)
+    sharded.append()
+    assert sharded.told == []
+    loaded = sharded.shards.at(sharded.leader, 0)
+    assert loaded is sharded.shards.at(None, 0)
+    assert list(sharded.shards.led_by(sharded.leader)) == [loaded]
+    assert sharded.told == ["opened 1"]
+    assert sharded.shards.is_in_use(loaded)
 
 
 def test_whoever_does_not_lead_is_no_coordinator() -> None:
-    world = World(eager=False)
-    other = next(broker for broker in world.cluster.brokers.values() if broker is not world.leader)
-    assert refused(world.shards, other) is ErrorCode.NOT_COORDINATOR
-    assert list(world.shards.led_by(other)) == []
-    world.stop(1, 2)
-    assert refused(world.shards, None) is ErrorCode.NOT_COORDINATOR
+    sharded = Sharded(eager=False)
+    other = next(broker for broker in sharded.cluster.brokers.values() if broker is not sharded.leader)
+    assert refused(sharded.shards, other) is ErrorCode.NOT_COORDINATOR
+    assert list(sharded.shards.led_by(other)) == []
+    sharded.stop(1, 2)
+    assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
 
 
 @pytest.mark.parametrize("eager", [True, False])
 def test_a_shard_in_use_is_read_again_for_a_new_leader(eager: bool) -> None:
-    world = World(eager=eager)
-    loaded = world.shards.at(None, 0)
-    world.append()
-    world.stop(world.partition.leader)
-    assert world.told == ["opened 0", "dropped 0", "opened 1"]
-    assert not world.shards.is_in_use(loaded)
+    sharded = Sharded(eager=eager)
+    loaded = sharded.shards.at(None, 0)
+    sharded.append()
+    sharded.stop(sharded.partition.leader)
+    assert sharded.told == ["opened 0", "dropped 0", "opened 1"]
+    assert not sharded.shards.is_in_use(loaded)
 
 
 @pytest.mark.parametrize(("eager", "told"), [(True, ["opened 1"]), (False, [])])
 def test_a_shard_nobody_asked_for_is_read_for_a_new_leader_only_if_it_cannot_wait(eager: bool, told: list[str]) -> None:
-    world = World(eager=eager)
-    world.append()
-    last = world.partition.leader
-    world.stop(*(node_id for node_id in (1, 2) if node_id != last))
-    assert world.told == []
-    world.stop(last)
-    assert world.told == [], "nobody leads, so nobody reads"
-    world.start(last)
-    assert world.told == told
+    sharded = Sharded(eager=eager)
+    sharded.append()
+    last = sharded.partition.leader
+    sharded.stop(*(node_id for node_id in (1, 2) if node_id != last))
+    assert sharded.told == []
+    sharded.stop(last)
+    assert sharded.told == [], "nobody leads, so nobody reads"
+    sharded.start(last)
+    assert sharded.told == told
 
 
 def test_a_deleted_topic_takes_its_shards_along() -> None:
-    world = World(eager=True)
-    world.shards.at(None, 0)
-    world.cluster.metadata.delete_topics([world.partition.topic_id])
-    assert world.told == ["opened 0", "dropped 0"]
-    assert refused(world.shards, None) is ErrorCode.NOT_COORDINATOR
+    sharded = Sharded(eager=True)
+    sharded.shards.at(None, 0)
+    sharded.cluster.metadata.delete_topics([sharded.partition.topic_id])
+    assert sharded.told == ["opened 0", "dropped 0"]
+    assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
 
 
 def test_what_many_partitions_had_is_told_in_one_line(caplog) -> None:
     caplog.set_level("INFO")
-    world = World(eager=False)
+    sharded = Sharded(eager=False)
     for count in (0, 3, 0, 4):
-        world.shards.tell_loaded(world.partition, "group", count)
-    world.cluster.runtime.clock.advance(1000)
-    world.cluster.runtime.timers.run_due()
+        sharded.shards.tell_loaded(sharded.partition, "group", count)
+    sharded.cluster.runtime.clock.advance(1000)
+    sharded.cluster.runtime.timers.run_due()
     assert [record.message for record in caplog.records] == ["Loaded 7 group(s) from 2 partition(s) of state"]

@@ -11,19 +11,19 @@ from pykbroker.metadata.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from pykbroker.tests.handlers.config_stub import APPEND, DELETE, SET, SUBTRACT, ConfigBroker
+from pykbroker.tests.kit.configs import APPEND, DELETE, SET, SUBTRACT, ConfigCluster
 
 OK = (0, None)
 UNKNOWN_TOPIC, INVALID_TOPIC, INVALID_CONFIG, INVALID_REQUEST = 3, 17, 40, 42
 
 
 def alter_one(resource_type, name, *changes, broker=None):
-    return (broker or ConfigBroker()).alter((resource_type, name, changes))[0]
+    return (broker or ConfigCluster()).alter((resource_type, name, changes))[0]
 
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_topics_setting_is_set_and_removed(version):
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     assert broker.alter((TOPIC_RESOURCE, "t", [("retention.ms", SET, " 5000 ")]), version=version) == [OK]
     assert broker.image.topic_config("t") == {"retention.ms": " 5000 "}
     assert broker.entry(TOPIC_RESOURCE, "t", "retention.ms")[:2] == ("5000", 1)
@@ -70,7 +70,7 @@ def test_a_bad_topic_name_is_refused_before_the_settings():
 
 
 def test_one_bad_setting_leaves_the_whole_resource_as_it_was_and_others_go_on():
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     bad = (TOPIC_RESOURCE, "t", [("retention.ms", SET, "9"), ("foo", SET, "1")])
     good = (GROUP_RESOURCE, "g", [("consumer.session.timeout.ms", SET, "50000")])
     assert [code for code, _ in broker.alter(bad, good)] == [INVALID_CONFIG, 0]
@@ -79,7 +79,7 @@ def test_one_bad_setting_leaves_the_whole_resource_as_it_was_and_others_go_on():
 
 
 def test_validate_only_changes_nothing():
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     changes = [("retention.ms", SET, "9")]
     assert broker.alter((TOPIC_RESOURCE, "t", changes), validate_only=True) == [OK]
     assert broker.replace((TOPIC_RESOURCE, "t", {"retention.ms": "9"}), validate_only=True) == [OK]
@@ -87,7 +87,7 @@ def test_validate_only_changes_nothing():
 
 
 def test_lists_grow_and_shrink_from_the_default_or_the_override():
-    broker = ConfigBroker(log_cleanup_policy="compact")  # the file's value is not where a list starts
+    broker = ConfigCluster(log_cleanup_policy="compact")  # the file's value is not where a list starts
 
     def policy(operation, value):
         assert alter_one(TOPIC_RESOURCE, "t", ("cleanup.policy", operation, value), broker=broker) == OK
@@ -111,14 +111,14 @@ def test_an_appended_list_is_checked_as_a_whole():
 
 @pytest.mark.parametrize("resource_type", [0, 1, 99, -1])
 def test_unknown_resource_types_are_refused_one_by_one(resource_type):
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     answers = broker.alter((resource_type, "x", [("a", SET, "b")]), (TOPIC_RESOURCE, "t", [("retention.ms", SET, "1")]))
     assert answers == [(INVALID_REQUEST, f"Unknown resource type {resource_type}"), OK]
     assert broker.replace((resource_type, "x", {})) == [(INVALID_REQUEST, f"Unknown resource type {resource_type}")]
 
 
 def test_a_resource_named_twice_is_refused_both_times():
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     first, second = (TOPIC_RESOURCE, "t", [("retention.ms", SET, "1")]), (TOPIC_RESOURCE, "t", [])
     refused = (INVALID_REQUEST, "Each resource must appear at most once.")
     assert broker.alter(first, second) == [refused, refused]
@@ -127,7 +127,7 @@ def test_a_resource_named_twice_is_refused_both_times():
 
 
 def test_alter_configs_takes_away_what_it_does_not_name():
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     for version in range(3):
         assert broker.replace((TOPIC_RESOURCE, "t", {"retention.ms": "5", "segment.ms": "7"}), version=version) == [OK]
         assert broker.replace((TOPIC_RESOURCE, "t", {"segment.ms": "8"}), version=version) == [OK]
@@ -140,12 +140,12 @@ def test_alter_configs_takes_away_what_it_does_not_name():
 
 
 def test_altered_broker_settings_are_in_force_at_once():
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     assert broker.alter((BROKER_RESOURCE, "", [("log.retention.ms", SET, "3000")])) == [OK]
     assert broker.cluster.config.topic_defaults()["retention.ms"] == 3000
     assert broker.alter((BROKER_RESOURCE, "1", [("log.retention.ms", SET, "4000")])) == [OK]
     assert broker.cluster.config.topic_defaults()["retention.ms"] == 4000
-    assert broker.replace((BROKER_RESOURCE, "1", {}), (BROKER_RESOURCE, "", {})) == [OK, OK]
+    assert broker.replace((BROKER_RESOURCE, "1", {}), (BROKER_RESOURCE, "", {"min.insync.replicas": "1"})) == [OK, OK]
     assert broker.cluster.config.topic_defaults()["retention.ms"] == 604_800_000
 
 
@@ -231,11 +231,11 @@ def test_listeners_stay_as_they_are_until_a_restart():
 
 
 def test_each_broker_of_the_process_answers_for_itself():
-    broker = ConfigBroker(node_id=2, brokers=2)
+    broker = ConfigCluster(brokers=2, asked=2)
     assert broker.alter((BROKER_RESOURCE, "2", [("message.max.bytes", SET, "5")])) == [OK]
     assert broker.entry(BROKER_RESOURCE, "2", "message.max.bytes")[:2] == ("5", 2)
     assert broker.entry(BROKER_RESOURCE, "2", "node.id")[:2] == ("2", 4)
-    assert broker.entry(BROKER_RESOURCE, "2", "listeners")[0] == "PLAINTEXT://127.0.0.1:9092"
+    assert broker.entry(BROKER_RESOURCE, "2", "listeners")[0] == "PLAINTEXT://host2:9002"
 
 
 # -- groups, subscriptions, loggers
@@ -279,7 +279,7 @@ def logger():
 
 
 def test_loggers_take_kafkas_levels(logger):
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     assert broker.alter((BROKER_LOGGER_RESOURCE, "1", [("root", SET, "ERROR"), (logger.name, SET, "TRACE")])) == [OK]
     assert (logging.root.level, logger.level) == (logging.ERROR, 5)
     assert broker.entry(BROKER_LOGGER_RESOURCE, "1", logger.name)[:2] == ("TRACE", 6)
@@ -319,6 +319,6 @@ def test_answers_for_loggers(name, change, answer):
 
 
 def test_alter_configs_has_no_loggers():
-    assert ConfigBroker().replace((BROKER_LOGGER_RESOURCE, "1", {"root": "INFO"})) == [
+    assert ConfigCluster().replace((BROKER_LOGGER_RESOURCE, "1", {"root": "INFO"})) == [
         (INVALID_REQUEST, "Unknown resource type 8")
     ]

@@ -3,7 +3,6 @@
 import pytest
 
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
-from pykbroker.handlers import describe_configs, list_config_resources
 from pykbroker.metadata.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -11,7 +10,7 @@ from pykbroker.metadata.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from pykbroker.tests.handlers.config_stub import SET, ConfigBroker
+from pykbroker.tests.kit.configs import SET, ConfigCluster
 from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from pykbroker.wire.messages.list_config_resources import ListConfigResourcesRequest
 
@@ -19,7 +18,7 @@ TOPIC, DYNAMIC, DYNAMIC_DEFAULT, STATIC, DEFAULT, LOGGER, METRICS, GROUP = range
 
 
 def test_a_topic_shows_all_settings_but_internal_ones():
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     result = broker.describe(TOPIC_RESOURCE, "t")
     assert (result.error_code, result.error_message) == (0, "")
     assert len(result.configs) == 33
@@ -29,7 +28,7 @@ def test_a_topic_shows_all_settings_but_internal_ones():
 
 
 def test_synonyms_go_from_the_topic_down_to_the_default():
-    broker = ConfigBroker(log_retention_hours="48", message_max_bytes="7")
+    broker = ConfigCluster(log_retention_hours="48", message_max_bytes="7")
     assert broker.entry(TOPIC_RESOURCE, "t", "max.message.bytes") == (
         "7",
         STATIC,
@@ -66,15 +65,15 @@ def test_synonyms_go_from_the_topic_down_to_the_default():
 
 
 def test_keys_choose_and_an_empty_list_chooses_all():
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     chosen = broker.describe(TOPIC_RESOURCE, "t", "retention.ms", "foo", "segment.ms", "retention.ms")
     assert sorted(config.name for config in chosen.configs) == ["retention.ms", "segment.ms"]
     request = DescribeConfigsRequest([DescribeConfigsResource(TOPIC_RESOURCE, "t", [])])
-    assert len(broker.ask(describe_configs, request, 4).results[0].configs) == 33
+    assert len(broker.ask(request, 4).results[0].configs) == 33
 
 
 def test_synonyms_types_and_sentences_only_where_asked_for():
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     plain = broker.describe(TOPIC_RESOURCE, "t", "max.message.bytes", include_synonyms=False).configs[0]
     assert (plain.synonyms, plain.documentation, plain.config_type) == ([], None, 3)
     told = broker.describe(TOPIC_RESOURCE, "t", "max.message.bytes", include_documentation=True).configs[0]
@@ -83,7 +82,7 @@ def test_synonyms_types_and_sentences_only_where_asked_for():
 
 
 def test_a_broker_shows_its_settings_and_whatever_else_was_given():
-    broker = ConfigBroker(ssl_keystore_password="secret", num_partitions="3", not_kafkas="x")
+    broker = ConfigCluster(ssl_keystore_password="secret", num_partitions="3", not_kafkas="x")
     described = {config.name: config for config in broker.describe(BROKER_RESOURCE, "1").configs}
     public = {name for name, setting in BROKER_SETTINGS.items() if not setting.internal}
     assert len(public) == 340
@@ -94,19 +93,26 @@ def test_a_broker_shows_its_settings_and_whatever_else_was_given():
         assert (described[secret].value, described[secret].is_sensitive) == (None, True)
         assert all(synonym.value is None for synonym in described[secret].synonyms)
     assert described["node.id"].config_source == STATIC
-    assert [(s.value, s.source) for s in described["group.initial.rebalance.delay.ms"].synonyms] == [("150", DEFAULT)]
+    assert [(s.value, s.source) for s in described["group.initial.rebalance.delay.ms"].synonyms] == [
+        ("0", STATIC),
+        ("150", DEFAULT),
+    ]
 
 
 def test_the_empty_broker_name_shows_what_was_altered_for_all():
-    broker = ConfigBroker()
-    assert broker.describe(BROKER_RESOURCE, "").configs == []
+    broker = ConfigCluster()
+    begins_with = {"min.insync.replicas": "1"}  # a new cluster that keeps eligible leader replicas has it altered
+
+    def shown():
+        return {config.name: config.value for config in broker.describe(BROKER_RESOURCE, "").configs}
+
+    assert shown() == begins_with
     broker.alter((BROKER_RESOURCE, "", [("not.kafkas", SET, "x"), ("message.max.bytes", SET, "7")]))
-    shown = {config.name: config.value for config in broker.describe(BROKER_RESOURCE, "").configs}
-    assert shown == {"not.kafkas": None, "message.max.bytes": "7"}
+    assert shown() == begins_with | {"not.kafkas": None, "message.max.bytes": "7"}
 
 
 def test_groups_inherit_from_the_broker():
-    broker = ConfigBroker(group_consumer_session_timeout_ms="46000")
+    broker = ConfigCluster(group_consumer_session_timeout_ms="46000")
     inherited = [
         ("group.consumer.session.timeout.ms", "46000", STATIC),
         ("group.consumer.session.timeout.ms", "45000", DEFAULT),
@@ -124,7 +130,7 @@ def test_groups_inherit_from_the_broker():
 
 
 def test_a_subscription_nobody_made_has_its_defaults():
-    broker = ConfigBroker()
+    broker = ConfigCluster()
     configs = broker.describe(CLIENT_METRICS_RESOURCE, "m").configs
     assert {config.name: config.value for config in configs} == {"interval.ms": "300000", "match": "", "metrics": ""}
     broker.alter((CLIENT_METRICS_RESOURCE, "m", [("interval.ms", SET, "1000")]))
@@ -136,7 +142,7 @@ def test_a_subscription_nobody_made_has_its_defaults():
 
 
 def test_loggers_have_levels():
-    configs = {config.name: config for config in ConfigBroker().describe(BROKER_LOGGER_RESOURCE, "1").configs}
+    configs = {config.name: config for config in ConfigCluster().describe(BROKER_LOGGER_RESOURCE, "1").configs}
     assert (configs["root"].config_source, configs["root"].documentation) == (LOGGER, "")
     assert configs["root"].value in {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
 
@@ -155,23 +161,23 @@ def test_loggers_have_levels():
     ],
 )
 def test_refusals(resource_type, name, code, message):
-    result = ConfigBroker().describe(resource_type, name)
+    result = ConfigCluster().describe(resource_type, name)
     assert (result.error_code, result.error_message, result.configs) == (code, message, [])
 
 
 def test_an_unknown_type_refuses_the_whole_request():
     request = DescribeConfigsRequest([DescribeConfigsResource(99, "x"), DescribeConfigsResource(TOPIC_RESOURCE, "t")])
-    results = ConfigBroker().ask(describe_configs, request, 4).results
+    results = ConfigCluster().ask(request, 4).results
     assert [result.error_code for result in results] == [42, 42]
 
 
 def listed(broker, version, *types):
-    answer = broker.ask(list_config_resources, ListConfigResourcesRequest(list(types)), version)
+    answer = broker.ask(ListConfigResourcesRequest(list(types)), version)
     return answer.error_code, [(r.resource_type, r.resource_name) for r in answer.config_resources]
 
 
 def test_list_names_what_can_be_described():
-    broker = ConfigBroker(brokers=2)
+    broker = ConfigCluster(brokers=2)
     nothing_altered = [(2, "t"), (4, "1"), (4, "2"), (8, "1"), (8, "2")]
     assert listed(broker, 1) == (0, nothing_altered)
     broker.alter(
@@ -185,4 +191,4 @@ def test_list_names_what_can_be_described():
 
 @pytest.mark.parametrize("resource_type", [0, 99])
 def test_list_refuses_types_it_does_not_know(resource_type):
-    assert listed(ConfigBroker(), 1, TOPIC_RESOURCE, resource_type) == (35, [])
+    assert listed(ConfigCluster(), 1, TOPIC_RESOURCE, resource_type) == (35, [])

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.handlers import describe_topic_partitions
-from pykbroker.tests.handlers.cluster_stub import StubBroker
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 
 
 @pytest.fixture(scope="module")
 def broker():
-    broker = StubBroker()
+    broker = MemoryCluster()
     broker.controller.create_topics([NewTopic("m9", 2, 1), NewTopic("t2", 3, 1), NewTopic("v2", 1, 1)])
     return broker
 
@@ -24,7 +23,7 @@ def ask(broker, names, limit=2000, cursor=None):
         response_partition_limit=limit,
         cursor=None if cursor is None else Cursor(*cursor),
     )
-    response = broker.ask(describe_topic_partitions, request, 0)
+    response = broker.ask(request, 0)
     following = response.next_cursor and (response.next_cursor.topic_name, response.next_cursor.partition_index)
     return [(t.name, t.error_code, [p.partition_index for p in t.partitions]) for t in response.topics], following
 
@@ -55,7 +54,7 @@ def test_pages(broker, names, limit, cursor, answer):
 
 
 def test_the_broker_limits_pages_too():
-    broker = StubBroker(max_request_partition_size_limit="2")
+    broker = MemoryCluster(max_request_partition_size_limit="2")
     broker.controller.create_topics([NewTopic("t", 5, 1)])
     assert ask(broker, ["t"]) == ([("t", 0, [0, 1])], ("t", 2))
 
@@ -72,7 +71,7 @@ def test_following_the_cursor_shows_everything_once(broker):
 
 def test_what_a_partition_says(broker):
     request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name="v2")])
-    (topic,) = broker.ask(describe_topic_partitions, request, 0).topics
+    (topic,) = broker.ask(request, 0).topics
     (partition,) = topic.partitions
     assert topic.topic_id == broker.image.topic("v2").id
     assert topic.topic_authorized_operations == 3576

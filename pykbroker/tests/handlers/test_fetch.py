@@ -11,7 +11,7 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.colddisk import ColdDisk
-from pykbroker.tests.running import Client, RunningBroker, running_broker, until
+from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
 from pykbroker.wire.batch_header import read_batch_header
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.create_topics import (

@@ -10,7 +10,7 @@ import crc32c
 import pytest
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.tests.running import ended, running_broker
+from pykbroker.tests.kit.running import ended, running_broker
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.list_offsets import (

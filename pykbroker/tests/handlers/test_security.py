@@ -6,16 +6,13 @@ import pytest
 
 from pykbroker.handlers import (
     create_acls,
-    create_delegation_token,
     delete_acls,
     describe_acls,
     describe_delegation_token,
     expire_delegation_token,
     renew_delegation_token,
-    sasl_authenticate,
-    sasl_handshake,
 )
-from pykbroker.tests.handlers.cluster_stub import StubBroker
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.create_delegation_token import CreateDelegationTokenRequest
@@ -32,12 +29,12 @@ ALLOWED = (2, "t", 3, "User:alice", "*", 3, 3)
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_access_lists_need_an_authorizer(version: int) -> None:
-    broker = StubBroker()
-    described = broker.ask(describe_acls, DescribeAclsRequest(*ALLOWED), version)
+    broker = MemoryCluster()
+    described = broker.ask(DescribeAclsRequest(*ALLOWED), version)
     assert (described.error_code, described.resources) == (ErrorCode.SECURITY_DISABLED, [])
     assert described.error_message == "No Authorizer is configured on the broker"
-    created = broker.ask(create_acls, CreateAclsRequest([AclCreation(*ALLOWED)] * 2), version)
-    deleted = broker.ask(delete_acls, DeleteAclsRequest([DeleteAclsFilter(*ALLOWED)] * 2), version)
+    created = broker.ask(CreateAclsRequest([AclCreation(*ALLOWED)] * 2), version)
+    deleted = broker.ask(DeleteAclsRequest([DeleteAclsFilter(*ALLOWED)] * 2), version)
     for results in (created.results, deleted.filter_results):
         assert [(each.error_code, each.error_message) for each in results] == [
             (ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
@@ -55,7 +52,7 @@ def test_an_access_list_that_says_unknown_ends_the_connection(place: int) -> Non
     ):
         assert not hasattr(module, "failed")  # so dispatch ends the connection
         with pytest.raises(KafkaError, match="UNKNOWN"):
-            module.handle(StubBroker(), None, request)
+            module.handle(MemoryCluster(), None, request)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +65,7 @@ def test_an_access_list_that_says_unknown_ends_the_connection(place: int) -> Non
 )
 @pytest.mark.parametrize("version", [1, 2])
 def test_there_are_no_delegation_tokens(module, request_, version: int) -> None:
-    answer = StubBroker().ask(module, request_, version)
+    answer = MemoryCluster().ask(request_, version)
     assert answer.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 
@@ -84,7 +81,7 @@ def test_there_are_no_delegation_tokens(module, request_, version: int) -> None:
     ],
 )
 def test_no_token_is_created_for_an_owner(version: int, owner, named) -> None:
-    answer = StubBroker().ask(create_delegation_token, CreateDelegationTokenRequest(*owner), version)
+    answer = MemoryCluster().ask(CreateDelegationTokenRequest(*owner), version)
     assert answer.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     assert (answer.principal_type, answer.principal_name) == named
     requester = (answer.token_requester_principal_type, answer.token_requester_principal_name)
@@ -93,10 +90,10 @@ def test_no_token_is_created_for_an_owner(version: int, owner, named) -> None:
 
 
 def test_nobody_signs_in() -> None:
-    broker = StubBroker()
+    broker = MemoryCluster()
     for version in (0, 1):
-        shaken = broker.ask(sasl_handshake, SaslHandshakeRequest("PLAIN"), version)
+        shaken = broker.ask(SaslHandshakeRequest("PLAIN"), version)
         assert (shaken.error_code, shaken.mechanisms) == (ErrorCode.ILLEGAL_SASL_STATE, [])
     for version in (0, 1, 2):
-        refused = broker.ask(sasl_authenticate, SaslAuthenticateRequest(b"\0alice\0secret"), version)
+        refused = broker.ask(SaslAuthenticateRequest(b"\0alice\0secret"), version)
         assert (refused.error_code, refused.auth_bytes) == (ErrorCode.ILLEGAL_SASL_STATE, b"")

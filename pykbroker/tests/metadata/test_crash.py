@@ -7,39 +7,20 @@ from __future__ import annotations
 
 import errno
 import random
-from pathlib import Path
 
 import pytest
 
 from pykbroker.controller.controller import Controller
-from pykbroker.controller.start import open_metadata
 from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.image_records import image_records
-from pykbroker.runtime.clock import ManualClock
-from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.simdisk import ProcessDied, SimulatedDisk
-from pykbroker.storage.directories.manager import LogManager
-from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration, replayed, snapshot
+from pykbroker.tests.kit.metadata import MetadataDirectory, registration, replayed, snapshot
 from pykbroker.wire.errors import KafkaError
-
-DATA = "/data"
 
 
 def open_controller(disk: SimulatedDisk) -> Controller:
-    clock = ManualClock()
-    logs = LogManager(Path(DATA), disk, clock, node_id=1, cluster_id="c", random=random.Random(1))
-    logs.load()
-    return open_metadata(
-        logs.open,
-        disk,
-        DATA,
-        node_id=1,
-        cluster_id="c",
-        runtime=Runtime(clock, random.Random(2)),
-        config=SETTINGS,
-        check_topic_configs=accept_any,
-    )
+    return MetadataDirectory(disk=disk).controller
 
 
 #: Decisions, one after the other, each an operation on the controller.

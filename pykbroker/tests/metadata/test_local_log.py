@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pykbroker.controller.controller import Controller
-from pykbroker.controller.start import UnsupportedMetadataError, open_metadata
+from pykbroker.controller.start import UnsupportedMetadataError
 from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.batches import encode_controls, encode_records
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
-from pykbroker.runtime.clock import ManualClock
-from pykbroker.runtime.runtime import Runtime
-from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.disk import RealDisk
-from pykbroker.tests.metadata.fake import SETTINGS, accept_any, registration, snapshot
+from pykbroker.tests.kit.metadata import MetadataDirectory, registration, snapshot
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
@@ -35,38 +30,16 @@ from pykbroker.wire.internal.topic_record import TopicRecord
 from pykbroker.wire.internal.voters_record import Voter, VotersRecord
 
 
-class Node:
-    """A log directory and the controller on it; ``restart`` forgets all that is not on disk."""
+class Node(MetadataDirectory):
+    """On a real disk: what is here is the files."""
 
     def __init__(self, path, node_id=1):
-        self.path = path
-        self.node_id = node_id
-        self.clock = ManualClock()
-        self.disk = RealDisk(durable=False)
-        self.restart()
+        super().__init__(path, RealDisk(durable=False), node_id=node_id)
 
     def restart(self, *, clean=False):
         if clean:
-            self.controller.stop_brokers()
-            self.logs.shutdown()
-        self.logs = LogManager(
-            self.path, self.disk, self.clock, node_id=self.node_id, cluster_id="c", random=random.Random(1)
-        )
-        self.logs.load()
-        self.controller: Controller = open_metadata(
-            self.logs.open,
-            self.disk,
-            str(self.path),
-            node_id=self.node_id,
-            cluster_id="c",
-            runtime=Runtime(self.clock, random.Random(2)),
-            config=SETTINGS,
-            check_topic_configs=accept_any,
-        )
-
-    @property
-    def image(self):
-        return self.controller.image
+            self.close()
+        self.open()
 
     @property
     def directory(self):

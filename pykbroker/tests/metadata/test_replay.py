@@ -8,7 +8,7 @@ from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.image_records import image_records
 from pykbroker.metadata.replay import ReplayError, replay
-from pykbroker.tests.metadata.fake import replayed
+from pykbroker.tests.kit.metadata import replayed
 from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
 from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
 from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord

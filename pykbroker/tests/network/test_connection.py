@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from pykbroker.network.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock
+from pykbroker.process import descriptors
 from pykbroker.runtime.clock import ManualClock
-from pykbroker.tests.running import running_broker
-from pykbroker.tests.running import until as until_true
+from pykbroker.tests.kit.running import running_broker
+from pykbroker.tests.kit.running import until as until_true
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -423,9 +424,11 @@ def test_an_idle_connection_keeps_no_block_of_its_own(tmp_path: Path, monkeypatc
     run(scenario())
 
 
-def test_a_connection_too_many_is_closed_and_said_once(tmp_path: Path, caplog) -> None:
+def test_a_connection_too_many_is_closed_and_said_once(tmp_path: Path, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(descriptors, "allowed", lambda: descriptors.Descriptors(files=100, connections=2))
+
     async def scenario() -> None:
-        async with running_broker(tmp_path, most_connections=2) as broker:
+        async with running_broker(tmp_path) as broker:
             first, second = await broker.connect(), await broker.connect()
             for client in (first, second):
                 await client.ask(ASK, 3, ApiVersionsResponse)
@@ -467,7 +470,8 @@ def test_metadata_names_the_listener_the_request_came_over(tmp_path: Path) -> No
         async with running_broker(tmp_path) as broker:
             client = await broker.connect()
             answer = await client.ask(MetadataRequest(topics=[]), 12, MetadataResponse)
-            assert [(node.node_id, node.port) for node in answer.brokers] == [(1, broker.port)]
+            told = {node.node_id: f"{node.host}:{node.port}" for node in answer.brokers}
+            assert told == broker.node.addresses()
             client.close()
 
     run(scenario())

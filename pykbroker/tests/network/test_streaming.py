@@ -10,8 +10,8 @@ import pytest
 from pykbroker.network import streaming
 from pykbroker.simulation.colddisk import ColdDisk
 from pykbroker.storage.log.stored import StoredRecords
+from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
 from pykbroker.tests.network.test_connection import ASK, create, fetch, produce, run
-from pykbroker.tests.running import Client, RunningBroker, running_broker, until
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import ApiVersionsResponse
 from pykbroker.wire.messages.fetch import FetchRequest, FetchResponse

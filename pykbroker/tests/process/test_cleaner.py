@@ -20,7 +20,7 @@ from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.storage.checkpoints import PARTITION_METADATA, encode_partition_metadata
 from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.tests.running import ended, running_broker
+from pykbroker.tests.kit.running import ended, running_broker
 from pykbroker.wire.records import Record, decode_records, encode_batch
 
 SETTINGS = {

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import random
-from pathlib import Path
-
 import pytest
 
 from pykbroker.brokers.cluster import Cluster
-from pykbroker.config.broker import BrokerConfig
-from pykbroker.metadata.image import Endpoint
 from pykbroker.process.housekeeping import Housekeeping
-from pykbroker.runtime.clock import ManualClock
-from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 INTERVAL_MS = 60_000
@@ -21,13 +15,11 @@ INTERVAL_MS = 60_000
 @pytest.fixture
 def cluster() -> Cluster:
     intervals = ("log.retention.check.interval.ms", "log.cleaner.backoff.ms", "log.initial.task.delay.ms")
-    config = BrokerConfig(dict.fromkeys(intervals, str(INTERVAL_MS)))
-    cluster = Cluster.open(config, Path("/data"), SimulatedDisk(), ManualClock(), random.Random(1))
-    cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
-    cluster.auto_creation.create(["t"])
-    log = cluster.partition("t", 0).log
+    world = MemoryCluster(**{name.replace(".", "_"): str(INTERVAL_MS) for name in intervals})
+    world.topic("t", 1)
+    log = world.partition("t").log
     log.home.remove_later(f"{log.path}/{0:020d}", 0)
-    return cluster
+    return world.cluster
 
 
 def rounds(cluster: Cluster, count: int) -> None:
@@ -57,9 +49,7 @@ def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog
     [("log.cleaner.backoff.ms", "compacted"), ("log.flush.offset.checkpoint.interval.ms", "plan_checkpoints")],
 )
 def test_an_interval_of_nothing_leaves_the_core_to_others(monkeypatch, setting: str, step: str) -> None:
-    config = BrokerConfig({setting: "0", "log.initial.task.delay.ms": "0"})
-    cluster = Cluster.open(config, Path("/data"), SimulatedDisk(), ManualClock(), random.Random(1))
-    cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
+    cluster = MemoryCluster(**{setting.replace(".", "_"): "0"}, log_initial_task_delay_ms="0").cluster
     done, times = getattr(cluster.logs, step), []
 
     def noted() -> object:

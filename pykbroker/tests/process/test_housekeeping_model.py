@@ -10,23 +10,18 @@ import math
 import os
 import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pykbroker.brokers.cluster import Cluster
-from pykbroker.config.broker import BrokerConfig
-from pykbroker.metadata.image import Endpoint
 from pykbroker.process.cleaner import CleanerFailed, Order
 from pykbroker.process.housekeeping import Housekeeping
-from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.compaction.cleaning import CleaningResult, clean
 from pykbroker.storage.compaction.compaction import CompactionPlan
 from pykbroker.storage.log import retention
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.storage.support import append, batch
 
 SEEDS = int(os.environ.get("STORE_SEEDS", "1000")) // 5
@@ -46,21 +41,15 @@ class House:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.clock = ManualClock()
-        self.disk = SimulatedDisk()
-        config = BrokerConfig(
-            {
-                "log.retention.check.interval.ms": str(RETENTION_INTERVAL_MS),
-                "log.initial.task.delay.ms": "0",
-                "log.cleaner.backoff.ms": self.random.choice(("0", "500")),
-            }
+        world = MemoryCluster(
+            seed=seed,
+            log_retention_check_interval_ms=str(RETENTION_INTERVAL_MS),
+            log_initial_task_delay_ms="0",
+            log_cleaner_backoff_ms=self.random.choice(("0", "500")),
         )
-        self.cluster = Cluster.open(config, Path("/data"), self.disk, self.clock, random.Random(seed))
-        self.cluster.start_brokers({1: [Endpoint("PLAINTEXT", "localhost", 9092)]})
-        self.cluster.auto_creation.create(["t"])
-        partition = self.cluster.partition("t", 0)
-        assert partition is not None
-        self.log = partition.log
+        world.topic("t", 1)
+        self.clock, self.disk, self.cluster = world.clock, world.disk, world.cluster
+        self.log = world.partition("t").log
         self.bytes_per_second = self.random.choice((20_000, 40_000, 100_000))
         self.dies = self.random.choice((0.0, 0.3))
         self.log.update_config(

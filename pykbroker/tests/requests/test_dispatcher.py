@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -11,28 +10,16 @@ from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.coordination.transactions.world import World
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
-from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
-PEER = cast("Any", SimpleNamespace(host="127.0.0.1", port=1, listener="PLAINTEXT", principal="User:ANONYMOUS"))
 
-
-def ask(dispatcher: Dispatcher, request: Any = None, version: int = 4) -> Any:
-    request = request or HeartbeatRequest(group_id="g", member_id="m")
-    frame = bytearray()
-    encode_request_header(frame, RequestHeader(request.API_KEY, version, 7, "client"))
-    request.encode(frame, version)
-    return dispatcher.answer(World().cluster.brokers[1], PEER, memoryview(frame))
-
-
-def decoded(pieces: Any, response: Any = HeartbeatResponse, version: int = 4) -> Any:
-    frame = b"".join(pieces)
-    _, start = decode_response_header(frame, 4, response.API_KEY, version)
-    return response.decode(frame, start, version)[0]
+def ask(dispatcher: Dispatcher, request: Any = None, version: int = 4) -> Deferred[Any]:
+    """The answer of a new cluster behind this dispatcher."""
+    return MemoryCluster(dispatcher=dispatcher).post(request or HeartbeatRequest(group_id="g", member_id="m"), version)
 
 
 def named(name: str, order: list[str]) -> Any:
@@ -46,7 +33,7 @@ def named(name: str, order: list[str]) -> Any:
 def test_steps_run_in_their_order() -> None:
     order: list[str] = []
     steps = {name: named(name, order) for name in ("throttle", "authorise", "intercept")}
-    answer = decoded(ask(Dispatcher(**steps)))
+    answer = ask(Dispatcher(**steps)).value
     assert order == ["intercept", "authorise", "throttle"]
     assert answer.error_code != 0
 
@@ -56,7 +43,7 @@ def test_a_step_may_answer_by_itself_and_later() -> None:
     answer = ask(Dispatcher(intercept=lambda *_: later))
     assert not answer.done
     later.complete(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-    assert decoded(answer.value).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert answer.value.error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -67,16 +54,16 @@ def test_a_steps_refusal_is_told_as_the_handlers_own(late) -> None:
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
     answer = ask(Dispatcher(authorise=refuse))
-    assert decoded(answer.value if late else answer).error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert answer.value.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 def test_a_step_may_see_that_nothing_is_sent() -> None:
-    assert ask(Dispatcher(intercept=lambda *_: None)) is None
+    assert ask(Dispatcher(intercept=lambda *_: None)).value is None
 
 
 def test_a_dispatcher_may_have_a_table_of_its_own() -> None:
     few = Dispatcher([api for api in SUPPORTED if api.key == ApiKey.FIND_COORDINATOR])
-    found = decoded(ask(few, FindCoordinatorRequest(coordinator_keys=["g"])).value, FindCoordinatorResponse)
+    found = ask(few, FindCoordinatorRequest(coordinator_keys=["g"])).value
     assert len(found.coordinators) == 1
     with pytest.raises(CloseConnection, match="UNSUPPORTED_VERSION"):
         ask(few)

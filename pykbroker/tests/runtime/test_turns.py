@@ -9,7 +9,7 @@ import pytest
 
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.turns import Turns
-from pykbroker.tests.running import running_broker, until
+from pykbroker.tests.kit.running import running_broker, until
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 
 _LONG_MS = 250

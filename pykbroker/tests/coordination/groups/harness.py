@@ -16,6 +16,8 @@ from pykbroker.coordination.outcome import Outcome, Part
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
+from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.group_metadata import GroupMetadataKey
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest
@@ -35,12 +37,8 @@ from pykbroker.wire.messages.offset_delete import (
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 
-GROUP = "flights"
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
-
-#: A ConsumerProtocolSubscription of version 0 to the topic "t", without user data.
-SUBSCRIBED_TO_T = b"\0\0" + b"\0\0\0\x01" + b"\0\x01t" + b"\xff\xff\xff\xff"
 
 
 def context(version: int = 9, client_id: str = "client") -> RequestContext:

@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import random
 import struct
-from pathlib import Path
 
 import pytest
 from crc32c import crc32c
 
-from pykbroker.brokers.cluster import Cluster
-from pykbroker.config.broker import BrokerConfig
-from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination import log_replay
-from pykbroker.metadata.image import Endpoint
 from pykbroker.metadata.names import CONSUMER_OFFSETS
-from pykbroker.runtime.clock import ManualClock
-from pykbroker.runtime.waits import Deferred
-from pykbroker.security.context import RequestContext
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.validate import Origin
-from pykbroker.tests.coordination.groups.harness import SUBSCRIBED_TO_T
-from pykbroker.wire.apis import ApiKey
+from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.groups import GroupCluster
 from pykbroker.wire.batch_header import CRC_AT, HEADER_SIZE
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
-from pykbroker.wire.messages.heartbeat import HeartbeatRequest
-from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pykbroker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from pykbroker.wire.messages.list_groups import ListGroupsRequest
-from pykbroker.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from pykbroker.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -49,160 +31,12 @@ from pykbroker.wire.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from pykbroker.wire.messages.sync_group import SyncGroupRequest
 from pykbroker.wire.records import Record, encode_batch
-
-GROUP = "flights"
-
-
-class World:
-    """A cluster that can be stopped, killed and started again on its disk."""
-
-    def __init__(self, brokers: int = 1, **settings: str) -> None:
-        self.brokers = brokers
-        self.settings = {
-            "listeners": "PLAINTEXT://127.0.0.1:0",
-            "offsets.topic.num.partitions": "4",
-            **{name.replace("_", "."): value for name, value in settings.items()},
-        }
-        self.disk = SimulatedDisk()
-        self.clock = ManualClock()
-        self.random = random.Random(7)
-        self.start()
-
-    def start(self) -> None:
-        config = BrokerConfig({"group.initial.rebalance.delay.ms": "0", **self.settings})
-        self.cluster = Cluster.open(config, Path("/data"), self.disk, self.clock, self.random)
-        ids = range(1, self.brokers + 1)
-        self.cluster.start_brokers({i: [Endpoint("PLAINTEXT", f"host{i}", 9000 + i)] for i in ids})
-
-    def restart(self, *, kill: bool = False) -> None:
-        if not kill:
-            self.cluster.shutdown()
-        self.start()
-
-    def topic(self, name: str = "t", partitions: int = 2) -> bytes:
-        self.cluster.metadata.create_topics([NewTopic(name, partitions, 1)])
-        return self.cluster.metadata.image.topics[name].id
-
-    def delete_topic(self, name: str) -> None:
-        self.cluster.metadata.delete_topics([self.cluster.metadata.image.topics[name].id])
-        self.cluster.runtime.wake_queue.run()
-
-    def advance(self, ms: int) -> None:
-        self.clock.advance(ms)
-        self.cluster.runtime.timers.run_due()
-        self.cluster.runtime.wake_queue.run()
-
-    @property
-    def leader(self) -> int:
-        """The broker that coordinates the group; its topic is made if need be."""
-        return self.ask(FindCoordinatorRequest(key=GROUP), 3, broker=1).node_id
-
-    def post(self, request, version, *, broker=None, listener="PLAINTEXT"):
-        """A Deferred of the answer, decoded, as a client of this version reads it."""
-        node = self.cluster.brokers[self.leader if broker is None else broker]
-        module = importlib.import_module(f"pykbroker.handlers.{ApiKey(request.API_KEY).name.lower()}")
-        encoded = bytearray()
-        request.encode(encoded, version)
-        received, _ = type(request).decode(bytes(encoded), 0, version)
-        context = RequestContext(request.API_KEY, version, 1, "client", "127.0.0.1", listener, "User:ANONYMOUS")
-        answer: Deferred = Deferred()
-
-        def send(done: Deferred) -> None:
-            try:
-                response = done.value
-            except KafkaError as error:
-                response = module.failed(received, version, error)
-            out = bytearray()
-            response.encode(out, version)
-            answer.complete(type(response).decode(bytes(out), 0, version)[0])
-
-        try:
-            response = module.handle(node, context, received)
-        except KafkaError as error:
-            response = module.failed(received, version, error)
-        (response if isinstance(response, Deferred) else Deferred.completed(response)).when_done(send)
-        return answer
-
-    def ask(self, request, version, **options):
-        answer = self.post(request, version, **options)
-        if not answer.done:
-            self.cluster.runtime.wake_queue.run()
-        return answer.value
-
-    # A group, in short
-
-    def join(self, member_id="", version=9, *, group=GROUP, broker=None, instance=None, session_ms=10_000):
-        request = JoinGroupRequest(
-            group_id=group,
-            session_timeout_ms=session_ms,
-            rebalance_timeout_ms=60_000,
-            member_id=member_id,
-            group_instance_id=instance,
-            protocol_type="consumer",
-            protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED_TO_T)],
-        )
-        return self.post(request, version, broker=broker)
-
-    def member(self) -> str:
-        """The only member of a stable group of generation 1."""
-        member_id = self.join().value.member_id
-        joining = self.join(member_id)
-        self.advance(0)
-        assert joining.value.generation_id == 1
-        synced = self.ask(
-            SyncGroupRequest(
-                group_id=GROUP,
-                generation_id=1,
-                member_id=member_id,
-                protocol_type="consumer",
-                protocol_name="range",
-                assignments=[SyncGroupRequestAssignment(member_id=member_id, assignment=b"all of it")],
-            ),
-            5,
-        )
-        assert synced.assignment == b"all of it"
-        return member_id
-
-    def heartbeat(self, member_id: str, generation: int = 1, **options) -> ErrorCode:
-        request = HeartbeatRequest(group_id=GROUP, generation_id=generation, member_id=member_id)
-        return ErrorCode(self.ask(request, 4, **options).error_code)
-
-    def commit(self, offsets, *, version=8, generation=-1, member_id="", group=GROUP, topic_id=bytes(16), broker=None):
-        """(topic, partition) to error code."""
-        request = OffsetCommitRequest(
-            group_id=group,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            topics=[
-                OffsetCommitRequestTopic(
-                    name=topic,
-                    topic_id=topic_id,
-                    partitions=[OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)],
-                )
-                for (topic, index), offset in offsets.items()
-            ],
-        )
-        response = self.ask(request, version, broker=broker)
-        return {
-            (topic.name, partition.partition_index): ErrorCode(partition.error_code)
-            for topic in response.topics
-            for partition in topic.partitions
-        }
-
-    def committed(self, group: str = GROUP) -> dict:
-        response = self.ask(OffsetFetchRequest(group_id=group, topics=None), 7)
-        assert response.error_code == 0
-        return {
-            (topic.name, partition.partition_index): partition.committed_offset
-            for topic in response.topics
-            for partition in topic.partitions
-        }
 
 
 def test_the_first_question_makes_the_topic_and_is_answered():
-    world = World()
+    world = GroupCluster(offsets_topic_num_partitions="4")
     found = world.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["a", "b"]), 6, broker=1)
     assert [(c.key, c.node_id, c.host, c.port, c.error_code) for c in found.coordinators] == [
         ("a", 1, "host1", 9001, 0),
@@ -213,7 +47,7 @@ def test_the_first_question_makes_the_topic_and_is_answered():
 
 
 def test_coordinators_that_are_not_found():
-    world = World()
+    world = GroupCluster()
     unknown_listener = world.ask(FindCoordinatorRequest(key=GROUP), 3, broker=1, listener="OTHER")
     assert unknown_listener.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert world.ask(FindCoordinatorRequest(key=GROUP, key_type=9), 3, broker=1).error_code == ErrorCode.INVALID_REQUEST
@@ -222,9 +56,9 @@ def test_coordinators_that_are_not_found():
 
 
 def test_only_the_leader_of_its_partition_coordinates_a_group():
-    world = World(brokers=3)
+    world = GroupCluster(brokers=3)
     world.topic()
-    leader = world.leader
+    leader = world.coordinator(GROUP)
     other = leader % 3 + 1
     assert world.join(broker=other).value.error_code == ErrorCode.NOT_COORDINATOR
     assert world.heartbeat("m", broker=other) == ErrorCode.NOT_COORDINATOR
@@ -244,7 +78,7 @@ def test_only_the_leader_of_its_partition_coordinates_a_group():
 
 
 def test_each_broker_lists_its_own_groups():
-    world = World(brokers=3)
+    world = GroupCluster(brokers=3)
     world.topic()
     names = [f"group-{i}" for i in range(12)]
     found = world.ask(FindCoordinatorRequest(coordinator_keys=names), 4, broker=2)
@@ -255,7 +89,7 @@ def test_each_broker_lists_its_own_groups():
 
 
 def test_a_member_lives_by_its_heartbeats():
-    world = World()
+    world = GroupCluster()
     world.topic()
     member_id = world.member()
     for _ in range(3):
@@ -267,7 +101,7 @@ def test_a_member_lives_by_its_heartbeats():
 
 
 def test_heartbeats_leave_one_timer_per_group():
-    world = World()
+    world = GroupCluster()
     world.topic()
     member_id = world.member()
     before = world.cluster.runtime.timers.next_deadline()
@@ -279,7 +113,7 @@ def test_heartbeats_leave_one_timer_per_group():
 
 @pytest.mark.parametrize("kill", [False, True])
 def test_groups_and_offsets_are_there_after_a_restart(kill):
-    world = World()
+    world = GroupCluster()
     world.topic()
     member_id = world.member()
     world.commit({("t", 0): 5, ("t", 1): 6}, generation=1, member_id=member_id)
@@ -297,7 +131,7 @@ def test_groups_and_offsets_are_there_after_a_restart(kill):
 
 def test_a_large_shard_loads_bit_by_bit(monkeypatch):
     monkeypatch.setattr(log_replay, "REPLAYED_AT_ONCE", 3)
-    world = World()
+    world = GroupCluster()
     world.topic()
     member_id = world.member()
     for offset in range(5):
@@ -314,7 +148,7 @@ def test_a_large_shard_loads_bit_by_bit(monkeypatch):
 
 def test_a_topic_deleted_while_it_loads(monkeypatch):
     monkeypatch.setattr(log_replay, "REPLAYED_AT_ONCE", 1)
-    world = World()
+    world = GroupCluster()
     world.topic()
     world.commit({("t", 0): 1})
     world.commit({("t", 0): 2})
@@ -326,7 +160,7 @@ def test_a_topic_deleted_while_it_loads(monkeypatch):
 
 
 def test_partitions_that_do_not_exist_are_refused_and_the_others_committed():
-    world = World()
+    world = GroupCluster()
     world.topic()
     assert world.commit({("t", 0): 5, ("t", 9): 5, ("nope", 0): 5}) == {
         ("t", 0): ErrorCode.NONE,
@@ -337,7 +171,7 @@ def test_partitions_that_do_not_exist_are_refused_and_the_others_committed():
 
 
 def test_topics_by_id():
-    world = World()
+    world = GroupCluster()
     topic_id = world.topic()
     world.commit({("", 0): 5}, version=10, topic_id=topic_id)
     assert set(world.commit({("", 0): 5}, version=10, topic_id=b"?" * 16).values()) == {ErrorCode.UNKNOWN_TOPIC_ID}
@@ -357,7 +191,7 @@ def test_topics_by_id():
 
 
 def test_a_deleted_topic_takes_its_offsets_along():
-    world = World()
+    world = GroupCluster()
     world.topic("t")
     world.topic("u")
     world.commit({("t", 0): 5, ("u", 0): 6})
@@ -369,7 +203,7 @@ def test_a_deleted_topic_takes_its_offsets_along():
 
 
 def test_a_topic_made_again_while_nobody_looked_does_not_inherit_offsets():
-    world = World()
+    world = GroupCluster()
     world.topic("t")
     world.topic("u")
     world.commit({("t", 0): 5, ("u", 0): 6})
@@ -380,7 +214,7 @@ def test_a_topic_made_again_while_nobody_looked_does_not_inherit_offsets():
 
 
 def test_the_deletion_of_the_offsets_topic_sends_everybody_away():
-    world = World()
+    world = GroupCluster()
     world.topic()
     member_id = world.member()
     newcomer = world.join(version=3)
@@ -391,7 +225,7 @@ def test_the_deletion_of_the_offsets_topic_sends_everybody_away():
 
 
 def test_a_disk_that_fails_is_no_coordinator():
-    world = World()
+    world = GroupCluster()
     world.topic()
     world.commit({("t", 0): 5})
     world.disk.fail = lambda _number, name: OSError(5, "no more") if "write" in name else None
@@ -411,10 +245,10 @@ def test_a_disk_that_fails_is_no_coordinator():
 
 @pytest.mark.parametrize("unread", [True, False], ids=["when it is opened", "when it is read"])
 def test_a_shard_that_cannot_be_read_is_tried_again(monkeypatch, caplog, unread):
-    world = World()
+    world = GroupCluster()
     world.topic()
     world.commit({("t", 0): 5})
-    leader = world.leader
+    leader = world.coordinator(GROUP)
     world.restart()
     partition = world.cluster.partition(CONSUMER_OFFSETS, world.cluster.groups.partition_of(GROUP))
 
@@ -436,7 +270,7 @@ def test_a_shard_that_cannot_be_read_is_tried_again(monkeypatch, caplog, unread)
 
 
 def test_a_batch_that_cannot_be_read_is_skipped_alone(caplog):
-    world = World()
+    world = GroupCluster()
     world.topic()
     world.commit({("t", 0): 5})
     partition = world.cluster.partition(CONSUMER_OFFSETS, world.cluster.groups.partition_of(GROUP))
@@ -453,7 +287,7 @@ def test_a_batch_that_cannot_be_read_is_skipped_alone(caplog):
 
 
 def test_offsets_expire():
-    world = World(offsets_retention_minutes="60", offsets_retention_check_interval_ms="60000")
+    world = GroupCluster(offsets_retention_minutes="60", offsets_retention_check_interval_ms="60000")
     world.topic()
     world.commit({("t", 0): 5})
     world.advance(59 * 60_000)
@@ -465,7 +299,7 @@ def test_offsets_expire():
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_leaving_alone_in_the_older_form(version):
-    world = World()
+    world = GroupCluster()
     world.topic()
     member_id = world.member()
     assert (
@@ -476,8 +310,8 @@ def test_leaving_alone_in_the_older_form(version):
 
 
 def test_group_ids_and_session_timeouts_have_bounds():
-    world = World()
-    assert world.leader == 1
+    world = GroupCluster()
+    assert world.coordinator(GROUP) == 1
     assert world.join(group="").value.error_code == ErrorCode.INVALID_GROUP_ID
     assert world.join(session_ms=5_999).value.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
     assert world.join(session_ms=1_800_001).value.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
@@ -488,21 +322,21 @@ def test_group_ids_and_session_timeouts_have_bounds():
 
 @pytest.mark.parametrize("version", range(10))
 def test_refusals_of_join_can_be_read_in_every_version(version):
-    world = World()
-    assert world.leader == 1
+    world = GroupCluster()
+    assert world.coordinator(GROUP) == 1
     assert world.join("unknown", version).value.error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert world.join("", version, session_ms=1).value.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
 
 
 def test_errors_of_a_group_in_the_first_version_of_offset_fetch():
-    world = World()
+    world = GroupCluster()
     request = OffsetFetchRequest(group_id=GROUP, topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0])])
     found = world.ask(request, 1, broker=1)
     assert found.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
 
 
 def test_listing_filters():
-    world = World()
+    world = GroupCluster()
     world.topic()
     world.member()
     world.commit({("t", 0): 1}, group="simple")
@@ -518,7 +352,7 @@ def test_listing_filters():
 
 
 def test_deleting_offsets_and_groups():
-    world = World()
+    world = GroupCluster()
     world.topic()
     world.commit({("t", 0): 1, ("t", 1): 2})
     topics = [
@@ -546,8 +380,8 @@ def test_deleting_offsets_and_groups():
 
 @pytest.mark.parametrize(("version", "code"), [(5, ErrorCode.NONE), (6, ErrorCode.GROUP_ID_NOT_FOUND)])
 def test_a_group_that_does_not_exist_is_dead(version, code):
-    world = World()
-    assert world.leader == 1
+    world = GroupCluster()
+    assert world.coordinator(GROUP) == 1
     request = DescribeGroupsRequest(groups=["nobody"], include_authorized_operations=True)
     described = world.ask(request, version).groups[0]
     assert (described.group_state, described.error_code) == ("Dead", code)

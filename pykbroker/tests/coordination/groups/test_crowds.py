@@ -6,7 +6,8 @@ import pytest
 
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
-from pykbroker.tests.coordination.groups.test_coordinator import World
+from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.groups import GroupCluster
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
@@ -24,8 +25,8 @@ WIDTH = 5
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(
+def world() -> GroupCluster:
+    world = GroupCluster(
         offsets_topic_num_partitions="1",
         offsets_retention_minutes="60",
         offsets_retention_check_interval_ms="60000",
@@ -36,28 +37,28 @@ def world() -> World:
     return world
 
 
-def commit_all(world: World, group: str, offset: int) -> dict:
+def commit_all(world: GroupCluster, group: str, offset: int) -> dict:
     return world.commit({("t", index): offset for index in range(WIDTH)}, group=group)
 
 
-def allow_batches_of(world: World, size: int) -> None:
+def allow_batches_of(world: GroupCluster, size: int) -> None:
     world.cluster.metadata.alter_configs(lambda: {(TOPIC_RESOURCE, CONSUMER_OFFSETS): {"max.message.bytes": str(size)}})
 
 
-def shard(world: World):
+def shard(world: GroupCluster):
     return world.cluster.groups.shards.loaded[0].shard
 
 
-def end_offset(world: World) -> int:
+def end_offset(world: GroupCluster) -> int:
     return world.cluster.partition(CONSUMER_OFFSETS, 0).log_end_offset
 
 
-def committed(world: World, group: str) -> dict:
+def committed(world: GroupCluster, group: str) -> dict:
     response = world.ask(OffsetFetchRequest(group_id=group, topics=None), 7)
     return {each.partition_index: each.committed_offset for topic in response.topics for each in topic.partitions}
 
 
-def turns(world: World) -> list[int]:
+def turns(world: GroupCluster) -> list[int]:
     """Records appended in each turn of the loop, until nothing is left to do."""
     appended = []
     for _ in range(10_000):
@@ -170,13 +171,13 @@ def test_a_kill_between_two_slices_leaves_no_offset_of_a_deleted_topic(world):
 
 
 def test_a_shard_that_moves_between_two_slices_is_left_alone(caplog):
-    world = World(brokers=2, offsets_topic_num_partitions="1", offsets_topic_replication_factor="2")
+    world = GroupCluster(brokers=2, offsets_topic_num_partitions="1", offsets_topic_replication_factor="2")
     world.topic(partitions=WIDTH)
     for group in GROUPS:
         commit_all(world, group, 7)
     world.cluster.runtime.slices.weight_of_a_turn = 20
     world.delete_topic("t")
-    first = world.leader
+    first = world.coordinator(GROUP)
     world.cluster.begin_stop(first)
     world.cluster.stop_broker(first)
     for _ in range(100):
@@ -186,7 +187,7 @@ def test_a_shard_that_moves_between_two_slices_is_left_alone(caplog):
 
 
 def test_sessions_that_end_together_are_ended_some_in_a_turn_but_before_anybody_asks():
-    world = World(offsets_topic_num_partitions="1")
+    world = GroupCluster(offsets_topic_num_partitions="1")
     world.topic()
     joins = [world.join(group=group, version=3) for group in GROUPS]
     world.advance(0)
@@ -206,7 +207,7 @@ def test_sessions_that_end_together_are_ended_some_in_a_turn_but_before_anybody_
 
 def test_groups_that_are_loaded_together_begin_some_in_a_turn_but_before_anybody_asks():
     """Whoever is in them gets a whole session to be heard of again; which of them had one, their deadlines tell."""
-    world = World(offsets_topic_num_partitions="1")
+    world = GroupCluster(offsets_topic_num_partitions="1")
     world.topic()
     joins = [world.join(group=group, version=3) for group in GROUPS]
     world.advance(0)
@@ -229,6 +230,6 @@ def test_groups_that_are_loaded_together_begin_some_in_a_turn_but_before_anybody
     assert all(group.is_empty for group in shard(world).groups.values())
 
 
-def begun(world: World) -> set[str]:
+def begun(world: GroupCluster) -> set[str]:
     """The groups that something wakes."""
     return set(world.cluster.groups.shards.loaded[0].alarms)

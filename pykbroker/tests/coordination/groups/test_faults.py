@@ -4,15 +4,14 @@ are refused with Kafka's codes, nothing has changed, and they are carried out wh
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from pykbroker.tests.coordination.groups.consumer.test_shell import ConsumerWorld
-from pykbroker.tests.coordination.groups.test_coordinator import GROUP
+from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.groups import GroupCluster
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
@@ -26,7 +25,7 @@ from pykbroker.wire.messages.offset_delete import (
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 
-class FaultyWorld(ConsumerWorld):
+class FaultyWorld(GroupCluster):
     """Two brokers, both replicas of every log, and both needed; one leads all groups."""
 
     def __init__(self) -> None:
@@ -45,20 +44,15 @@ class FaultyWorld(ConsumerWorld):
         return self.described(), classic, self.committed(), self.committed("left"), self.committed("new")
 
     @contextmanager
-    def full_disk(self) -> Iterator[ErrorCode]:
-        self.disk.fail = lambda _, name: OSError(errno.ENOSPC, "full") if "write" in name else None
-        yield ErrorCode.NOT_COORDINATOR
-        self.disk.fail = None
+    def nothing_is_written(self) -> Iterator[ErrorCode]:
+        with self.full_disk():
+            yield ErrorCode.NOT_COORDINATOR
 
     @contextmanager
     def too_few_replicas(self) -> Iterator[ErrorCode]:
         """The broker that leads no group stops, and comes back."""
-        leader = self.leader
-        other = next(node for node in self.cluster.brokers if node != leader)
-        self.cluster.begin_stop(other)
-        self.cluster.stop_broker(other)
-        yield ErrorCode.COORDINATOR_NOT_AVAILABLE
-        self.cluster.start_broker(other)
+        with self.without(3 - self.coordinator(GROUP)):
+            yield ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 class OfConsumers(FaultyWorld):
@@ -107,7 +101,7 @@ class OfClassicMembers(FaultyWorld):
         return self.ask(OffsetDeleteRequest("left", topics), 0).error_code
 
 
-FAULTS = [FaultyWorld.full_disk, FaultyWorld.too_few_replicas]
+FAULTS = [FaultyWorld.nothing_is_written, FaultyWorld.too_few_replicas]
 REQUESTS: list[Callable[[Any], int]] = [
     request
     for world in (OfConsumers, OfClassicMembers)
@@ -163,12 +157,12 @@ def test_a_silent_member_is_fenced_when_that_can_be_written(fault):
 
 def test_no_thread_to_sync_in_leaves_nobody_waiting() -> None:
     """Neither the commit that the sync was for nor the next one."""
-    world = ConsumerWorld(offsets_topic_num_partitions="1", log_flush_interval_messages="1")
+    world = GroupCluster(offsets_topic_num_partitions="1", log_flush_interval_messages="1")
     world.topic(partitions=1)
     assert world.commit({("t", 0): 1}) == {("t", 0): ErrorCode.NONE}
-    run, world.cluster.runtime.offload = world.cluster.runtime.offload, no_thread
-    assert world.commit({("t", 0): 2}) == {("t", 0): ErrorCode.NOT_COORDINATOR}
-    world.cluster.runtime.offload = run
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(world.cluster.runtime, "offload", no_thread)
+        assert world.commit({("t", 0): 2}) == {("t", 0): ErrorCode.NOT_COORDINATOR}
     assert world.commit({("t", 0): 3}) == {("t", 0): ErrorCode.NONE}
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from pykbroker.coordination.groups.classic.group import State
 from pykbroker.coordination.groups.kinds import kind_of
-from pykbroker.tests.coordination.groups.harness import GROUP, SESSION_MS, Harness
+from pykbroker.tests.coordination.groups.harness import SESSION_MS, Harness
+from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 

@@ -13,7 +13,8 @@ import pytest
 from pykbroker.coordination.groups.offsets import CommittedOffset
 from pykbroker.coordination.groups.records import offset_record, offset_tombstone
 from pykbroker.coordination.groups.shard import GroupShard
-from pykbroker.tests.coordination.groups.harness import GROUP, Harness
+from pykbroker.tests.coordination.groups.harness import Harness
+from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
 

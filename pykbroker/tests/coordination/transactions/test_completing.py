@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import random
-from types import SimpleNamespace
-
 import pytest
 
+from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.transactions.completing import Completion
 from pykbroker.coordination.transactions.transaction import State, Transaction
-from pykbroker.runtime.clock import ManualClock
-from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 PARTITIONS = frozenset({("t", 0), ("t", 1)})
@@ -24,7 +21,7 @@ class Leaders:
         self.asked: list[tuple[tuple[str, int], Deferred[None]]] = []
 
     def write(self, where, marker, *, producer_id, producer_epoch, transaction_version) -> Deferred[None]:
-        assert (marker.commit, marker.coordinator_epoch, producer_id, producer_epoch) == (True, 3, 7, 5)
+        assert (marker.commit, marker.coordinator_epoch, producer_id, producer_epoch) == (True, 1, 7, 5)
         answer: Deferred[None] = Deferred()
         self.asked.append((where, answer))
         return answer
@@ -40,8 +37,10 @@ class Completing:
     """One transaction; ``finishes`` are the answers to its completion, ``wanted`` ends with its shard."""
 
     def __init__(self, *finishes: bool) -> None:
-        self.clock = ManualClock()
-        self.runtime = Runtime(self.clock, random.Random(1))
+        self.world = MemoryCluster(brokers=2)
+        self.world.create(NewTopic("t", -1, -1, [(0, [1, 2])]))
+        self.world.stop_broker(1)
+        self.runtime = self.world.cluster.runtime
         self.leaders = Leaders()
         self.finishes = list(finishes)
         self.wanted = True
@@ -57,15 +56,14 @@ class Completing:
             self.runtime,
             self.leaders,
             prepared,
-            coordinator=SimpleNamespace(leader_epoch=3),
+            coordinator=self.world.partition("t"),
             retry_ms=100,
             wanted=lambda: self.wanted,
             finished=lambda: self.finishes.pop(0),
         ).run()
 
     def advance(self, ms: int) -> None:
-        self.clock.advance(ms)
-        self.runtime.timers.run_due()
+        self.world.advance(ms)
 
 
 def test_it_is_complete_when_all_leaders_have_committed_the_marker():

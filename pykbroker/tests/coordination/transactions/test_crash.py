@@ -10,7 +10,8 @@ from functools import partial
 import pytest
 
 from pykbroker.simulation.simdisk import ProcessDied
-from pykbroker.tests.coordination.transactions.world import Producer, World
+from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 
 TRANSACTIONS = 3
@@ -22,10 +23,10 @@ class Run:
     """Some transactions over two partitions and a group's offset, and what the client was told of them."""
 
     def __init__(self, protocol: int, **settings: str) -> None:
-        self.world = World(**settings)
+        self.world = MemoryCluster(**settings)
         self.world.topic()
         self.producer = Producer(self.world, "tx", protocol).started()
-        self.world.coordinator("readers", kind=0)
+        self.world.coordinator("readers")
         self.producer.commit_offset(0)
         self.producer.abort()
         #: Transaction to whether its end was answered; and the last one that was begun.
@@ -105,5 +106,5 @@ def test_a_disk_that_refuses_an_operation_for_a_while(protocol):
                 pass
         disk.fail = None
         run.world.advance(1000)
-        run.world.restart()
+        run.world.restart(kill=True)
         run.check()

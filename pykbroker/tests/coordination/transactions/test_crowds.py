@@ -7,7 +7,8 @@ import pytest
 from pykbroker.coordination.transactions.transaction import State
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import TRANSACTION_STATE
-from pykbroker.tests.coordination.transactions.world import Producer, World
+from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 
 MINUTE, DAY = 60_000, 86_400_000
@@ -15,17 +16,17 @@ MANY = 60
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(log_cleaner_enable="false", transaction_state_log_num_partitions="1")
+def world() -> MemoryCluster:
+    world = MemoryCluster(log_cleaner_enable="false", transaction_state_log_num_partitions="1")
     world.topic(partitions=1)
     return world
 
 
-def transactions(world: World) -> dict:
+def transactions(world: MemoryCluster) -> dict:
     return world.cluster.transactions.shards.loaded[0].shard.transactions
 
 
-def late(world: World, count: int = MANY) -> list[Producer]:
+def late(world: MemoryCluster, count: int = MANY) -> list[Producer]:
     """Producers whose transactions are open, and over their time all at once; nothing was done about it yet."""
     producers = [Producer(world, f"tx-{number}", timeout_ms=MINUTE).started() for number in range(count)]
     for producer in producers:
@@ -34,7 +35,7 @@ def late(world: World, count: int = MANY) -> list[Producer]:
     return producers
 
 
-def states(world: World) -> list[State]:
+def states(world: MemoryCluster) -> list[State]:
     return [each.state for each in transactions(world).values()]
 
 
@@ -46,8 +47,8 @@ def test_transactional_ids_that_expire_together_need_no_batch_that_holds_them_al
     world.advance(8 * DAY)
     world.settle()
     assert transactions(world) == {}
-    world.restart()
-    world.coordinator("x")
+    world.restart(kill=True)
+    world.run_turn()
     world.settle()
     assert transactions(world) == {}
 
@@ -118,7 +119,7 @@ def test_a_kill_between_two_slices_of_markers(world):
     producer.commit()
     world.settle = settle
     assert states(world) == [State.PREPARE_COMMIT]
-    world.restart()
+    world.restart(kill=True)
     for _ in range(50):
         world.advance(100)
     assert states(world) == [State.COMPLETE_COMMIT]

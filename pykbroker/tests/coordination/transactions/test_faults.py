@@ -13,7 +13,8 @@ import pytest
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from pykbroker.tests.coordination.transactions.world import GROUP, Producer, World
+from pykbroker.tests.kit.cluster import GROUP, TRANSACTION_KEY, MemoryCluster
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
 from pykbroker.wire.messages.txn_offset_commit import (
@@ -29,7 +30,7 @@ THE_COORDINATORS = {"transaction_state_log_replication_factor": "2", "transactio
 THE_DATAS = {"min_insync_replicas": "2"}
 
 
-class FaultyWorld(World):
+class FaultyWorld(MemoryCluster):
     """Two brokers, the first of which leads everything."""
 
     def __init__(self, **settings: str) -> None:
@@ -40,19 +41,13 @@ class FaultyWorld(World):
             **settings,
         )
         self.cluster.metadata.create_topics([NewTopic("t", -1, -1, [(0, [1, 2])])])
-        self.coordinator("tx")
+        self.coordinator("tx", TRANSACTION_KEY)
 
     @contextmanager
     def too_few_replicas(self) -> Iterator[None]:
         """The broker stops that does not coordinate; what it led moves, and comes back with it."""
-        other = 3 - self.cluster.partition(TRANSACTION_STATE, 0).leader
-        self.cluster.begin_stop(other)
-        self.cluster.stop_broker(other)
-        self.advance(0)
-        yield
-        if other not in self.cluster.brokers:
-            self.cluster.start_broker(other)
-        self.advance(0)
+        with self.without(3 - self.partition(TRANSACTION_STATE).leader):
+            yield
 
 
 @pytest.fixture(params=[1, 2], ids=["version 1", "version 2"])
@@ -116,7 +111,7 @@ def test_markers_are_written_when_they_can_be(protocol, restarts):
         assert world.state("tx") == "PrepareCommit"
         assert world.read() == []
         if restarts:
-            world.restart()
+            world.restart(kill=True)
     world.advance(20_000)
     assert world.state("tx") == "CompleteCommit"
     assert world.read() == [b"x"]
@@ -124,20 +119,22 @@ def test_markers_are_written_when_they_can_be(protocol, restarts):
 
 def test_an_end_that_the_disk_does_not_take_is_not_told(protocol):
     """Where every append is synced before it is acknowledged, the decision counts once that is done."""
-    world = World(log_flush_interval_messages="1")
+    world = MemoryCluster(log_flush_interval_messages="1")
     world.topic()
     producer = Producer(world, "tx", protocol).started()
     assert producer.send(b"x") is ErrorCode.NONE
     world.disk.fail = lambda _, name: OSError(errno.EIO, "no more") if "sync" in name else None
     assert producer.commit() is ErrorCode.NOT_COORDINATOR
-    described = world.ask(DescribeTransactionsRequest(["tx"]), 0, broker=world.coordinator("tx")).transaction_states[0]
+    described = world.ask(
+        DescribeTransactionsRequest(["tx"]), 0, broker=world.coordinator("tx", TRANSACTION_KEY)
+    ).transaction_states[0]
     assert described.error_code == ErrorCode.NOT_COORDINATOR, "nor to whoever asks"
     world.disk.fail = None
 
 
 def test_a_marker_that_the_disk_does_not_take_leaves_the_end_to_come(protocol):
     """The data lies on another disk than the coordinator's log, and that one fails."""
-    world = World(others=[Path("/other")], log_flush_interval_messages="1")
+    world = MemoryCluster(others=[Path("/other")], log_flush_interval_messages="1")
     world.topic(partitions=2)
     producer = Producer(world, "tx", protocol).started()
     home = folder_of(world, TRANSACTION_STATE, world.cluster.transactions.partition_of("tx"))
@@ -151,7 +148,7 @@ def test_a_marker_that_the_disk_does_not_take_leaves_the_end_to_come(protocol):
 
 
 def test_a_completion_that_the_disk_does_not_take_is_tried_again(protocol):
-    world = World()
+    world = MemoryCluster()
     world.topic()
     producer = Producer(world, "tx", protocol).started()
     assert producer.send(b"x") is ErrorCode.NONE
@@ -172,17 +169,17 @@ def test_a_completion_that_the_disk_does_not_take_is_tried_again(protocol):
     assert world.read() == [b"x"]
 
 
-def folder_of(world: World, topic: str, index: int) -> str:
+def folder_of(world: MemoryCluster, topic: str, index: int) -> str:
     """The log directory of a partition."""
     return world.cluster.partition(topic, index).log.path.rsplit("/", 1)[0]
 
 
 def test_offsets_for_a_group_that_moves_meanwhile_are_refused():
     """They wait until the transaction knows the group; then the group has another coordinator."""
-    world = World(brokers=2, log_flush_interval_messages="1", offsets_topic_replication_factor="2")
+    world = MemoryCluster(brokers=2, log_flush_interval_messages="1", offsets_topic_replication_factor="2")
     world.cluster.metadata.create_topics([NewTopic("t", -1, -1, [(0, [1, 2])])])
-    leader = world.coordinator(GROUP, kind=0)
-    name = next(name for name in map(str, range(100)) if world.coordinator(name) != leader)
+    leader = world.coordinator(GROUP)
+    name = next(name for name in map(str, range(100)) if world.coordinator(name, TRANSACTION_KEY) != leader)
     producer = Producer(world, name).started()
     topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 7)])]
     request = TxnOffsetCommitRequest(name, GROUP, producer.producer_id, producer.epoch, topics=topics)

@@ -8,7 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from pykbroker.tests.coordination.transactions.world import Producer, World
+from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 
 IDS = ("one", "two")
@@ -32,7 +33,7 @@ class Transactions(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(transaction_abort_timed_out_transaction_cleanup_interval_ms="5000")
+        self.world = MemoryCluster(transaction_abort_timed_out_transaction_cleanup_interval_ms="5000")
         self.world.topic(partitions=PARTITIONS)
         self.clients: list[Client] = []
         self.next_value = 0

@@ -8,8 +8,9 @@ from functools import partial
 import pytest
 
 from pykbroker.coordination.transactions.records import record
-from pykbroker.tests.coordination.transactions.world import GROUP, Producer, World
-from pykbroker.tests.metadata.fake import registration
+from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
+from pykbroker.tests.kit.metadata import registration
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.end_txn import EndTxnRequest
@@ -19,14 +20,14 @@ NONE = ErrorCode.NONE
 
 
 @pytest.fixture
-def world() -> World:
-    world = World()
+def world() -> MemoryCluster:
+    world = MemoryCluster()
     world.topic()
     return world
 
 
 @pytest.fixture(params=[1, 2], ids=["protocol 1", "protocol 2"])
-def producer(world: World, request) -> Producer:
+def producer(world: MemoryCluster, request) -> Producer:
     return Producer(world, "tx", request.param).started()
 
 
@@ -75,11 +76,11 @@ def test_offsets_count_when_the_transaction_is_committed(world, producer):
     assert producer.commit_offset(9) is NONE
     assert world.committed() == {("t", 0): 5}
     assert world.committed(stable=True) == {("t", 0): -ErrorCode.UNSTABLE_OFFSET_COMMIT}
-    world.restart()
+    world.restart(kill=True)
     assert world.committed(stable=True) == {("t", 0): -ErrorCode.UNSTABLE_OFFSET_COMMIT}
     assert producer.abort() is NONE
     assert world.committed(stable=True) == {("t", 0): 5}
-    world.restart()
+    world.restart(kill=True)
     assert world.committed(stable=True) == {("t", 0): 5}
 
 
@@ -127,7 +128,7 @@ def test_a_transaction_that_takes_too_long_is_aborted(world, producer):
 
 def test_a_transaction_that_takes_too_long_is_aborted_after_a_restart_that_nobody_follows(world, producer):
     assert producer.send(b"late") is NONE
-    world.restart()
+    world.restart(kill=True)
     world.advance(10_000)
     world.advance(60_000)
     assert world.read() == []
@@ -147,7 +148,7 @@ def test_unused_transactional_ids_are_forgotten(world, producer):
     for _ in range(2):
         assert world.state("tx") == ""
         assert world.state("used") == "Empty"
-        world.restart()
+        world.restart(kill=True)
     assert producer.send(b"z") is ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 
@@ -177,7 +178,7 @@ def test_partitions_that_were_not_added_are_refused_in_protocol_1(world):
 
 
 def test_only_the_broker_that_leads_the_partition_coordinates():
-    world = World(brokers=2)
+    world = MemoryCluster(brokers=2)
     world.topic(partitions=4)
     producer = Producer(world, "tx").started()
     away = 3 - producer.coordinator
@@ -190,7 +191,7 @@ def test_only_the_broker_that_leads_the_partition_coordinates():
 
 
 def test_the_coordinator_moves_with_its_partition():
-    world = World(brokers=2, transaction_state_log_replication_factor="2")
+    world = MemoryCluster(brokers=2, transaction_state_log_replication_factor="2")
     world.topic()
     producer = Producer(world, "tx").started()
     assert producer.send(b"x") is NONE

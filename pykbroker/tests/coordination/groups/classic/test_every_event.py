@@ -12,7 +12,9 @@ import pytest
 
 from pykbroker.coordination.groups.classic.group import State
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.coordination.groups.harness import GROUP, REBALANCE_MS, SESSION_MS, SUBSCRIBED_TO_T, Harness
+from pykbroker.tests.coordination.groups.harness import REBALANCE_MS, SESSION_MS, Harness
+from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,

@@ -8,7 +8,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from pykbroker.coordination.groups.classic.group import State
 from pykbroker.coordination.groups.shard import GroupShard
-from pykbroker.tests.coordination.groups.harness import GROUP, SUBSCRIBED_TO_T, Harness
+from pykbroker.tests.coordination.groups.harness import Harness
+from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.errors import ErrorCode
 
 PROTOCOLS = st.sampled_from(

@@ -12,7 +12,8 @@ from pykbroker.coordination.groups.consumer.member import MemberState
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
 from pykbroker.metadata.image import GROUP_RESOURCE, PartitionImage, TopicImage
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.coordination.groups.harness import GROUP, Harness, context
+from pykbroker.tests.coordination.groups.harness import Harness, context
+from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
 from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription

@@ -13,7 +13,7 @@ from pykbroker.tests.coordination.groups.consumer.harness import (
     persisted,
     settle,
 )
-from pykbroker.tests.coordination.groups.harness import GROUP
+from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pykbroker.tests.coordination.groups.consumer.harness import Client, ConsumerHarness, settle
-from pykbroker.tests.coordination.groups.harness import GROUP
+from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
 from pykbroker.wire.messages.txn_offset_commit import (

@@ -15,7 +15,7 @@ from pykbroker.tests.coordination.groups.consumer.harness import (
     settle,
     subscription,
 )
-from pykbroker.tests.coordination.groups.harness import GROUP
+from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.join_group import JoinGroupResponse
 

@@ -18,7 +18,7 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup, State
 from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, MemberState
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.tests.coordination.groups.consumer.harness import SESSION_MS, Client, ConsumerHarness, persisted, settle
-from pykbroker.tests.coordination.groups.harness import GROUP
+from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode
 
 MEMBERS = st.integers(0, 3)

@@ -1,0 +1,70 @@
+"""Signing in, frame by frame, as Apache Kafka 4.3.1 and pykbroker see it; they must agree on every answer, close and delay."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from compat_tests.harness.process import BrokerProcess
+from compat_tests.security.flows import FLOWS, Dialogue
+from compat_tests.security.listeners import Listeners, SecuredKafka, SecuredPykbroker, certificates
+from compat_tests.security.users import add_users
+
+Seen = dict[str, list[object]]
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, Seen]:
+    """Of both brokers, by flow: all run at once, for most of them wait."""
+    folder = tmp_path_factory.mktemp("flows")
+    files = certificates(folder)
+    return tuple(  # type: ignore[return-value]
+        _of(kind(folder / kind.name, listeners), listeners)
+        for kind in (SecuredKafka, SecuredPykbroker)
+        for listeners in [Listeners(files)]
+    )
+
+
+def _of(broker: BrokerProcess, listeners: Listeners) -> Seen:
+    broker.start()
+    try:
+        add_users(listeners.address("PLAINTEXT"))
+
+        def run(name: str) -> list[object]:
+            talk = Dialogue(listeners.address("SASL_PLAINTEXT"))
+            FLOWS[name](talk)
+            talk.end()
+            return talk.seen
+
+        with ThreadPoolExecutor(16) as pool:
+            return dict(zip(FLOWS, pool.map(run, FLOWS), strict=True))
+    finally:
+        broker.stop()
+
+
+#: What is otherwise here, at the end of a flow, and why.
+DIFFERENCES = {
+    "a_frame_that_is_too_large": (
+        ["closed late"],
+        ["closed"],
+        "A frame that nobody could ever send in order is not worth a wait, during which its sender holds a connection.",
+    ),
+    "ProduceRequest_0_after_the_handshake": (
+        ["closed"],
+        [("ProduceResponse", "{'responses': [], 'throttle_time_ms': 0, 'node_endpoints': [], 'unknown_tagged_fields': None}"),
+         "late", "closed"],
+        "A producer that wants no answers gets one all the same before the connection ends; Apache Kafka fails over it.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_same(seen: tuple[Seen, Seen], name: str) -> None:
+    kafka, ours = seen[0][name], seen[1][name]
+    if name in DIFFERENCES:
+        there, here, _ = DIFFERENCES[name]
+        assert kafka[-len(there) :] == there, "a difference that is gone leaves the list"
+        assert ours[-len(here) :] == here
+        kafka, ours = kafka[: -len(there)], ours[: -len(here)]
+    assert ours == kafka

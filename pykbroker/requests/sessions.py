@@ -1,0 +1,55 @@
+"""In place of the dispatcher where a connection is somebody's only for a while: until its credential or the listener's limit
+has run out, unless it authenticates anew (KIP-368).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.handlers.contract import CloseConnection
+from pykbroker.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.requests.authentication import Answering
+    from pykbroker.requests.dispatcher import Dispatcher
+    from pykbroker.runtime.clock import Clock
+    from pykbroker.security.context import Peer
+
+#: Who authenticates anew more often than this is told that he is authenticated already.
+_BETWEEN_S = 1.0
+_HANDSHAKE = int(ApiKey.SASL_HANDSHAKE).to_bytes(2, "big")
+
+
+class Session:
+    """From one authentication to the next. ``begin_anew`` makes what takes the frames of that one; ``begun`` is when the present
+    one was begun, if it was not the first.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        lifetime_ms: int,
+        begun: float | None,
+        begin_anew: Callable[[float], Answering],
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._ends = clock.monotonic() + lifetime_ms / 1000
+        self._begun = begun
+        self._begin_anew = begin_anew
+        self._next: Answering | None = None
+
+    def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
+        """As ``Dispatcher.answer``."""
+        if self._next is not None:
+            return self._next(broker, peer, frame)
+        now = self._clock.monotonic()
+        if frame[:2] == _HANDSHAKE and (self._begun is None or now - self._begun >= _BETWEEN_S):
+            self._next = self._begin_anew(now)
+            return self._next(broker, peer, frame)
+        if now > self._ends:
+            raise CloseConnection("its session is over, and it did not authenticate again")
+        return self._dispatcher.answer(broker, peer, frame)

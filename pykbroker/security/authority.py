@@ -1,0 +1,115 @@
+"""An authority of one's own, for tests and for one machine: it makes certificates for brokers and clients (extra ``security``).
+
+Not for where secrets are worth money: its key lies beside the certificates, and it revokes nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+#: Clocks of clients may be behind that of the machine where a certificate is made.
+_BEFORE: Final = timedelta(hours=1)
+DEFAULT_DAYS: Final = 365
+
+
+class Certificate(NamedTuple):
+    """A key and its certificates in PEM, the own one first."""
+
+    key: str
+    chain: str
+
+    @property
+    def pem(self) -> str:
+        """Both, as a key store in PEM has them."""
+        return self.key + self.chain
+
+
+class Authority:
+    """See the module. ``certificate`` is what those believe who are to believe it."""
+
+    def __init__(self, name: str, now_ms: int, days: float = DEFAULT_DAYS) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = _unsigned(self._name, self._name, self._key.public_key(), now_ms, days)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
+        self.certificate = _pem(builder.sign(self._key, hashes.SHA256()))
+
+    def issue(
+        self,
+        name: str,
+        now_ms: int,
+        *,
+        hosts: Iterable[str] = (),
+        days: float = DEFAULT_DAYS,
+        organization: str | None = None,
+    ) -> Certificate:
+        """For whoever is called ``name``; a broker also needs the ``hosts``, names and addresses, by which it is reached.
+        Fewer ``days`` than none make one that has run out.
+        """
+        key = ec.generate_private_key(ec.SECP256R1())
+        attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
+        if organization is not None:
+            attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
+        builder = _unsigned(x509.Name(attributes), self._name, key.public_key(), now_ms, days)
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
+        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        builder = builder.add_extension(x509.ExtendedKeyUsage(both), critical=False)
+        if names := [_general_name(host) for host in hosts]:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        own = _pem(builder.sign(self._key, hashes.SHA256()))
+        private = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return Certificate(private.decode(), own + self.certificate)
+
+
+def _unsigned(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now_ms: int, days: float
+) -> x509.CertificateBuilder:
+    now = datetime.fromtimestamp(now_ms // 1000, UTC)
+    ends = now + timedelta(days=days)
+    begins = min(now - _BEFORE, ends - _BEFORE)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(ends)
+    )
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()

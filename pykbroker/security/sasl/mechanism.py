@@ -1,0 +1,43 @@
+"""What a SASL mechanism is to a connection: an exchange of tokens that ends with a principal, or with a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+
+class Refused(Exception):
+    """Somebody is not who they say. ``told`` is what the client hears; None where it hears a sentence that is the same
+    whatever was wrong, so that nobody learns which users there are. The text is for the log.
+    """
+
+    def __init__(self, reason: str, *, told: str | None = None) -> None:
+        super().__init__(reason)
+        self.told = told
+
+
+def refused_aloud(message: str) -> Refused:
+    """The client may hear why."""
+    return Refused(message, told=message)
+
+
+class Authenticated(NamedTuple):
+    """Who somebody is, until when in milliseconds since 1970 (None: for ever), and whether a delegation token said it."""
+
+    name: str
+    expires_ms: int | None = None
+    by_token: bool = False
+
+
+class Exchange(Protocol):
+    """One exchange. ``result`` is set once it is over, and well."""
+
+    result: Authenticated | None
+
+    def evaluate(self, token: bytes, /) -> bytes:
+        """The answer to a token of the client. Raises Refused."""
+        ...
+
+
+#: Begins an exchange.
+Mechanism = Callable[[], Exchange]

@@ -1,0 +1,86 @@
+"""An authority for tests, and stores of every type made of its certificates."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jks
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import pkcs12
+
+from pykbroker.security.authority import Authority, Certificate
+
+HOSTS = ("localhost", "127.0.0.1")
+
+
+@cache
+def authority(name: str = "Test CA") -> Authority:
+    return Authority(name, now_ms())
+
+
+@cache
+def broker() -> Certificate:
+    return authority().issue("localhost", now_ms(), hosts=HOSTS)
+
+
+def client(name: str = "alice", **more: Any) -> Certificate:
+    return authority().issue(name, now_ms(), organization="Test", **more)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def written(folder: Path, name: str, content: str | bytes) -> str:
+    """The path of a file with this content."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def encrypted(key: str, password: str) -> str:
+    """A key in PEM under a password."""
+    return (
+        serialization.load_pem_private_key(key.encode(), None)
+        .private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(password.encode()),
+        )
+        .decode()
+    )
+
+
+def as_pkcs12(certificate: Certificate, password: str) -> bytes:
+    own, *others = x509.load_pem_x509_certificates(certificate.chain.encode())
+    key: Any = serialization.load_pem_private_key(certificate.key.encode(), None)
+    protection = serialization.BestAvailableEncryption(password.encode())
+    return pkcs12.serialize_key_and_certificates(b"own", key, own, others, protection)
+
+
+def trusted_pkcs12(pem: str, password: str) -> bytes:
+    certificates = [pkcs12.PKCS12Certificate(each, b"ca") for each in x509.load_pem_x509_certificates(pem.encode())]
+    protection = serialization.BestAvailableEncryption(password.encode())
+    return pkcs12.serialize_java_truststore(certificates, protection)
+
+
+def as_jks(certificate: Certificate, password: str, key_password: str | None = None) -> bytes:
+    key: Any = serialization.load_pem_private_key(certificate.key.encode(), None)
+    der = key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    chain = [_der(each) for each in x509.load_pem_x509_certificates(certificate.chain.encode())]
+    entry = jks.PrivateKeyEntry.new("own", chain, der, "pkcs8")
+    entry.encrypt(key_password or password)
+    return jks.KeyStore.new("jks", [entry]).saves(password)
+
+
+def trusted_jks(pem: str, password: str) -> bytes:
+    entries = [jks.TrustedCertEntry.new("ca", _der(each)) for each in x509.load_pem_x509_certificates(pem.encode())]
+    return jks.KeyStore.new("jks", entries).saves(password)
+
+
+def _der(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.DER)

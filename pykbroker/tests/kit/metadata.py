@@ -1,0 +1,128 @@
+"""A metadata log on a disk in memory, and the controller on it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.validation import check_topic_configs
+from pykbroker.controller.controller import Controller
+from pykbroker.controller.registrations import BrokerRegistration
+from pykbroker.controller.start import open_metadata
+from pykbroker.metadata.batches import decode_batch
+from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.features import METADATA_VERSION
+from pykbroker.metadata.image import Endpoint, MetadataImage
+from pykbroker.metadata.local_log import LocalLog
+from pykbroker.metadata.replay import MetadataRecord, replay
+from pykbroker.metadata.snapshot import BOOTSTRAP, encode_snapshot
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.runtime import Runtime
+from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.storage.directories.manager import LogManager
+from pykbroker.storage.disk import Disk, replace_file
+from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+
+CONFIG = BrokerConfig({"num.partitions": "2"})
+LOG_DIR = bytes(range(16))
+#: Of a cluster that was formatted with one feature alone: the others are a test's to raise.
+PLAIN: Mapping[str, int] = MappingProxyType({METADATA_VERSION: 30})
+
+
+class MetadataDirectory:
+    """A log directory that can be closed and opened again. ``levels`` are what a new one is formatted with; where they are
+    None it is not formatted, and has what our new clusters have.
+    """
+
+    def __init__(
+        self,
+        path: Path = Path("/data"),
+        disk: Disk | None = None,
+        *,
+        node_id: int = 1,
+        levels: Mapping[str, int] | None = None,
+    ) -> None:
+        self.path = path
+        self.node_id = node_id
+        self.disk = disk or SimulatedDisk()
+        self.clock = ManualClock()
+        self.open(levels)
+
+    def _format(self, levels: Mapping[str, int]) -> None:
+        """As Kafka's tool does it: the levels are what a log begins with that is empty."""
+        records = [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()]
+        data = encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=self.clock.now_ms())
+        replace_file(self.disk, str(self.path / BOOTSTRAP), data)
+
+    def open(self, levels: Mapping[str, int] | None = None) -> None:
+        """Open it, whatever the last run left."""
+        self.logs = LogManager(
+            self.path, self.disk, self.clock, node_id=self.node_id, cluster_id="c", random=random.Random(1)
+        )
+        self.logs.load()
+        if levels is not None:
+            self._format(levels)
+        self.runtime = Runtime(self.clock, random.Random(2))
+        self.controller: Controller = open_metadata(
+            self.logs.open,
+            self.disk,
+            str(self.path),
+            node_id=self.node_id,
+            cluster_id="c",
+            runtime=self.runtime,
+            config=CONFIG,
+            check_topic_configs=partial(check_topic_configs, CONFIG),
+        )
+
+    def close(self) -> None:
+        """A clean shutdown."""
+        self.controller.stop_brokers()
+        self.logs.shutdown()
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.controller.image
+
+    @property
+    def log(self) -> LocalLog:
+        return self.controller.log
+
+    def records(self) -> list[MetadataRecord]:
+        """All that the log holds."""
+        return records_in(self.log)
+
+
+def make_controller(brokers: int = 1) -> Controller:
+    """The controller of a new, plain cluster with brokers 1 to ``brokers`` started."""
+    controller = MetadataDirectory(levels=PLAIN).controller
+    controller.start_brokers([registration(broker_id) for broker_id in range(1, brokers + 1)])
+    return controller
+
+
+def records_in(log: LocalLog) -> list[MetadataRecord]:
+    """All that a metadata log holds."""
+    return [record for header, data in log._log.batches(0) for record in decode_batch(header, data).records]
+
+
+def snapshot(log: LocalLog, image: MetadataImage) -> None:
+    """Write a snapshot now, as the controller does when one is due. Raises what it fails with."""
+    log.write_snapshot(image)
+    log.snapshot_ended(None)
+
+
+def registration(broker_id: int, rack: str | None = None) -> BrokerRegistration:
+    """A broker's, with one listener and one log directory."""
+    endpoint = Endpoint("PLAINTEXT", "127.0.0.1", 9092 + broker_id)
+    return BrokerRegistration(broker_id, [endpoint], [LOG_DIR], rack)
+
+
+def replayed(records: Sequence[MetadataRecord]) -> MetadataImage:
+    """The image that the records make from nothing."""
+    image = MetadataImage("cluster")
+    for record in records:
+        replay(image, record, MetadataDelta())
+    return image

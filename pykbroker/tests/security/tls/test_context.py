@@ -1,0 +1,95 @@
+"""Versions, cipher suites and what a new certificate must have in common with the one before."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import pytest
+
+from pykbroker.security.authority import Certificate
+from pykbroker.security.tls.ciphers import openssl_name
+from pykbroker.security.tls.context import ServerTls
+from pykbroker.security.tls.settings import KeyStoreSettings, TlsError, TlsSettings
+from pykbroker.tests.kit.certificates import HOSTS, authority, broker, now_ms
+
+
+def made(certificate: Certificate | None = None, **settings: Any) -> ServerTls:
+    own = certificate or broker()
+    return ServerTls(TlsSettings(KeyStoreSettings("PEM", key=own.key, certificate_chain=own.chain), **settings))
+
+
+@pytest.mark.parametrize(
+    ("protocols", "lowest", "highest"),
+    [
+        (("TLSv1.2", "TLSv1.3"), 2, 3),
+        (("TLSv1.3", "TLSv1.2", "TLSv1.1", "SSLv3"), 2, 3),
+        (("TLSv1.2",), 2, 2),
+        (("TLSv1.3",), 3, 3),
+    ],
+)
+def test_versions(protocols: tuple[str, ...], lowest: int, highest: int) -> None:
+    versions = {2: ssl.TLSVersion.TLSv1_2, 3: ssl.TLSVersion.TLSv1_3}
+    context = made(protocols=protocols).context
+    assert (context.minimum_version, context.maximum_version) == (versions[lowest], versions[highest])
+
+
+@pytest.mark.parametrize(
+    ("ciphers", "protocols", "highest"),
+    [
+        (("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",), ("TLSv1.2", "TLSv1.3"), ssl.TLSVersion.TLSv1_2),
+        (("ECDHE-ECDSA-AES256-GCM-SHA384",), ("TLSv1.2",), ssl.TLSVersion.TLSv1_2),
+        (
+            ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"),
+            ("TLSv1.2", "TLSv1.3"),
+            ssl.TLSVersion.TLSv1_3,
+        ),
+    ],
+)
+def test_cipher_suites_decide_on_versions_too(ciphers: Any, protocols: Any, highest: ssl.TLSVersion) -> None:
+    assert made(ciphers=ciphers, protocols=protocols).context.maximum_version == highest
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"protocols": ("TLSv1.1", "SSLv3")}, "leaves nothing"),
+        ({"ciphers": ("TLS_AES_256_GCM_SHA384",)}, "cannot be chosen one by one"),
+        ({"ciphers": ("TLS_OF_MY_OWN",)}, "TLS_OF_MY_OWN"),
+        ({"ciphers": ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",), "protocols": ("TLSv1.3",)}, "leaves nothing"),
+        ({"ciphers": ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",)}, "no client could shake hands"),  # the key is not RSA
+    ],
+)
+def test_what_no_client_could_speak_is_refused(settings: Any, why: str) -> None:
+    with pytest.raises(TlsError, match=why):
+        made(**settings)
+
+
+@pytest.mark.parametrize(
+    ("java", "openssl"),
+    [
+        ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
+        ("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+        ("TLS_DHE_RSA_WITH_AES_256_CBC_SHA256", "DHE-RSA-AES256-SHA256"),
+        ("TLS_RSA_WITH_AES_256_GCM_SHA384", "AES256-GCM-SHA384"),
+        ("ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
+    ],
+)
+def test_names_of_suites(java: str, openssl: str) -> None:
+    assert openssl_name(java) == openssl
+
+
+def test_a_new_certificate_has_the_name_and_the_hosts_of_the_one_before() -> None:
+    def issued(name: str, *hosts: str, **more: Any) -> ServerTls:
+        return made(authority().issue(name, now_ms(), hosts=hosts, **more))
+
+    former = issued("localhost", *HOSTS)
+    issued("localhost", *HOSTS, "more.example").check_replaces(former, new_name=False, fewer_hosts=False)
+    issued("localhost", *HOSTS, days=-1).check_replaces(former, new_name=False, fewer_hosts=False)
+    other, fewer = issued("other", *HOSTS), issued("localhost", "localhost")
+    with pytest.raises(TlsError, match=r"distinguished name.*ssl\.allow\.dn\.changes"):
+        other.check_replaces(former, new_name=False, fewer_hosts=True)
+    with pytest.raises(TlsError, match=r"IP Address:127\.0\.0\.1; ssl\.allow\.san\.changes"):
+        fewer.check_replaces(former, new_name=True, fewer_hosts=False)
+    other.check_replaces(former, new_name=True, fewer_hosts=False)
+    fewer.check_replaces(former, new_name=False, fewer_hosts=True)
