@@ -37,6 +37,7 @@ ELSEWHERE = {
 #: What stands in a ``text`` block, by its first line.
 TEXTS = {
     r"socket -> .*": "a picture of a request's way",
+    r"scrape_configs:": "settings of Prometheus",
     r"listeners=INSIDE://.*": "a server.properties; compat_tests/security runs listeners of these kinds, in one broker",
 }
 _SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")
@@ -121,7 +122,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = clone(tmp_path_factory.mktemp("clone"))
     environment = {**os.environ, "PYTHON": os.path.realpath(sys.executable)}
     made = subprocess.run(
-        ["bash", "-euc", ". scripts/venv.sh; use_venv"],
+        ["bash", "-euc", ". scripts/venv.sh; use_venv http"],
         cwd=folder, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr

@@ -38,13 +38,14 @@ class Broker:
         )
         #: About to stop: whoever waits for records is answered with what there is.
         self.leaving = False
-        self._connections_made = 0
+        #: Connections that were accepted so far.
+        self.connections_made = 0
         self.producer_ids = ProducerIds(lambda: cluster.controller.allocate_producer_ids(node_id))
 
     def next_connection_id(self) -> int:
         """A number for a connection, for logs and telemetry."""
-        self._connections_made += 1
-        return self._connections_made
+        self.connections_made += 1
+        return self.connections_made
 
     def next_producer_id(self) -> int:
         """A producer id nobody else has. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS while there is none."""

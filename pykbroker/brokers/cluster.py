@@ -86,6 +86,8 @@ class Cluster:
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._log_moves: LogMoves | None = None
+        #: Logs that were recovered at the start, after a kill, and how many seconds that took.
+        self.recovered, self.recovery_s = 0, 0.0
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._partitions_by_id: dict[tuple[bytes, int], Partition] = {}
         self._load(metadata.image)
@@ -148,17 +150,18 @@ class Cluster:
         for that later.
         """
         started, found = self.runtime.clock.monotonic(), len(self.dormant.partitions)
-        recovered = 0
         for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index)):
             if self.logs.needs_recovery((partition.topic, partition.index)):
                 try:
                     _ = partition.log
-                    recovered += 1
+                    self.recovered += 1
                 except OldFormatError as error:
                     log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
         if found:
-            took = self.runtime.clock.monotonic() - started
-            log.info("Recovered %d of %d logs after an unclean shutdown in %.1f s", recovered, found, took)
+            self.recovery_s = self.runtime.clock.monotonic() - started
+            log.info(
+                "Recovered %d of %d logs after an unclean shutdown in %.1f s", self.recovered, found, self.recovery_s
+            )
 
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
         """Fence the brokers, close the logs, leave the marker of a clean shutdown.

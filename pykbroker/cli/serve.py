@@ -23,7 +23,9 @@ from pykbroker.process import log_output
 from pykbroker.runtime.levels import LEVELS
 
 if TYPE_CHECKING:
-    from pykbroker.process.node import Node
+    from collections.abc import Callable
+
+    from pykbroker.process.node import Beside, Node
 
 DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
 #: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
@@ -55,6 +57,7 @@ def _serve(options: argparse.Namespace) -> int:
     try:
         config = configuration(options)
         _check_racks(options)
+        beside = _http_side(options, config)
     except (ConfigError, ValueError, OSError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -64,7 +67,7 @@ def _serve(options: argparse.Namespace) -> int:
 
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options)
+        return run(config, options, beside)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -79,7 +82,8 @@ def parser() -> argparse.ArgumentParser:
   pykbroker serve --listen 127.0.0.1:9092 --listen 192.168.1.5:9092   listeners PLAINTEXT and PLAINTEXT2
   pykbroker serve --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
                   --set listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT --set inter.broker.listener.name=IN
-  pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094""",
+  pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094
+  pykbroker serve --http 8080                      with health, readiness and metrics for this machine""",
     )
     made.add_argument("--config", metavar="FILE", type=Path, help="a Kafka server.properties file, taken as it is")
     made.add_argument(
@@ -121,6 +125,24 @@ def parser() -> argparse.ArgumentParser:
         type=_racks,
         default=None,
         help="the rack of each broker of --brokers (default: broker.rack for all)",
+    )
+    made.add_argument(
+        "--http",
+        metavar="[HOST:]PORT",
+        help="health, readiness and metrics by HTTP; port 0 picks a free one (default: off; without a host: 127.0.0.1)",
+    )
+    made.add_argument(
+        "--http-token-file",
+        metavar="FILE",
+        type=Path,
+        help="a file whose first line who asks by HTTP must send, as Authorization: Bearer TOKEN (all but health)",
+    )
+    made.add_argument(
+        "--http-name",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="a host name by which it may be asked, beside addresses and names without a dot; repeatable",
     )
     made.add_argument("--json", action="store_true", help="say that the broker is ready in a line of JSON")
     made.add_argument(
@@ -231,7 +253,29 @@ def _named(addresses: list[str]) -> tuple[str, str]:
     return ",".join(given), ",".join(f"{name}:{protocols[name]}" for name in protocols) if more else ""
 
 
-def run(config: BrokerConfig, options: argparse.Namespace) -> int:
+def _http_side(options: argparse.Namespace, config: BrokerConfig) -> Callable[[Node], Beside] | None:
+    """What makes the HTTP side; None where it is off. Raises ConfigError."""
+    if options.http is None:
+        if options.http_token_file or options.http_name:
+            raise ConfigError("--http-token-file and --http-name say who may ask the HTTP side: open it with --http")
+        return None
+    from pykbroker.http import options as http
+
+    found = http.parse(options.http, options.http_token_file, options.http_name)
+    http.check(found, config.listeners)
+    try:
+        from pykbroker.http.side import HttpSide
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("pykbroker"):
+            raise
+        raise ConfigError(
+            f"--http needs the package {error.name}: install it with  pip install '.[http]'  from the folder of "
+            "pykbroker's sources, or with  pip install aiohttp prometheus-client"
+        ) from error
+    return lambda node: HttpSide(node, found)
+
+
+def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Node], Beside] | None = None) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
     _allow_descriptors()
@@ -254,6 +298,7 @@ def run(config: BrokerConfig, options: argparse.Namespace) -> int:
                     racks=options.racks,
                     durable=not options.ephemeral,
                     with_parent=options.exit_with_parent,
+                    beside=beside,
                 )
             )
         except StartFailed as error:
@@ -265,7 +310,8 @@ def run(config: BrokerConfig, options: argparse.Namespace) -> int:
 
 def _say_ready(node: Node) -> None:
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
-    _say(f"pykbroker ready: {where}")
+    http = "" if node.http is None else f"; HTTP at {node.http}"
+    _say(f"pykbroker ready: {where}{http}")
 
 
 def _say_ready_in_json(node: Node) -> None:

@@ -39,13 +39,13 @@ async def open_sockets(
                 ports[node_id][listener.name] = await server.listen(node_id, bind, config["socket.request.max.bytes"])
             except OSError as error:
                 raise StartFailed(
-                    f"cannot listen on {address(listener.host or '*', port)}: {_why(error, listener.host, port)}"
+                    f"cannot listen on {address(listener.host or '*', port)}: {why(error, listener.host, port)}"
                 ) from error
     return ports
 
 
-def _why(error: OSError, host: str | None, port: int) -> str:
-    """What is wrong with an address, and what to do."""
+def why(error: OSError, host: str | None, port: int, option: str = "--listen HOST:PORT") -> str:
+    """What is wrong with an address, and what to do; ``option`` names another."""
     if isinstance(error, socket.gaierror):
         return (
             f"the host {host} cannot be resolved ({error.strerror}). Name one that this machine knows, or an address."
@@ -59,10 +59,10 @@ def _why(error: OSError, host: str | None, port: int) -> str:
         return f"this user may not open port {port}. Choose another one (those from 1024 on need no rights)."
     if error.errno == errno.EADDRINUSE:
         return (
-            "the port is in use. If another broker runs there, stop it or choose another port with --listen HOST:PORT "
+            f"the port is in use. If another broker runs there, stop it or choose another port with {option} "
             "(port 0 picks a free one)."
         )
-    return f"{error.strerror or error}. Choose another address with --listen HOST:PORT."
+    return f"{error.strerror or error}. Choose another address with {option}."
 
 
 def advertised(config: BrokerConfig, position: int, ports: dict[str, int]) -> list[Endpoint]:

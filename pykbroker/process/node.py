@@ -13,7 +13,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
 from pykbroker.brokers import changes
@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+class Beside(Protocol):
+    """What runs beside the brokers, from when they are served until they stop."""
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+
+
 async def serve(
     config: BrokerConfig,
     brokers: int,
@@ -51,20 +58,26 @@ async def serve(
     racks: Sequence[str] | None = None,
     durable: bool = True,
     with_parent: bool = False,
+    beside: Callable[[Node], Beside] | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which count from the beginning: the first process of a container has no
-    other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``announce`` is called when
-    clients are accepted. Raises StartFailed.
+    other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``beside`` makes what
+    runs beside it. ``announce`` is called when clients are accepted. Raises StartFailed.
     """
     node = Node(config, brokers, racks=racks, durable=durable)
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
+    side = None if beside is None else beside(node)
     await node.start()
     try:
+        if side is not None:
+            await side.open()
         announce(node)
         await node.server.wait_stopped()
     finally:
+        if side is not None:
+            await side.close()
         await node.stop()
 
 
@@ -106,6 +119,8 @@ class Node:
         self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
+        #: Where the HTTP side is, if it is on.
+        self.http: str | None = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
 
@@ -141,13 +156,19 @@ class Node:
         assert self._cluster is not None, "the node is not started"
         return self._cluster
 
+    @property
+    def current(self) -> Cluster | None:
+        """The same; None while there is none."""
+        return self._cluster
+
     def addresses(self) -> dict[int, str]:
         """Where the first listener of every broker is, by node id."""
         first = self._config.listeners[0]
         return {node_id: address(reachable(first), ports[first.name]) for node_id, ports in self._ports.items()}
 
     def summary(self) -> dict[str, Any]:
-        """The process for programs: its id, cluster, log directories, and where every listener of each broker is."""
+        """The process for programs: its id, cluster, log directories, and where every listener of each broker is, and HTTP."""
+        http = {} if self.http is None else {"http": self.http}
         return {
             "pid": os.getpid(),
             "version": __version__,
@@ -163,6 +184,7 @@ class Node:
                 }
                 for node_id, ports in self._ports.items()
             ],
+            **http,
         }
 
     # ---- all of them -------------------------------------------------------------------------------------------------

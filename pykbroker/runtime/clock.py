@@ -28,6 +28,11 @@ class SystemClock:
         return time.monotonic()
 
 
+def thread_seconds() -> float:
+    """Seconds of CPU that the calling thread has used."""
+    return time.thread_time()
+
+
 class ManualClock:
     """A clock that stands still until a test or the simulator moves it."""
 

@@ -22,6 +22,10 @@ class Retries:
         #: The pause after the last failure, and when it is over.
         self._pauses: dict[Log, tuple[float, float]] = {}
 
+    def __len__(self) -> int:
+        """How many logs are left alone, or were until now."""
+        return len(self._pauses)
+
     def may_try(self, log: Log, now: float) -> bool:
         """Whether a compaction may be begun."""
         pause = self._pauses.get(log)

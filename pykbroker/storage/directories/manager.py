@@ -66,6 +66,8 @@ class LogManager:
         #: The logs opened so far.
         self.logs: dict[TopicPartition, Log] = {}
         self._retries = Retries()
+        #: Told of each compaction that ended, by those who count them: what it did, or the error that it ended with.
+        self.on_compaction: Callable[[CleaningResult | BaseException], None] = lambda _: None
 
     def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int]:
         """Where a log lies, or would lie, and how many bytes of batches it has. It is not opened for that.
@@ -96,6 +98,11 @@ class LogManager:
     def clean(self) -> bool:
         """Whether the last shutdown was clean."""
         return all(contents.clean for contents in self.directories.usable)
+
+    @property
+    def compactions_put_off(self) -> int:
+        """Logs whose compaction failed, and is tried again after a while."""
+        return len(self._retries)
 
     @property
     def directory_ids(self) -> list[str]:
@@ -301,6 +308,7 @@ class LogManager:
         gone by then (``plan.remove_leftovers``). Raises KAFKA_STORAGE_ERROR.
         """
         log = plan.log
+        self.on_compaction(result)
         if isinstance(result, BaseException):
             if log.pinned_by is plan:
                 log.unpin(plan)

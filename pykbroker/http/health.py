@@ -1,0 +1,44 @@
+"""``/health``: the process is there and its loop turns. ``/ready``: clients are served, so traffic may be sent here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from pykbroker import __version__
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+
+
+async def health(_: web.Request) -> web.Response:
+    """Alive, since it answers."""
+    return web.json_response({"status": "alive", "version": __version__})
+
+
+def ready(cluster: Callable[[], Cluster | None]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """The handler of ``/ready``."""
+
+    async def answer(_: web.Request) -> web.Response:
+        why = not_ready(cluster())
+        if why is not None:
+            return web.json_response({"status": "not ready", "why": why}, status=503)
+        return web.json_response({"status": "ready"})
+
+    return answer
+
+
+def not_ready(cluster: Cluster | None) -> str | None:
+    """Why no client should be sent here; None where all is well enough."""
+    if cluster is None:
+        return "the process is stopping, or begins anew"
+    serving = [broker for broker in cluster.brokers.values() if not broker.leaving]
+    if not serving:
+        return "every broker of this process is stopped: pykbroker brokers start ID"
+    if cluster.logs.home.offline:
+        return f"the log directory {cluster.logs.home.path}, which has the metadata, is offline after a disk error"
+    if all(contents.directory.offline for contents in cluster.logs.directories.of_partitions):
+        return "every log directory is offline after a disk error"
+    return None

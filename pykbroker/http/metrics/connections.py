@@ -1,0 +1,72 @@
+"""Connections of clients, by listener and by the software that the clients say they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.http.metrics.metric import counter, gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.http.metrics.page import Page, Steps
+    from pykbroker.network.connection import Connection
+
+OPEN = gauge(
+    "kafka_server_socket_server_metrics_connection_count",
+    "Connections that are open.",
+    *("broker", "listener"),
+    moves="Grows without end: a client that does not close. At the limit on open files no more are accepted, and the log "
+    "says so.",
+)
+MADE = counter(
+    "kafka_server_socket_server_metrics_connection_creation_total",
+    "Connections that were accepted.",
+    "broker",
+    moves="A high rate: clients that connect anew for each request, or are refused and try again.",
+)
+SOFTWARE = gauge(
+    "kafka_server_socket_server_metrics_connections_software",
+    "Connections that are open, by what clients say of themselves (KIP-511).",
+    *("clientSoftwareName", "clientSoftwareVersion", "listener"),
+    moves="A release of yours that brings another client.",
+)
+UNSENT = gauge(
+    "pykbroker_unsent_bytes",
+    "Answers that clients have not taken yet, and their sockets neither.",
+    moves="Tens of megabytes: consumers that ask for much and read slowly. They alone wait.",
+)
+
+#: Clients choose what they say: no more of it than this is told apart.
+_MOST_SOFTWARE: Final = 50
+_IN_A_STEP: Final = 50
+
+
+class Connections:
+    """``of`` gives the connections of a broker by its id."""
+
+    def __init__(self, of: Callable[[int], Iterable[Connection]]) -> None:
+        self._of = of
+
+    def collect(self, cluster: Cluster, page: Page) -> Steps:
+        software: Counter[tuple[str, str, str]] = Counter()
+        for node_id, broker in list(cluster.brokers.items()):
+            listeners = {endpoint.listener: 0 for endpoint in broker.endpoints}
+            for number, each in enumerate(list(self._of(node_id))):
+                listeners[each.listener] += 1
+                said = (*each.client_software, each.listener)
+                software[said if said in software or len(software) < _MOST_SOFTWARE else _others(each)] += 1
+                if not number % _IN_A_STEP:
+                    yield None
+            for listener, count in listeners.items():
+                page.add(OPEN, count, node_id, listener)
+            page.add(MADE, broker.connections_made, node_id)
+        for said, count in software.items():
+            page.add(SOFTWARE, count, *said)
+        page.add(UNSENT, cluster.runtime.unsent_bytes)
+
+
+def _others(connection: Connection) -> tuple[str, str, str]:
+    return ("others", "", connection.listener)

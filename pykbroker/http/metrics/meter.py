@@ -1,0 +1,236 @@
+"""What clients ask, counted as it passes: a step of the dispatcher, there only while the HTTP side is on.
+
+It costs two microseconds per request, so the way of a produce and of a fetch is short here. What can be read off the broker
+when somebody looks is not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pykbroker.handlers.contract import CloseConnection
+from pykbroker.http.metrics.answers import count_errors
+from pykbroker.http.metrics.times import Times
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.batch_header import HEADER_SIZE
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.handlers.contract import Answer
+    from pykbroker.runtime.clock import Clock
+    from pykbroker.security.context import RequestContext
+
+_PRODUCE: Final = int(ApiKey.PRODUCE)
+_FETCH: Final = int(ApiKey.FETCH)
+#: Where a batch says how many records it holds.
+_COUNT_AT: Final = 57
+_read_count: Final = Struct(">i").unpack_from
+
+
+class Asked(NamedTuple):
+    """A kind of request."""
+
+    api_key: int
+    version: int
+
+
+class RequestCounts:
+    """Requests of one API in one version."""
+
+    __slots__ = ("at_once", "closed", "errors", "fine", "local", "remote", "throttled", "throttled_ms", "total")
+
+    def __init__(self) -> None:
+        #: Parts of answers without an error, and error codes of the others.
+        self.fine = 0
+        self.errors: Counter[int] = Counter()
+        #: Those that were answered in their turn.
+        self.at_once = Times()
+        #: Of those that waited: the handler's own time, the wait, and both together.
+        self.local, self.remote, self.total = Times(), Times(), Times()
+        #: Those whose connection was closed instead of an answer.
+        self.closed = 0
+        self.throttled = 0
+        self.throttled_ms = 0
+
+
+class TopicCounts:
+    """What was written to and read from one topic, in bytes, records, and partitions of requests."""
+
+    FIELDS = (
+        *("bytes_in", "bytes_out", "bytes_rejected", "failed_fetches", "failed_produces", "fetches"),
+        *("messages_in", "produces"),
+    )
+    __slots__ = FIELDS
+
+    def __init__(self) -> None:
+        self.bytes_in = self.bytes_out = self.bytes_rejected = self.messages_in = 0
+        self.produces = self.failed_produces = self.fetches = self.failed_fetches = 0
+
+    def add(self, other: TopicCounts) -> None:
+        """Take another's counts in."""
+        for field in self.FIELDS:
+            setattr(self, field, getattr(self, field) + getattr(other, field))
+
+
+class RequestMeter:
+    """See the module; a ``Step``. It belongs to the loop."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._now = clock.monotonic
+        self.requests: dict[Asked, RequestCounts] = {}
+        self.topics: dict[str, TopicCounts] = {}
+        #: Of topics that are gone, or never were.
+        self._others = TopicCounts()
+
+    def all_topics(self) -> TopicCounts:
+        """The counts of all topics together, those that are gone, too."""
+        total = TopicCounts()
+        for each in (self._others, *self.topics.values()):
+            total.add(each)
+        return total
+
+    def forget_topics_but(self, known: Iterable[str]) -> None:
+        """Topics that are gone need no lines any more."""
+        for name in self.topics.keys() - set(known):
+            self._others.add(self.topics.pop(name))
+
+    def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
+        key = ctx.api_key
+        kind = (key, ctx.api_version)
+        counts = self.requests.get(kind)  # type: ignore[call-overload]  # a plain tuple is equal, and made sooner
+        if counts is None:
+            counts = self.requests[Asked(*kind)] = RequestCounts()
+        began = self._now()
+        try:
+            answer = proceed()
+        except KafkaError as error:
+            counts.errors[error.code] += 1
+            counts.at_once.note(self._now() - began)
+            raise
+        except CloseConnection:
+            counts.closed += 1
+            raise
+        if type(answer) is Deferred:
+            self._wait(broker, counts, key, request, answer, began)
+            return answer
+        counts.at_once.note(self._now() - began)
+        if key == _PRODUCE:
+            if answer is not None:  # with acks=0 nobody is told how it went
+                self._produced(broker, counts, sent_batches(request), answer)
+        else:
+            self._told(broker, counts, key, answer)
+        return answer
+
+    # ---- what waits --------------------------------------------------------------------------------------------------
+
+    def _wait(
+        self, broker: Broker, counts: RequestCounts, key: int, request: Any, answer: Deferred[Any], began: float
+    ) -> None:
+        """A branch beside the line: who waits for the answer is served by the answer itself."""
+        handled = self._now()
+        counts.local.note(handled - began)
+        # Its buffer may be another's by the time of the answer.
+        written = list(sent_batches(request)) if key == _PRODUCE else []
+
+        def over() -> None:
+            now = self._now()
+            counts.remote.note(now - handled)
+            counts.total.note(now - began)
+
+        def told(response: Any) -> None:
+            over()
+            if key == _PRODUCE and response is not None:
+                self._produced(broker, counts, written, response)
+            else:
+                self._told(broker, counts, key, response)
+
+        def failed(error: KafkaError) -> None:
+            over()
+            counts.errors[error.code] += 1
+
+        answer.map(told).recover(KafkaError, failed).or_log("counting an answer")
+
+    # ---- answers -----------------------------------------------------------------------------------------------------
+
+    def _told(self, broker: Broker, counts: RequestCounts, key: int, response: Any) -> None:
+        if response is None:
+            return
+        if key == _FETCH:
+            self._fetched(broker, counts, response)
+        else:
+            count_errors(response, counts.errors)
+            _note_throttle(counts, getattr(response, "throttle_time_ms", 0))
+
+    def _produced(self, broker: Broker, counts: RequestCounts, sent: Iterable[tuple[int, int]], response: Any) -> None:
+        """Answers are in the order of what was sent."""
+        sizes = iter(sent)
+        for answers in response.responses:
+            topic = self.topics.get(answers.name) or self._topic(broker, answers.name, answers.topic_id)
+            for answer in answers.partition_responses:
+                size, messages = next(sizes, (0, 0))
+                topic.produces += 1
+                if answer.error_code:
+                    counts.errors[answer.error_code] += 1
+                    topic.failed_produces += 1
+                    topic.bytes_rejected += size
+                else:
+                    counts.fine += 1
+                    topic.bytes_in += size
+                    topic.messages_in += messages
+        if response.throttle_time_ms:
+            _note_throttle(counts, response.throttle_time_ms)
+
+    def _fetched(self, broker: Broker, counts: RequestCounts, response: Any) -> None:
+        if response.error_code:
+            counts.errors[response.error_code] += 1
+        else:
+            counts.fine += 1
+        for answers in response.responses:
+            topic = self.topics.get(answers.topic) or self._topic(broker, answers.topic, answers.topic_id)
+            for answer in answers.partitions:
+                topic.fetches += 1
+                topic.bytes_out += _size(answer.records)
+                if answer.error_code:
+                    counts.errors[answer.error_code] += 1
+                    topic.failed_fetches += 1
+        if response.throttle_time_ms:
+            _note_throttle(counts, response.throttle_time_ms)
+
+    def _topic(self, broker: Broker, name: str | None, topic_id: bytes) -> TopicCounts:
+        """The counts of a topic by its name, or its id where the version has no name. What no topic is called has no line of its
+        own: clients may ask for as many names as they like.
+        """
+        known = name or broker.cluster.topic_name(topic_id) or ""
+        if known in self.topics:
+            return self.topics[known]
+        if known not in broker.cluster.metadata.image.topics:
+            return self._others
+        return self.topics.setdefault(known, TopicCounts())
+
+
+def sent_batches(request: Any) -> Iterable[tuple[int, int]]:
+    """Bytes and records of each batch of a produce request."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            size = _size(records)
+            yield size, _read_count(records, _COUNT_AT)[0] if size >= HEADER_SIZE else 0
+
+
+def _size(records: Any) -> int:
+    if type(records) is memoryview or type(records) is bytes:
+        return len(records)
+    if records is None:
+        return 0
+    return sum(map(len, records)) if isinstance(records, list) else len(records)
+
+
+def _note_throttle(counts: RequestCounts, ms: int) -> None:
+    if ms:
+        counts.throttled += 1
+        counts.throttled_ms += ms

@@ -1,0 +1,103 @@
+"""The process: its memory, its core, and how long its event loop lets others wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+
+from pykbroker import __version__
+from pykbroker.http.metrics.metric import Metric, counter, gauge, summary
+from pykbroker.runtime.clock import thread_seconds
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric as ClientMetric
+
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.http.metrics.lag import LoopLag
+    from pykbroker.http.metrics.page import Page, Steps
+    from pykbroker.runtime.clock import Clock
+
+BUILD_INFO = gauge(
+    "pykbroker_build_info", "1, with the version of pykbroker.", "version", moves="Another version was started."
+)
+LAG = summary(
+    "pykbroker_loop_lag_seconds",
+    "How late a timer of the event loop comes, looked at twenty times a second: so long anybody may have to wait.",
+    moves="0.99 above 0.1: too much work for one core, or a machine that gives the process less of it.",
+)
+LONGEST_LAG = gauge(
+    "pykbroker_loop_lag_longest_seconds",
+    "The longest of the last one to two minutes.",
+    moves="Above 1: clients see time-outs. What the log tells at that time, and the disk, are where to look.",
+)
+LOOP_SECONDS = counter(
+    "pykbroker_loop_cpu_seconds_total",
+    "Seconds of CPU that the thread of the event loop used: its rate is the part of a core that is busy.",
+    moves="A rate near 1: the broker has no more to give. Batch more (linger.ms), compress less, divide the load.",
+)
+HANDLERS_IDLE = gauge(
+    "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
+    "The part of the time, 0 to 1, that the event loop was idle since it was last looked at.",
+    moves="Below 0.3: as pykbroker_loop_cpu_seconds_total.",
+)
+NETWORK_IDLE = gauge(
+    "kafka_network_socketserver_networkprocessoravgidle_percent",
+    "The same: one loop does both.",
+    moves="As requesthandleravgidle.",
+)
+SLICES = gauge(
+    "pykbroker_sliced_work",
+    "Pieces of work that is done some in a turn: groups that are loaded, offsets that expire, markers of a transaction.",
+    moves="More than a few for minutes: see pykbroker_loop_cpu_seconds_total.",
+)
+
+#: The idle part is of at least so long, however many ask.
+_WINDOW_S = 1.0
+
+
+class Process:
+    """To be made and asked on the loop's own thread."""
+
+    def __init__(self, lag: LoopLag, clock: Clock) -> None:
+        self._lag = lag
+        self._clock = clock
+        self._idle = 1.0
+        self._looked = (clock.monotonic(), thread_seconds())
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+        GCCollector(registry=self._registry)
+
+    def collect(self, cluster: Cluster, page: Page) -> Steps:
+        page.add(BUILD_INFO, 1, __version__)
+        now = self._clock.monotonic()
+        page.add_times(LAG, (self._lag.times,), now, 1)
+        page.add(LONGEST_LAG, self._lag.times.longest(now))
+        page.add(LOOP_SECONDS, thread_seconds())
+        idle = self._idle_part(now)
+        page.add(HANDLERS_IDLE, idle)
+        page.add(NETWORK_IDLE, idle)
+        page.add(SLICES, len(cluster.runtime.slices))
+        yield None
+        for family in self._registry.collect():
+            _add(page, family)
+            yield None
+
+    def _idle_part(self, now: float) -> float:
+        before, used_before = self._looked
+        if now - before >= _WINDOW_S:
+            used = thread_seconds()
+            self._idle = max(0.0, 1 - (used - used_before) / (now - before))
+            self._looked = (now, used)
+        return round(self._idle, 4)
+
+
+def _add(page: Page, family: ClientMetric) -> None:
+    """What prometheus_client itself knows to tell."""
+    name = family.name + ("_total" if family.type == "counter" else "")
+    metric = Metric(name, family.type, family.documentation)
+    lines = page.lines(metric)
+    for sample in family.samples:
+        inner = ",".join(f'{key}="{value}"' for key, value in sample.labels.items())
+        lines.append(f"{sample.name[len(name) :]}{{{inner}}} {sample.value}" if inner else f" {sample.value}")

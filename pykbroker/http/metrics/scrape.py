@@ -1,0 +1,90 @@
+"""One scrape after the other: the collectors' steps on the loop, with clients served in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pykbroker.http.metrics.page import Page, Steps
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.runtime.clock import Clock
+    from pykbroker.runtime.waits import Deferred
+
+#: How long a scrape keeps the loop from others at a stretch.
+_TURN_S: Final = 0.0005
+
+
+class Collector(Protocol):
+    """Reads metrics off a cluster, a little in each step."""
+
+    def collect(self, cluster: Cluster, page: Page, /) -> Steps: ...
+
+
+class NoCluster(RuntimeError):
+    """There is nothing to look at: the process is about to end, or to begin anew."""
+
+
+class Scrapes:
+    """See the module. Who asks while one is under way is given that one. ``cluster`` may be another after a reset."""
+
+    def __init__(self, cluster: Callable[[], Cluster | None], collectors: Iterable[Collector], clock: Clock) -> None:
+        self._cluster = cluster
+        self._collectors = list(collectors)
+        self._now = clock.monotonic
+        self._under_way: asyncio.Task[list[bytes]] | None = None
+
+    async def page(self) -> list[bytes]:
+        """A page, in pieces. Raises NoCluster."""
+        if self._under_way is None:
+            self._under_way = asyncio.create_task(self._scrape())
+            self._under_way.add_done_callback(self._over)
+        return await asyncio.shield(self._under_way)
+
+    def _over(self, task: asyncio.Task[list[bytes]]) -> None:
+        """A page may be megabytes: it is kept for nobody."""
+        self._under_way = None
+        if not task.cancelled():
+            task.exception()  # told to those who wait, if they have not gone away
+
+    async def stop(self) -> None:
+        """End one that is under way."""
+        if self._under_way is not None:
+            under_way = self._under_way
+            under_way.cancel()
+            await asyncio.wait([under_way])
+
+    async def _scrape(self) -> list[bytes]:
+        cluster = self._cluster()
+        if cluster is None:
+            raise NoCluster
+        page = Page()
+        turns = cluster.runtime.turns
+        began = self._now()
+        for collector in self._collectors:
+            for wait in collector.collect(cluster, page):
+                if wait is not None:
+                    await _over(wait)
+                elif self._now() - began < _TURN_S:
+                    continue
+                else:
+                    await asyncio.sleep(0)
+                began = self._now()
+                turns.began()
+        chunks = []
+        for chunk in page.chunks():
+            chunks.append(chunk)
+            if self._now() - began >= _TURN_S:
+                await asyncio.sleep(0)
+                began = self._now()
+                turns.began()
+        return chunks
+
+
+async def _over(wait: Deferred[object]) -> None:
+    """Come back when the wait is over, whatever its outcome."""
+    over = asyncio.get_running_loop().create_future()
+    wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting in a scrape")
+    await over

@@ -1,0 +1,177 @@
+"""Log directories, compaction, and what the start had to recover."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pykbroker.http.metrics.metric import counter, gauge
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.http.metrics.page import Page, Steps
+    from pykbroker.storage.compaction.cleaning import CleaningResult
+    from pykbroker.storage.directories.manager import LogManager
+    from pykbroker.storage.directory import LogDirectory
+    from pykbroker.storage.log.log import Log
+
+OFFLINE_COUNT = gauge(
+    "kafka_log_logmanager_offlinelogdirectorycount",
+    "Log directories that are offline after a disk error.",
+    moves="More than 0: the log says which error. Mend the disk and start anew; docs/durability.md says what is safe.",
+)
+OFFLINE = gauge(
+    "kafka_log_logmanager_logdirectoryoffline",
+    "1 for a log directory that is offline.",
+    "logDirectory",
+    moves="As kafka_log_logmanager_offlinelogdirectorycount.",
+)
+TOTAL_BYTES = gauge(
+    "pykbroker_log_directory_total_bytes",
+    "The size of a log directory's volume.",
+    "logDirectory",
+    moves="Somebody gave it another volume.",
+)
+FREE_BYTES = gauge(
+    "pykbroker_log_directory_free_bytes",
+    "What is free on a log directory's volume.",
+    "logDirectory",
+    moves="Below a fifth of the volume: lower retention, or give it room. Compaction takes no more than half of what is free.",
+)
+FULL = gauge(
+    "pykbroker_log_directory_full",
+    "1 where the last write found no room.",
+    "logDirectory",
+    moves="1: producers are refused until there is room; what was acknowledged is safe.",
+)
+LOGS_OPEN = gauge("pykbroker_logs_open", "Logs that are open.", moves="Each costs memory.")
+LOGS_CLOSED = gauge(
+    "pykbroker_logs_closed",
+    "Logs that lie closed since the start, and are opened little by little.",
+    moves="It falls to 0 after a start; until then offsets and sizes of these partitions are missing here.",
+)
+RECOVERED = gauge(
+    "pykbroker_recovered_logs",
+    "Logs that this start recovered: 0 after a clean shutdown.",
+    moves="More than 0: the last process was killed, or the machine failed.",
+)
+RECOVERY_SECONDS = gauge("pykbroker_recovery_seconds", "How long that took.", moves="As pykbroker_recovered_logs.")
+COMPACTIONS = counter(
+    "pykbroker_compactions_total",
+    "Compactions of a log that were done.",
+    moves="None for hours, while dirty_bytes grows: the cleaner is off or fails.",
+)
+COMPACTIONS_FAILED = counter(
+    "pykbroker_compactions_failed_total",
+    "Compactions that failed; they are tried again.",
+    moves="The log says why: a full disk, a process that was killed for want of memory.",
+)
+COMPACTIONS_PUT_OFF = gauge(
+    "kafka_log_logcleanermanager_uncleanable_partitions_count",
+    "Logs whose compaction failed, and is tried again after a pause.",
+    moves="As pykbroker_compactions_failed_total.",
+)
+COMPACTED_READ = counter(
+    "pykbroker_compaction_read_bytes_total",
+    "Bytes that compactions read.",
+    moves="Many times what producers write: raise min.cleanable.dirty.ratio, or segment.bytes.",
+)
+COMPACTED_WRITTEN = counter(
+    "pykbroker_compaction_written_bytes_total",
+    "Bytes that compactions wrote: of what they read, so much was left.",
+    moves="Near what they read: keys hardly repeat, and compaction gains little.",
+)
+DIRTY_BYTES = gauge(
+    "pykbroker_compaction_dirty_bytes",
+    "Bytes of closed segments of compacted topics that were not compacted yet.",
+    moves="Grows for hours: the cleaner is off, fails, or is slower than what comes in.",
+)
+DIRTY_PERCENT = gauge(
+    "kafka_log_logcleanermanager_max_dirty_percent",
+    "The largest such part of one log's closed segments.",
+    moves="Above min.cleanable.dirty.ratio for long: as pykbroker_compaction_dirty_bytes.",
+)
+
+_IN_A_STEP = 50
+
+
+class Storage:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._followed: LogManager | None = None
+        self._done = self._failed = self._read = self._written = 0
+
+    def follow(self, cluster: Cluster) -> None:
+        """Count the compactions of this cluster from now on."""
+        if cluster.logs is not self._followed:
+            self._followed = cluster.logs
+            cluster.logs.on_compaction = self._compacted
+
+    def _compacted(self, result: CleaningResult | BaseException) -> None:
+        if isinstance(result, BaseException):
+            self._failed += 1
+            return
+        self._done += 1
+        self._read += result.bytes_read
+        self._written += result.bytes_written
+
+    def collect(self, cluster: Cluster, page: Page) -> Steps:
+        self.follow(cluster)
+        logs = cluster.logs
+        homes = [contents.directory for contents in logs.directories]
+        page.add(OFFLINE_COUNT, sum(home.offline for home in homes))
+        for home in homes:
+            page.add(OFFLINE, int(home.offline), home.path)
+            page.add(FULL, int(home.full), home.path)
+        page.add(LOGS_OPEN, len(logs.logs))
+        page.add(LOGS_CLOSED, len(cluster.dormant.partitions))
+        page.add(RECOVERED, cluster.recovered)
+        page.add(RECOVERY_SECONDS, cluster.recovery_s)
+        page.add(COMPACTIONS, self._done)
+        page.add(COMPACTIONS_FAILED, self._failed)
+        page.add(COMPACTIONS_PUT_OFF, logs.compactions_put_off)
+        page.add(COMPACTED_READ, self._read)
+        page.add(COMPACTED_WRITTEN, self._written)
+        space = cluster.runtime.offload_read(_space, homes)
+        yield space
+        for path, (total, free) in space.value.items():
+            page.add(TOTAL_BYTES, total, path)
+            page.add(FREE_BYTES, free, path)
+        yield from _dirty(logs, page)
+
+
+def _space(homes: list[LogDirectory]) -> dict[str, tuple[int, int]]:
+    """Total and free bytes of each; for a thread. A disk that fails is found by whoever reads or writes there."""
+    found = {}
+    for home in homes:
+        try:
+            found[home.path] = home.disk.free_bytes(home.path)
+        except OSError:
+            continue
+    return found
+
+
+def _dirty(logs: LogManager, page: Page) -> Steps:
+    total, most = 0, 0.0
+    for number, log in enumerate(list(logs.logs.values())):
+        if log.config.compact and not log.home.offline and logs.is_open(log):
+            cleaned = logs.directories.at(log.home).cleaner_offsets.get((log.topic, log.partition), 0)
+            dirty, closed = dirty_bytes(log, cleaned)
+            total += dirty
+            most = max(most, dirty / closed if closed else 0.0)
+        if not number % _IN_A_STEP:
+            yield None
+    page.add(DIRTY_BYTES, total)
+    page.add(DIRTY_PERCENT, round(100 * most))
+
+
+def dirty_bytes(log: Log, cleaned_to: int) -> tuple[int, int]:
+    """Of a log's closed segments the bytes that were not compacted yet, and all."""
+    dirty = closed = 0
+    segments = log.segments
+    for segment, following in pairwise(segments):
+        closed += segment.size
+        if following.base_offset > cleaned_to:
+            dirty += segment.size
+    return dirty, closed

@@ -1,0 +1,86 @@
+"""Where the HTTP side listens, who may ask it, and which of these wishes are refused at the start."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.config.setting import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pykbroker.config.listeners import Listener
+
+_ADDRESS: Final = re.compile(r"(?:(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<host>[^\[\]:]+)):)?(?P<port>[0-9]{1,5})")
+_LOOPBACK: Final = "127.0.0.1"
+#: A token that can be guessed is none.
+_SHORTEST_TOKEN: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """``token``: who asks for more than health has to know it. ``names``: host names by which the side may be asked,
+    beside addresses and names without a dot.
+    """
+
+    host: str
+    port: int
+    token: str | None = None
+    names: frozenset[str] = frozenset()
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether this machine alone reaches it."""
+        return is_loopback(self.host)
+
+
+def parse(address: str, token_file: Path | None = None, names: Iterable[str] = ()) -> HttpOptions:
+    """``HOST:PORT``, ``[::1]:PORT`` or a port alone, which is one of this machine. Raises ConfigError."""
+    found = _ADDRESS.fullmatch(address.strip())
+    if found is None or int(found["port"]) > 65535:
+        raise ConfigError(
+            f"--http wants HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, or a port of this machine, not {address!r}"
+        )
+    token = None if token_file is None else read_token(token_file)
+    return HttpOptions(
+        found["six"] or found["host"] or _LOOPBACK, int(found["port"]), token, frozenset(map(str.lower, names))
+    )
+
+
+def read_token(path: Path) -> str:
+    """The first line of a file. Raises ConfigError."""
+    try:
+        token = path.read_text().split("\n", 1)[0].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--http-token-file {path} cannot be read: {error}") from error
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigError(
+            f"--http-token-file {path} must hold at least {_SHORTEST_TOKEN} printable characters in its first line; "
+            "make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    return token
+
+
+def check(options: HttpOptions, listeners: Iterable[Listener]) -> None:
+    """Whoever protects the one door wants the other protected, too. Raises ConfigError."""
+    protected = [listener for listener in listeners if listener.security_protocol != "PLAINTEXT"]
+    if protected and options.token is None:
+        asked = ", ".join(f"{listener.name} ({listener.security_protocol})" for listener in protected)
+        raise ConfigError(
+            f"the listeners {asked} are protected, and --http would show what they protect to everybody: "
+            "name a file with a token that who asks must send, --http-token-file FILE"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself, whatever it is called."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,124 @@
+"""The HTTP side of a node: opened when its brokers are served, closed before they stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from pykbroker.http import health
+from pykbroker.http.guard import add_headers, guard, problem
+from pykbroker.http.metrics.brokers import Brokers
+from pykbroker.http.metrics.connections import Connections
+from pykbroker.http.metrics.groups import Groups
+from pykbroker.http.metrics.lag import LoopLag
+from pykbroker.http.metrics.meter import RequestMeter
+from pykbroker.http.metrics.partitions import Partitions
+from pykbroker.http.metrics.process import Process
+from pykbroker.http.metrics.requests import Requests
+from pykbroker.http.metrics.scrape import NoCluster, Scrapes
+from pykbroker.http.metrics.storage import Storage
+from pykbroker.http.metrics.transactions import Transactions
+from pykbroker.process import listening
+from pykbroker.process.log_directories import StartFailed
+from pykbroker.runtime.clock import SystemClock
+
+if TYPE_CHECKING:
+    from pykbroker.http.options import HttpOptions
+    from pykbroker.process.node import Node
+
+log = logging.getLogger(__name__)
+
+#: Connections at once. Descriptors are the clients' and the logs'.
+_MOST_CONNECTIONS: Final = 32
+_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class _Refused(asyncio.Protocol):
+    """A connection that is one too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+class HttpSide:
+    """See the module. It belongs to the loop of the node."""
+
+    def __init__(self, node: Node, options: HttpOptions) -> None:
+        self._node = node
+        self._options = options
+        clock = SystemClock()  # a test's own stands still, and here is measured
+        self._meter = RequestMeter(clock)
+        self._lag = LoopLag(clock)
+        self._brokers, self._storage = Brokers(), Storage()
+        self._scrapes = Scrapes(
+            lambda: node.current,
+            [
+                *(Requests(self._meter, clock), Connections(lambda node_id: node.server.sockets(node_id).connections)),
+                *(self._brokers, Partitions(), Groups(), Transactions(), self._storage, Process(self._lag, clock)),
+            ],
+            clock,
+        )
+        self._runner: web.AppRunner | None = None
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Listen, and begin to count. Raises StartFailed where the address cannot be had."""
+        runner = self._runner = web.AppRunner(self._application(), access_log=None, handle_signals=False)
+        await runner.setup()
+        host, port = self._options.host, self._options.port
+        try:
+            self._server = await asyncio.get_running_loop().create_server(self._protocol, host, port)
+        except OSError as error:
+            why = listening.why(error, host, port, "--http HOST:PORT")
+            raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error
+        port = self._server.sockets[0].getsockname()[1]
+        self._node.http = listening.address(host, port)
+        self._node.server.dispatcher.add_step(self._meter)
+        self._brokers.follow(self._node.cluster)
+        self._storage.follow(self._node.cluster)
+        self._lag.start()
+        log.info("HTTP on %s: /health, /ready, /metrics", self._node.http)
+
+    def _protocol(self) -> asyncio.BaseProtocol:
+        assert self._runner is not None
+        server = self._runner.server
+        if server is None or len(server.connections) >= _MOST_CONNECTIONS:
+            return _Refused()
+        return server()
+
+    def _application(self) -> web.Application:
+        app = web.Application(middlewares=[guard(self._options)])
+        app.on_response_prepare.append(add_headers)
+        app.router.add_get("/health", health.health)
+        app.router.add_get("/ready", health.ready(lambda: self._node.current))
+        app.router.add_get("/metrics", self._metrics)
+        return app
+
+    async def _metrics(self, request: web.Request) -> web.StreamResponse:
+        try:
+            chunks = await self._scrapes.page()
+        except NoCluster:
+            return problem(503, "the process is stopping, or begins anew")
+        response = web.StreamResponse(headers={"Content-Type": _CONTENT_TYPE})
+        response.content_length = sum(map(len, chunks))
+        await response.prepare(request)
+        for chunk in chunks:
+            await response.write(chunk)
+        await response.write_eof()
+        return response
+
+    async def close(self) -> None:
+        """Answer nobody any more, and count nothing. Harmless where it was not opened."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            self._lag.stop()
+            self._node.server.dispatcher.remove_step(self._meter)
+            self._node.http = None
+            await self._scrapes.stop()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None

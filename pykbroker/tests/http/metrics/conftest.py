@@ -1,0 +1,15 @@
+"""A broker with its HTTP side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pykbroker.tests.http.asking import WithHttp, with_http
+
+
+@pytest.fixture
+def http() -> Iterator[WithHttp]:
+    with with_http() as found:
+        yield found

@@ -1,0 +1,50 @@
+"""Brokers, partitions and the controller while a broker stops and comes back."""
+
+from __future__ import annotations
+
+from pykbroker.tests.http.asking import Samples, of, with_http
+
+_MANAGER = "kafka_server_replicamanager_"
+_CONTROLLER = "kafka_controller_kafkacontroller_"
+_PARTITION = "kafka_topic_partition_"
+_HERE = {"topic": "t", "partition": "0"}
+
+
+def test_a_broker_is_stopped_and_started() -> None:
+    with with_http(brokers=2, settings={"auto.leader.rebalance.enable": "false"}) as http:
+        http.kafka.create_topic("t", 2, replication_factor=2, configs={"min.insync.replicas": 2})
+        http.kafka.create_topic("single", 2)
+        http.kafka.produce("t", "v", partition=0)
+        first = http.metrics()
+        assert first["kafka_brokers"] == {(): 2}
+        assert len(first["kafka_broker_info"]) == 2
+        assert sum(first[_MANAGER + "leadercount"].values()) == 4
+        assert sum(first[_MANAGER + "partitioncount"].values()) == 6
+        assert _by_broker(first, "underreplicatedpartitions") == [0, 0]
+        assert of(first[_PARTITION + "in_sync_replica"], **_HERE) == of(first[_PARTITION + "replicas"], **_HERE) == 2
+        assert of(first["kafka_cluster_partition_atminisr"], **_HERE) == 1
+        assert first[_CONTROLLER + "preferredreplicaimbalancecount"] == {(): 0}
+
+        http.kafka.broker(2).stop()
+        down = http.metrics()
+        assert (down["kafka_brokers"], down[_CONTROLLER + "fencedbrokercount"]) == ({(): 1}, {(): 1})
+        assert _by_broker(down, "underreplicatedpartitions") == [2]
+        assert _by_broker(down, "underminisrpartitioncount") == [2]
+        assert down[_CONTROLLER + "offlinepartitionscount"] == {(): 1}
+        assert down[_CONTROLLER + "preferredreplicaimbalancecount"] == {(): 2}
+        assert down[_MANAGER + "isrshrinks_total"] == {(): 3}
+        assert down["pykbroker_leader_changes_total"] == {(): 2}
+        assert of(down["kafka_cluster_partition_underminisr"], **_HERE) == 1
+        assert of(down[_PARTITION + "under_replicated_partition"], **_HERE) == 1
+        leaders = {dict(key)["topic"]: value for key, value in down[_PARTITION + "leader"].items() if value != 1}
+        assert leaders == {"single": -1}
+
+        http.kafka.broker(2).start()
+        back = http.metrics()
+        assert back[_MANAGER + "isrexpands_total"] == {(): 3}
+        assert back[_CONTROLLER + "offlinepartitionscount"] == {(): 0}
+        assert sum(back[_PARTITION + "leader_is_preferred"].values()) == 3
+
+
+def _by_broker(samples: Samples, name: str) -> list[float]:
+    return [value for _, value in sorted(samples[_MANAGER + name].items())]

@@ -1,0 +1,78 @@
+"""Every metric is told of, as it is: in docs/metrics.md, and on a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from prometheus_client.parser import text_string_to_metric_families
+
+from pykbroker.http.metrics.catalogue import everything, table
+from pykbroker.http.metrics.metric import Metric
+from pykbroker.tests.http.asking import with_http
+
+ROOT = Path(__file__).parents[4]
+#: What prometheus_client itself tells of a process is not ours to describe.
+_OF_OTHERS = re.compile(r"(process|python)_\w+")
+
+
+def _metrics() -> dict[str, Metric]:
+    found = [each for metrics in everything().values() for each in metrics]
+    assert len({each.name for each in found}) == len(found)
+    return {each.name: each for each in found}
+
+
+def test_the_page_on_metrics_shows_them_as_they_are() -> None:
+    """Else put what `python -m pykbroker.http.metrics.catalogue` prints in their place."""
+    assert (ROOT / "docs" / "metrics.md").read_text().endswith(f"## Every metric\n\n{table()}")
+
+
+def test_every_metric_says_what_it_is() -> None:
+    for each in _metrics().values():
+        assert re.fullmatch(r"(kafka|pykbroker)_[a-z0-9_]+", each.name), each.name
+        assert each.name.endswith("_total") == (each.kind == "counter"), each.name
+        assert each.meaning.endswith("."), each.name
+        assert each.moves.endswith("."), each.name
+
+
+@pytest.fixture(scope="module")
+def families() -> Iterator[dict[str, list[tuple[str, set[str]]]]]:
+    """Of a broker that was asked for most of what it can do: name of a metric to its samples, by name and labels."""
+    with with_http(brokers=2) as http:
+        http.kafka.create_topic("t", 2)
+        settings = {"bootstrap.servers": http.kafka.bootstrap_servers}
+        producer = Producer({**settings, "transactional.id": "mine"})
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        producer.produce("t", b"v", partition=0)
+        producer.commit_transaction(20)
+        consumer = Consumer({**settings, "group.id": "g", "enable.auto.commit": False})
+        consumer.assign([TopicPartition("t", 0, 0)])
+        assert len(consumer.consume(1, 20)) == 1
+        consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
+        text = http.ask("/metrics").text
+        consumer.close()
+    return {
+        family.name + ("_total" if family.type == "counter" else ""): [
+            (sample.name, set(sample.labels)) for sample in family.samples
+        ]
+        for family in text_string_to_metric_families(text)
+    }
+
+
+def test_every_metric_is_on_a_page_with_its_labels(families: dict[str, list[tuple[str, set[str]]]]) -> None:
+    for name, metric in _metrics().items():
+        assert families.get(name), f"{name} is not there"
+        for sample, labels in families[name]:
+            own = set(metric.labels) | ({"le"} if sample.endswith("_bucket") else set())
+            if sample == name and metric.kind == "summary":
+                own.add("quantile")
+            assert labels in (own, set()), (sample, labels)
+
+
+def test_nothing_else_is_on_a_page(families: dict[str, list[tuple[str, set[str]]]]) -> None:
+    strangers = {name for name in families if not _OF_OTHERS.fullmatch(name)} - _metrics().keys()
+    assert not strangers

@@ -1,0 +1,160 @@
+"""What clients do is counted once, under the names that dashboards ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.http.metrics.meter import Asked, RequestMeter
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.http.asking import WithHttp, of
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+_TOPIC = "kafka_server_brokertopicmetrics_"
+_REQUEST = "kafka_network_requestmetrics_"
+
+
+def test_what_is_written_and_read_is_counted_by_topic(http: WithHttp) -> None:
+    http.kafka.create_topic("t", 2)
+    producer = Producer({"bootstrap.servers": http.kafka.bootstrap_servers, "linger.ms": 1000})
+    for number in range(10):
+        producer.produce("t", b"v" * 100, partition=number % 2)
+    assert producer.flush(20) == 0
+    consumer = Consumer({"bootstrap.servers": http.kafka.bootstrap_servers, "group.id": "g"})
+    consumer.assign([TopicPartition("t", index, 0) for index in range(2)])
+    assert len(consumer.consume(10, 20)) == 10
+    consumer.close()
+    found = http.metrics()
+    assert of(found[_TOPIC + "messagesin_total"], topic="t") == 10
+    assert of(found[_TOPIC + "messagesin_total"]) == 10
+    written = of(found[_TOPIC + "bytesin_total"], topic="t")
+    assert written == sum(of(found["kafka_log_log_size"], topic="t", partition=index) for index in "01") > 1000
+    assert of(found[_TOPIC + "bytesout_total"], topic="t") == written
+    assert of(found[_TOPIC + "totalproducerequests_total"], topic="t") == 2
+    assert of(found[_TOPIC + "failedproducerequests_total"], topic="t") == 0
+    produced = [value for key, value in found[_REQUEST + "requests_total"].items() if ("request", "Produce") in key]
+    assert produced == [2]  # librdkafka sends one for each partition
+    assert of(found[_REQUEST + "errors_total"], request="Produce", error="NONE") == 2
+    assert of(found[_REQUEST + "totaltimems_count"], request="Produce") == 2
+    fetches = of(found[_REQUEST + "totaltimems_count"], request="Fetch")
+    assert fetches == of(found[_REQUEST + "totaltimems_count"], request="FetchConsumer") > 0
+    assert of(found["pykbroker_request_seconds_bucket"], request="Produce", le="+Inf") == 2
+    assert not [key for key in found["kafka_log_log_size"] if "__cluster_metadata" in str(key)]
+
+
+def test_what_is_refused_is_counted_as_that(http: WithHttp) -> None:
+    http.kafka.create_topic("small", configs={"max.message.bytes": 100})
+    producer = Producer({"bootstrap.servers": http.kafka.bootstrap_servers, "retries": 0})
+    failed: list[Any] = []
+    producer.produce("small", b"v" * 1000, on_delivery=lambda error, _: failed.append(error))
+    producer.flush(20)
+    assert len(failed) == 1
+    consumer = Consumer(
+        {"bootstrap.servers": http.kafka.bootstrap_servers, "group.id": "g", "auto.offset.reset": "error"}
+    )
+    consumer.assign([TopicPartition("small", 0, 5)])
+    found = consumer.consume(1, 20)
+    with pytest.raises(KafkaException):
+        raise KafkaException(found[0].error())
+    consumer.close()
+    seen = http.metrics()
+    assert of(seen[_TOPIC + "failedproducerequests_total"], topic="small") == 1
+    assert of(seen[_TOPIC + "bytesrejected_total"], topic="small") > 1000
+    assert of(seen[_TOPIC + "bytesin_total"], topic="small") == 0
+    assert of(seen[_REQUEST + "errors_total"], request="Produce", error="MESSAGE_TOO_LARGE") == 1
+    assert of(seen[_TOPIC + "failedfetchrequests_total"], topic="small") == 1
+    assert of(seen[_REQUEST + "errors_total"], request="Fetch", error="OFFSET_OUT_OF_RANGE") == 1
+
+
+def test_topics_that_are_gone_are_in_the_sum_alone(http: WithHttp) -> None:
+    http.kafka.create_topic("t")
+    producer = Producer({"bootstrap.servers": http.kafka.bootstrap_servers})
+    producer.produce("t", b"v")
+    assert producer.flush(20) == 0
+    http.kafka.delete_topic("t")
+    found = http.metrics()
+    assert found[_TOPIC + "messagesin_total"] == {(): 1}
+    assert found["kafka_controller_kafkacontroller_globaltopiccount"] == {(): 0}
+
+
+# ---- the step by itself ------------------------------------------------------------------------------------------------
+
+
+class _Steps:
+    """Calls the meter as the dispatcher does, for heartbeats."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.meter = RequestMeter(self.clock)
+        self._context = cast("Any", SimpleNamespace(api_key=12, api_version=4))
+
+    def step(self, answer: Any) -> Any:
+        def proceed() -> Any:
+            self.clock.advance(2)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return self.meter(cast("Any", None), self._context, object(), proceed)
+
+
+def test_a_wait_is_counted_when_it_is_over() -> None:
+    steps = _Steps()
+    answer: Deferred[None] = Deferred()
+    assert steps.step(answer) is answer
+    counts = steps.meter.requests[Asked(12, 4)]
+    assert (counts.total.count, counts.at_once.count) == (0, 0)
+    steps.clock.advance(500)
+    answer.complete(None)
+    assert (counts.local.sum_s, counts.remote.sum_s, counts.total.sum_s) == pytest.approx((0.002, 0.5, 0.502))
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_an_error_of_the_whole_request_is_counted(later: bool) -> None:
+    steps = _Steps()
+    error = KafkaError(ErrorCode.NOT_COORDINATOR)
+    if later:
+        steps.step(Deferred.failed(error))
+    else:
+        with pytest.raises(KafkaError):
+            steps.step(error)
+    counts = steps.meter.requests[Asked(12, 4)]
+    assert counts.errors == {ErrorCode.NOT_COORDINATOR: 1}
+    assert counts.at_once.count + counts.total.count == 1
+
+
+def test_what_comes_again_is_counted_when_it_is_answered_and_what_is_closed_is_no_answer() -> None:
+    steps = _Steps()
+    with pytest.raises(NotYet):
+        steps.step(NotYet(Deferred()))
+    with pytest.raises(CloseConnection):
+        steps.step(CloseConnection("why"))
+    counts = steps.meter.requests[Asked(12, 4)]
+    assert (counts.closed, counts.at_once.count, counts.total.count) == (1, 0, 0)
+
+
+def test_malformed_bytes_and_unknown_names_leave_no_lines_behind(http: WithHttp) -> None:
+    """A client may produce to as many topics that are not there as it likes."""
+
+    async def ask() -> None:
+        host, _, port = http.kafka.bootstrap_servers.partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        for number in range(20):
+            name = f"nobody-{number}".encode()
+            body = struct.pack(">hhiih", -1, 1, 1000, 1, len(name)) + name + struct.pack(">iii", 1, 0, -1)
+            frame = struct.pack(">hhih", 0, 3, number, -1) + body
+            writer.write(struct.pack(">i", len(frame)) + frame)
+            await reader.readexactly(struct.unpack(">i", await reader.readexactly(4))[0])
+        writer.close()
+
+    asyncio.run(asyncio.wait_for(ask(), 20))
+    found = http.metrics()
+    assert found[_TOPIC + "failedproducerequests_total"] == {(): 20}
+    assert of(found[_REQUEST + "errors_total"], request="Produce", error="UNKNOWN_TOPIC_OR_PARTITION") == 20

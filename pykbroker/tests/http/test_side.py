@@ -1,0 +1,123 @@
+"""The HTTP side as a whole: who is answered what, and what is left when it is closed."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from pykbroker.http.options import HttpOptions
+from pykbroker.process.log_directories import StartFailed
+from pykbroker.testing import Kafka
+from pykbroker.tests.http.asking import with_http
+
+_TOKEN = "0123456789abcdef"
+
+
+def test_health_readiness_and_metrics() -> None:
+    with with_http() as http:
+        assert http.ask("/health").json["status"] == "alive"
+        assert http.ask("/ready").json == {"status": "ready"}
+        page = http.ask("/metrics")
+        assert page.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert "\nkafka_brokers 1\n" in page.text
+        for answer in (page, http.ask("/health"), http.ask("/nothing")):
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Server"] == "pykbroker"
+        assert http.ask("/nothing").json == {"title": "Not Found", "status": 404}
+        refused = http.ask("/metrics", method="POST")
+        assert (refused.status, refused.headers["Allow"]) == (405, "GET,HEAD")
+        assert http.kafka.node.summary()["http"] == f"127.0.0.1:{http.port}"
+
+
+def test_not_ready_while_no_broker_runs() -> None:
+    with with_http(brokers=2) as http:
+        http.kafka.broker(1).stop()
+        assert http.ask("/ready").status == 200
+        assert http.metrics()["kafka_brokers"] == {(): 1}
+        http.kafka.broker(2).stop()
+        answer = http.ask("/ready")
+        assert (answer.status, answer.json["why"]) == (
+            503,
+            "every broker of this process is stopped: pykbroker brokers start ID",
+        )
+        assert http.ask("/health").status == 200
+        http.kafka.broker(2).start()
+        assert http.ask("/ready").status == 200
+
+
+def test_it_goes_on_over_a_reset() -> None:
+    with with_http() as http:
+        http.kafka.create_topic("before")
+        assert ("topic", "before") in next(iter(http.metrics()["kafka_topic_partitions"]))
+        http.kafka.reset()
+        assert "kafka_topic_partitions" not in http.metrics()
+        http.kafka.create_topic("after")
+        assert list(http.metrics()["kafka_topic_partitions"]) == [(("topic", "after"),)]
+
+
+def test_a_page_of_others_cannot_ask_by_its_own_name() -> None:
+    """DNS rebinding: the browser believes that the broker is evil.example."""
+    with with_http(HttpOptions("127.0.0.1", 0, names=frozenset({"broker.example"}))) as http:
+        for host in ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", ".", "", "[evil.example]"):
+            answer = http.ask("/metrics", headers={"Host": host})
+            assert answer.status in (400, 421), host
+            assert "kafka" not in answer.text
+        for host in ("127.0.0.1:1234", "localhost", "[::1]:80", "10.1.2.3", "kafka:8080", "Broker.Example:8080"):
+            assert http.ask("/metrics", headers={"Host": host}).status == 200, host
+        assert http.ask("/health", headers={"Host": "evil.example"}).status == 200
+        assert "--http-name evil.example" in http.ask("/metrics", headers={"Host": "evil.example"}).json["title"]
+
+
+def test_with_a_token_only_who_knows_it_is_told_more_than_health() -> None:
+    with with_http(HttpOptions("127.0.0.1", 0, token=_TOKEN)) as http:
+        assert http.ask("/health").status == http.ask("/ready").status == 200
+        for said in ("", _TOKEN, "Bearer", f"Basic {_TOKEN}", "Bearer 0123456789abcdeF", f"Bearer {_TOKEN}x"):
+            answer = http.ask("/metrics", headers={"Authorization": said})
+            assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer"), said
+        assert http.ask("/metrics").status == 401
+        assert http.ask("/nothing").status == 401
+        for said in (f"Bearer {_TOKEN}", f"bearer  {_TOKEN} "):
+            assert http.ask("/metrics", headers={"Authorization": said, "Host": "any.example"}).status == 200
+
+
+def test_connections_are_bounded_and_clients_of_kafka_are_served_all_the_same() -> None:
+    with with_http() as http:
+        held = [socket.create_connection(("127.0.0.1", http.port)) for _ in range(40)]
+        try:
+            refused = 0
+            for each in held[32:]:
+                each.settimeout(20)
+                refused += each.recv(1) == b""
+            assert refused == 8
+            http.kafka.create_topic("t")
+        finally:
+            for each in held:
+                each.close()
+        http.kafka.wait_until(lambda _: not http.side._runner.server.connections)
+        assert http.ask("/health").status == 200
+
+
+def test_an_address_that_is_taken_is_said_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(
+                StartFailed, match=rf"cannot listen for HTTP on 127.0.0.1:{port}: the port is in use.*--http"
+            ),
+            with_http(HttpOptions("127.0.0.1", port)),
+        ):
+            pass
+
+
+def test_closed_it_counts_nothing() -> None:
+    with Kafka() as kafka:
+        steps = list(kafka.interceptors.steps)
+    with with_http() as http:
+        kafka = http.kafka
+        assert len(kafka.interceptors.steps) == len(steps) + 1
+        kafka._embedded.begin(http.side.close()).result()
+        assert len(kafka.interceptors.steps) == len(steps)
+        assert kafka.node.http is None
+        with pytest.raises(ConnectionRefusedError):
+            http.ask("/health")
