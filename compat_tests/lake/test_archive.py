@@ -24,7 +24,7 @@ def at(day: int) -> datetime:
     return datetime.fromtimestamp((NOON_MS + day * DAY_MS) / 1000, UTC).replace(tzinfo=None)
 
 
-def test_every_form_of_record_is_kept(make: Callable[..., Workshop], topics: Topics, form: Format) -> None:
+def test_every_form_of_record_is_kept(make: Callable[..., Workshop], topics: Topics) -> None:
     """All codecs, two partitions, headers with one name twice and with null, null and empty keys and values."""
     topic = topics.create(2, retention_ms="-1")
     headers = [("a", b"\xff"), ("a", None), ("ü", b"")]
@@ -36,7 +36,7 @@ def test_every_form_of_record_is_kept(make: Callable[..., Workshop], topics: Top
     topics.send_raw(topic, b"tombstone", None)
     topics.send_raw(topic, b"", b"")
     topics.send(topic, ["other"], 1, timestamps=[NOON_MS])
-    workshop = make(form)
+    workshop = make()
     assert workshop.archive(topic).rows == 9
     rows = workshop.rows(topic)
     assert rows[:5] == [
@@ -54,12 +54,12 @@ def test_every_form_of_record_is_kept(make: Callable[..., Workshop], topics: Top
     assert workshop.verify().is_equal
 
 
-def test_runs_go_on_where_the_last_one_ended(make: Callable[..., Workshop], topics: Topics, form: Format) -> None:
+def test_runs_go_on_where_the_last_one_ended(make: Callable[..., Workshop], topics: Topics) -> None:
     """New records, a new partition, a new topic; the ledger says how far it is after each."""
     stem = topics.fresh_name("growing")
     first = topics.create(name=f"{stem}.a")
     topics.send(first, range(5))
-    workshop = make(form)
+    workshop = make()
     pattern = re.escape(stem) + r"\..*"
     assert workshop.archive(pattern).rows == 5
     topics.send(first, range(3))

@@ -56,6 +56,7 @@ class Archive:
         self._check_checkpoint()
         self.lake.table.recover()
         self._check_nothing_is_lost()
+        self.sight.lag = self._behind()
         restarts = 0
         while True:
             before = self.sight.batch
@@ -71,6 +72,11 @@ class Archive:
                 time.sleep(min(2**restarts, 30) / 2)
             finally:
                 query.stop()
+
+    def _behind(self) -> int:
+        """Offsets that are there to be read: what a person sees until Spark has made its first report."""
+        places = self.cluster.partitions(self.cluster.matching(self.options.topics))
+        return ledger.behind(self.lake.last_entry(), self.cluster.earliest(places), self.cluster.ends(places))
 
     def _start(self) -> StreamingQuery:
         options = {

@@ -36,6 +36,15 @@ class Cluster:
         with self._admin() as admin:
             return str(admin.describeCluster().clusterId().get())
 
+    def matching(self, pattern: str) -> set[str]:
+        """The topics whose whole name matches, internal ones left out: those that Spark's source takes."""
+        try:
+            compiled = self._jvm.java.util.regex.Pattern.compile(pattern)
+        except Py4JJavaError as error:
+            raise LakeError(f"{pattern!r} is no regular expression: {reason(error)}.") from None
+        with self._admin() as admin:
+            return {str(name) for name in admin.listTopics().names().get() if compiled.matcher(name).matches()}
+
     def partitions(self, topics: Iterable[str]) -> set[Place]:
         """The partitions of those of the topics that exist."""
         wanted = set(topics)

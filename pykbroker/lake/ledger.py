@@ -134,6 +134,12 @@ def shrunk(entry: Entry, ends: Offsets) -> Iterator[tuple[Place, int, int]]:
             yield place, progress.until, ends[place]
 
 
+def behind(entry: Entry, earliest: Offsets, ends: Offsets) -> int:
+    """How many offsets of these logs have not been read."""
+    read = {place: progress.until for place, progress in entry.partitions.items()}
+    return sum(max(end - max(read.get(place, 0), earliest.get(place, end)), 0) for place, end in ends.items())
+
+
 def as_numbers(entry: Entry) -> list[dict[str, Any]]:
     """For people and programs: one row of each partition."""
     return [

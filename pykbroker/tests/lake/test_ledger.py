@@ -5,6 +5,7 @@ from pykbroker.lake.ledger import (
     Place,
     Progress,
     as_numbers,
+    behind,
     expired,
     flat,
     nested,
@@ -53,3 +54,9 @@ def test_what_expired_and_what_shrank() -> None:
     entry = Entry(0, "", 0, {A0: Progress(0, 10), A1: Progress(0, 10), B0: Progress(0, 10)})
     assert list(expired(entry, {A0: 10, A1: 11})) == [(A1, (10, 11))]
     assert list(shrunk(entry, {A0: 10, A1: 9})) == [(A1, 10, 9)]
+
+
+def test_what_is_behind_counts_neither_what_was_read_nor_what_is_gone() -> None:
+    entry = Entry(0, "", 0, {A0: Progress(0, 10), A1: Progress(0, 4)})
+    assert behind(entry, {A0: 0, A1: 6, B0: 2}, {A0: 10, A1: 9, B0: 5}) == 3 + 3
+    assert behind(Entry(), {B0: 7}, {B0: 7}) == 0
