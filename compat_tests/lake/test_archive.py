@@ -92,6 +92,8 @@ def test_a_batch_that_was_taken_is_not_taken_again(make: Callable[..., Workshop]
     assert workshop.offsets(topic) == [(0, offset) for offset in range(15)]
     assert workshop.lake.entry(0).partitions == before.partitions
     assert workshop.lake.last_entry().total_rows == 15
+    assert workshop.lake.table.compact(1 << 27).after == 1
+    assert workshop.offsets(topic) == [(0, offset) for offset in range(15)]
 
 
 def test_aborted_transactions_are_left_out(make: Callable[..., Workshop], topics: Topics) -> None:
@@ -114,9 +116,9 @@ def test_aborted_transactions_are_left_out(make: Callable[..., Workshop], topics
     assert workshop.verify().is_equal
 
 
-def test_small_files_are_put_together(make: Callable[..., Workshop], topics: Topics, form: Format) -> None:
+def test_small_files_are_put_together(make: Callable[..., Workshop], topics: Topics) -> None:
     topic = topics.create(2)
-    workshop = make(form)
+    workshop = make()
     for _ in range(3):
         topics.send(topic, range(10), 0)
         topics.send(topic, range(10), 1)

@@ -12,7 +12,8 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
 from compat_tests.conftest import make_target
-from compat_tests.harness.process import BrokerProcess
+from compat_tests.harness.process import ROOT, BrokerProcess
+from compat_tests.snippets.blocks import blocks
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.direct.source import register
 
@@ -106,7 +107,7 @@ def test_every_form_of_record_is_as_in_the_kafka_source(side: Side, varied: str)
 @pytest.mark.parametrize(
     "options",
     [
-        {"startingOffsets": {"0": 4, "1": -1}, "endingOffsets": {"0": 9, "1": -1}},
+        {"startingOffsets": {"0": 4, "1": 39}, "endingOffsets": {"0": 9, "1": -1}},
         {"startingOffsets": {"0": -2, "1": 7}, "endingOffsets": {"0": 0, "1": 8}},
         {"startingTimestamp": NOON_MS + 86_400_001, "startingOffsetsByTimestampStrategy": "latest"},
         {"endingTimestamp": NOON_MS + 20},
@@ -216,3 +217,12 @@ def test_a_folder_of_a_broker_that_has_ended_is_read(
     frame = spark.read.format("pykbroker").option("path", str(broker.data_dir)).load()
     assert frame.where(f"topic = '{topic}'").groupBy("partition").count().count() == 3
     assert frame.count() == 300
+
+
+def test_the_program_on_the_page_runs(side: Side, capsys: pytest.CaptureFixture[str]) -> None:
+    side.topics.create(1, name="flights")
+    side.topics.send("flights", range(30))
+    side.await_noted("flights")
+    [program] = [block.text for block in blocks(ROOT / "docs" / "lake.md") if block.language == "python"]
+    exec(program.replace('"data"', repr(str(side.broker.data_dir))), {})
+    assert "|        0|   30|" in capsys.readouterr().out

@@ -47,7 +47,8 @@ LIMIT_S = 600
 
 ALL = [block for page in pages() for block in blocks(page)]
 SHELL = [block for block in ALL if block.language == "sh"]
-PYTHON = [block for block in ALL if block.language == "python"]
+#: Those of the lake's page are run by compat_tests/lake, beside its commands.
+PYTHON = [block for block in ALL if block.language == "python" and not block.place.startswith("docs/lake.md")]
 SERVES = [(block.place, line) for block in SHELL for line in block.commands() if _SERVE.match(line)]
 
 

@@ -114,8 +114,8 @@ def _records_of_many(data: bytes, batches: Sequence[tuple[BatchHeader, bytes]]) 
     starts, ends = np.empty(counts.sum(), np.int64), np.empty(counts.sum(), np.int64)
     after = cursor.at.copy()
     numbers: Any = -np.arange(counts.max(initial=0))
-    having = np.searchsorted(-counts[order], numbers)  # how many have a record of that number
-    for number, live in enumerate(map(int, having)):
+    having: Any = np.searchsorted(-counts[order], numbers)  # how many have a record of that number
+    for number, live in enumerate(having.tolist()):
         cursor.at = after[:live]
         length = cursor.number()
         if length.min() < 0:
