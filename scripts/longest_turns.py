@@ -20,9 +20,10 @@ from typing import Any
 import uvloop
 
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.controller.topics import NewTopic
-from pykbroker.coordination.transactions.transaction import State
+from pykbroker.coordination.transactions.transaction import TransactionState
 from pykbroker.metadata.image import Endpoint
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.network.server import Server
@@ -60,7 +61,7 @@ class Bench:
         self.cluster = Cluster.open(config, self._directory, RealDisk(durable=False), SystemClock(), random.Random(1))
         if self._whole:
             self.cluster.runtime.slices.weight_of_a_turn = float("inf")
-        self.cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
+        BrokerLifecycle(self.cluster).start_all({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
         self.broker = self.cluster.brokers[1]
         await self.server.start_serving(self.cluster)
         await self.ended(self.cluster.auto_creation.create([CONSUMER_OFFSETS, TRANSACTION_STATE]))
@@ -123,7 +124,7 @@ class Bench:
                     await asyncio.sleep(0.01)
             self.names[name] = made.value
 
-    def states(self) -> list[State]:
+    def states(self) -> list[TransactionState]:
         shards = self.cluster.transactions.shards.loaded.values()
         return [each.state for loaded in shards for each in loaded.shard.transactions.values()]
 
@@ -132,7 +133,9 @@ async def transactions_time_out(bench: Bench) -> None:
     await bench.start(transaction_abort_timed_out_transaction_cleanup_interval_ms="8000")
     await bench.topic("t", 1)
     await bench.late_transactions(5000, 3000)
-    await bench.measure("5,000 transactions time out", lambda: None, lambda: State.ONGOING not in bench.states())
+    await bench.measure(
+        "5,000 transactions time out", lambda: None, lambda: TransactionState.ONGOING not in bench.states()
+    )
 
 
 async def transactional_ids_expire(bench: Bench) -> None:

@@ -1,10 +1,10 @@
-"""Kafka's dump-log on every file of a data folder, with the decoder that its records want."""
+"""Kafka's dump-log on every file of a log directory, with the decoder that its records want."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from compat_tests.directories.folder import DataFolder
+from compat_tests.directories.log_directories import SharedLogDirectories
 from compat_tests.harness import dump_log
 from compat_tests.harness.kafka_tools import KafkaTools
 
@@ -19,9 +19,9 @@ COMPACTED = ("compacted", *_DECODERS)
 _UNKNOWN = ("Could not decode", "unknown", "UnsupportedVersion", "Exception")
 
 
-def faults(tools: KafkaTools, folder: DataFolder) -> list[str]:
+def faults(tools: KafkaTools, directories: SharedLogDirectories) -> list[str]:
     """What dump-log complains about: segments, indexes, producers' state, and the meaning of internal records."""
-    return [fault for path in folder.paths for fault in _faults_in(tools, path)]
+    return [fault for path in directories.paths for fault in _faults_in(tools, path)]
 
 
 def _faults_in(tools: KafkaTools, data_dir: Path) -> list[str]:

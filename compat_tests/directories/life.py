@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import Consumer
 
 from compat_tests.directories.client import BROKER, TOPIC, Client
-from compat_tests.directories.folder import DataFolder
+from compat_tests.directories.log_directories import SharedLogDirectories
 from compat_tests.directories.rounds import Rounds
 from compat_tests.directories.transactions import Transactions
 from pykbroker.wire.messages.alter_client_quotas import (
@@ -30,17 +30,17 @@ _DUPLICATE_SEQUENCE, _OUT_OF_ORDER_SEQUENCE_NUMBER = 46, 45
 class Life:
     """The topics, groups and producers of a cluster. ``begin`` once, then a ``turn`` for each broker that serves it."""
 
-    def __init__(self, folder: DataFolder) -> None:
-        self._folder = folder
-        self._bootstrap = folder.bootstrap
+    def __init__(self, directories: SharedLogDirectories) -> None:
+        self._directories = directories
+        self._bootstrap = directories.bootstrap
         self._turn = 0
         self._began_ms = int(time.time() * 1000)
         self._producer_ids: list[int] = []
         self._ongoing = -1
         self._sequence = 0
         self._last: tuple[bytes, int] | None = None
-        self._transactions = Transactions(folder.bootstrap)
-        self._rounds = Rounds(folder, self._records, self._began_ms)
+        self._transactions = Transactions(directories.bootstrap)
+        self._rounds = Rounds(directories, self._records, self._began_ms)
 
     def begin(self, client: Client) -> None:
         """Makes what lives on through all turns."""
@@ -66,7 +66,7 @@ class Life:
     def turn(self, client: Client) -> None:
         """One broker's share: something of everything, and the end of what the broker before left unfinished."""
         self._turn += 1
-        snapshot = self._folder.newest_snapshot()
+        snapshot = self._directories.newest_snapshot()
         for codec in CODECS:
             for partition in range(2):
                 client.produce(f"codec-{codec.name.lower()}", self._batch(compression=codec), partition)

@@ -60,9 +60,11 @@ def take(client: Client, new_groups: NewGroups) -> Picture:
             look = _ends if topic.is_internal else _log
             picture |= {(what, topic.name, index): value for what, value in look(client, topic.name, index)}
     picture["configs", "every broker"] = [each for each in _configs(client, BROKER, "") if each[2] == 3]
-    for folder in client.ask(DescribeLogDirsRequest(None), 4).results:
-        partitions = sorted((topic.name, part.partition_index) for topic in folder.topics for part in topic.partitions)
-        picture["folder", folder.log_dir] = folder.error_code, partitions
+    for directory in client.ask(DescribeLogDirsRequest(None), 4).results:
+        partitions = sorted(
+            (topic.name, part.partition_index) for topic in directory.topics for part in topic.partitions
+        )
+        picture["directory", directory.log_dir] = directory.error_code, partitions
     names = {topic.name for topic in metadata.topics}
     if _OFFSETS_TOPIC in names:
         picture |= _groups(client)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 
 from compat_tests.directories.client import TOPIC, Client, wait_until
-from compat_tests.directories.folder import DataFolder
+from compat_tests.directories.log_directories import SharedLogDirectories
 from compat_tests.directories.picture import records
 from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -28,8 +28,8 @@ _SMALL_SEGMENTS = {"segment_ms": "1000"}
 class Rounds:
     """Topics that the cleaner, retention, and DeleteRecords make shorter, and one that moves."""
 
-    def __init__(self, folder: DataFolder, make: Make, began_ms: int) -> None:
-        self._folder = folder
+    def __init__(self, directories: SharedLogDirectories, make: Make, began_ms: int) -> None:
+        self._directories = directories
         self._make = make
         self._began_ms = began_ms
         self._hours = 0
@@ -65,7 +65,7 @@ class Rounds:
 
             def cleaned(topic: str = topic) -> int:
                 touch()
-                offsets = self._folder.checkpoint("cleaner-offset-checkpoint")
+                offsets = self._directories.checkpoint("cleaner-offset-checkpoint")
                 return sum(offset for name, offset in offsets.items() if name.rpartition("-")[0] == topic)
 
             wait_until(lambda topic=topic: cleaned(topic) > self._cleaned[topic], f"the cleaner in {topic}")
@@ -77,7 +77,7 @@ class Rounds:
             client.produce("retained", encode_batch(self._at_another_hour(2)))
 
         def trimmed() -> bool:
-            files = sorted(self._folder.partition("retained-0").glob("*.log"))
+            files = sorted(self._directories.partition("retained-0").glob("*.log"))
             return sum(file.stat().st_size for file in files[1:]) < _RETAINED_BYTES
 
         wait_until(trimmed, "retention")
@@ -87,15 +87,15 @@ class Rounds:
         start = client.produce("trimmed", encode_batch(self._make(5))) + 3
         client.delete_records("trimmed", start)
         starts = "log-start-offset-checkpoint"
-        wait_until(lambda: self._folder.checkpoint(starts).get("trimmed-0") == start, f"trimmed-0 in {starts}")
+        wait_until(lambda: self._directories.checkpoint(starts).get("trimmed-0") == start, f"trimmed-0 in {starts}")
 
     def move(self, client: Client) -> None:
         """A partition goes to the other log directory, where there are two."""
         client.produce("moving", encode_batch(self._make(5)))
-        if len(self._folder.paths) == 1:
+        if len(self._directories.paths) == 1:
             return
-        here = self._folder.partition("moving-0").parent
-        (there,) = (path for path in self._folder.paths if path != here)
+        here = self._directories.partition("moving-0").parent
+        (there,) = (path for path in self._directories.paths if path != here)
         request = AlterReplicaLogDirsRequest([AlterReplicaLogDir(str(there), [AlterReplicaLogDirTopic("moving", [0])])])
         answer = client.ask(request, 2).results[0].partitions[0]
         assert answer.error_code == 0, answer
@@ -112,7 +112,7 @@ class Rounds:
         def written() -> bool:
             for number in itertools.islice(numbers, 10):
                 client.alter(TOPIC, "configured", {"retention.ms": str(number)})
-            return self._folder.newest_snapshot() > before
+            return self._directories.newest_snapshot() > before
 
         wait_until(written, "a snapshot of the metadata")
 

@@ -1,4 +1,4 @@
-"""What lies in a folder from former days: checkpoints of topics that are gone, and messages of the formats 0 and 1."""
+"""What lies in a log directory from former days: checkpoints of topics that are gone, and messages of the formats 0 and 1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zlib import crc32
 import pytest
 
 from compat_tests.directories.client import Client
-from compat_tests.directories.folder import DataFolder
+from compat_tests.directories.log_directories import SharedLogDirectories
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pykbroker.wire.records import Record, encode_batch
@@ -27,12 +27,12 @@ _UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
 
 
 @contextmanager
-def serving(folder: DataFolder, who: str, how: str = "stop") -> Iterator[Client]:
-    folder.start(who)
-    with closing(Client(folder.bootstrap)) as client:
+def serving(directories: SharedLogDirectories, who: str, how: str = "stop") -> Iterator[Client]:
+    directories.start(who)
+    with closing(Client(directories.bootstrap)) as client:
         client.served()
         yield client
-    folder.end(how)
+    directories.end(how)
 
 
 def fill(client: Client, topic: str, count: int) -> None:
@@ -50,24 +50,24 @@ def bounds(client: Client, topic: str) -> list[int]:
 
 def test_a_topic_made_again_by_one_is_whole_for_the_other(tmp_path):
     """Each deletes a topic whose start is in the checkpoint, makes it again, fills it, and is killed before any other round."""
-    folder = DataFolder(tmp_path, settings=NO_ROUNDS)
+    directories = SharedLogDirectories(tmp_path, settings=NO_ROUNDS)
     try:
         for one, other in (("ours", "kafka"), ("kafka", "ours")):
             topic = f"again-{one}"
-            with serving(folder, "ours") as client:
+            with serving(directories, "ours") as client:
                 client.create(topic, retention_ms="-1")
                 fill(client, topic, 1000)
                 client.delete_records(topic, 900)
-            assert folder.checkpoint("log-start-offset-checkpoint")[f"{topic}-0"] == 900
-            with serving(folder, one, "kill") as client:
+            assert directories.checkpoint("log-start-offset-checkpoint")[f"{topic}-0"] == 900
+            with serving(directories, one, "kill") as client:
                 client.delete(topic)
                 client.create(topic, retention_ms="-1")
                 fill(client, topic, 300)
             for who in (other, one):
-                with serving(folder, who) as client:
+                with serving(directories, who) as client:
                     assert bounds(client, topic) == [0, 300], who
     finally:
-        folder.end("kill")
+        directories.end("kill")
 
 
 def message(offset: int, magic: int) -> bytes:
@@ -86,26 +86,26 @@ def fetch(client: Client, topic: str):
 @pytest.mark.parametrize("magic", [0, 1])
 def test_messages_of_old_formats(tmp_path, magic):
     """Apache Kafka sends them as they are. We refuse, say why, and change nothing, so that Apache Kafka still can."""
-    folder = DataFolder(tmp_path)
+    directories = SharedLogDirectories(tmp_path)
     data = b"".join(message(offset, magic) for offset in range(20))
     try:
-        with serving(folder, "kafka") as client:
+        with serving(directories, "kafka") as client:
             client.create("old", retention_ms="-1")
             fill(client, "old", 20)
-        log = folder.partition("old-0") / f"{0:020d}.log"
+        log = directories.partition("old-0") / f"{0:020d}.log"
         log.write_bytes(data)
         for index in (*log.parent.glob("*.index"), *log.parent.glob("*.timeindex"), *log.parent.glob("*.snapshot")):
             index.unlink()
-        with serving(folder, "kafka") as client:
+        with serving(directories, "kafka") as client:
             assert bytes(fetch(client, "old").records) == data
         for how in ("stop", "kill", "kill"):  # so the next start is after a clean shutdown, after a kill
-            folder.start("ours")
-            with closing(Client(folder.bootstrap)) as client:
+            directories.start("ours")
+            with closing(Client(directories.bootstrap)) as client:
                 assert fetch(client, "old").error_code == _UNSUPPORTED_FOR_MESSAGE_FORMAT
-            folder.end(how)
+            directories.end(how)
             assert log.read_bytes() == data
-        assert f"holds messages of format {magic}" in folder.log_of("ours")
-        with serving(folder, "kafka", "kill") as client:
+        assert f"holds messages of format {magic}" in directories.log_of("ours")
+        with serving(directories, "kafka", "kill") as client:
             assert bytes(fetch(client, "old").records) == data
     finally:
-        folder.end("kill")
+        directories.end("kill")

@@ -9,16 +9,16 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.directories.files import faults
-from compat_tests.directories.folder import DataFolder
+from compat_tests.directories.log_directories import SharedLogDirectories
 
 TOPIC = "preallocated"
 SEGMENT_BYTES = 1024 * 1024
 _TURNS = ["ours stop", "kafka kill", "ours kill", "kafka stop", "ours stop"]
 
 
-def produce(folder: DataFolder, first: int, count: int) -> None:
+def produce(directories: SharedLogDirectories, first: int, count: int) -> None:
     failed = []
-    producer = Producer({"bootstrap.servers": folder.bootstrap, "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": directories.bootstrap, "linger.ms": 5})
     for number in range(first, first + count):
         producer.produce(
             TOPIC, b"%d" % number + bytes(5000), on_delivery=lambda error, _: failed.append(error) if error else None
@@ -27,8 +27,8 @@ def produce(folder: DataFolder, first: int, count: int) -> None:
     assert failed == []
 
 
-def consume(folder: DataFolder, count: int) -> list[int]:
-    consumer = Consumer({"bootstrap.servers": folder.bootstrap, "group.id": "g", "enable.auto.commit": False})
+def consume(directories: SharedLogDirectories, count: int) -> list[int]:
+    consumer = Consumer({"bootstrap.servers": directories.bootstrap, "group.id": "g", "enable.auto.commit": False})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     found: list[int] = []
     while len(found) < count:
@@ -39,28 +39,28 @@ def consume(folder: DataFolder, count: int) -> list[int]:
     return found
 
 
-def sizes(folder: DataFolder) -> list[int]:
-    return [path.stat().st_size for path in sorted((folder.paths[0] / f"{TOPIC}-0").glob("*.log"))]
+def sizes(directories: SharedLogDirectories) -> list[int]:
+    return [path.stat().st_size for path in sorted((directories.paths[0] / f"{TOPIC}-0").glob("*.log"))]
 
 
 @pytest.mark.parametrize("turns", [_TURNS], ids=["ours first"])
 def test_both_go_on_where_the_other_ended(turns: list[str], tmp_path: Path, kafka_tools) -> None:
-    folder = DataFolder(tmp_path)
+    directories = SharedLogDirectories(tmp_path)
     try:
         for number, (who, how) in enumerate(map(str.split, turns)):
-            folder.start(who)
+            directories.start(who)
             if number == 0:
                 settings = {"preallocate": "true", "segment.bytes": str(SEGMENT_BYTES)}
-                admin = AdminClient({"bootstrap.servers": folder.bootstrap})
+                admin = AdminClient({"bootstrap.servers": directories.bootstrap})
                 admin.create_topics([NewTopic(TOPIC, 1, 1, config=settings)])[TOPIC].result(30)
-            produce(folder, 300 * number, 300)
-            assert consume(folder, 300 * (number + 1)) == list(range(300 * (number + 1)))
-            assert sizes(folder)[-1] == SEGMENT_BYTES, who
-            folder.end(how)
+            produce(directories, 300 * number, 300)
+            assert consume(directories, 300 * (number + 1)) == list(range(300 * (number + 1)))
+            assert sizes(directories)[-1] == SEGMENT_BYTES, who
+            directories.end(how)
             if how == "stop":
-                assert sizes(folder)[-1] < SEGMENT_BYTES, who
+                assert sizes(directories)[-1] < SEGMENT_BYTES, who
             else:
-                assert sizes(folder)[-1] == SEGMENT_BYTES, who
-        assert faults(kafka_tools, folder) == []
+                assert sizes(directories)[-1] == SEGMENT_BYTES, who
+        assert faults(kafka_tools, directories) == []
     finally:
-        folder.end("kill")
+        directories.end("kill")

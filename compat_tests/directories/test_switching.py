@@ -1,6 +1,6 @@
-"""Apache Kafka and pykbroker take turns on one data folder, and no client can tell.
+"""Apache Kafka and pykbroker take turns on one log directory, and no client can tell.
 
-At each end of a turn all that clients can read is written down, and the next broker has to tell the same. The folder
+At each end of a turn all that clients can read is written down, and the next broker has to tell the same. The directory
 begins with Kafka (formatted with static voters, and with a dynamic quorum) and with pykbroker; turns end with a clean
 stop or with SIGKILL. After a clean shutdown, Kafka's dump-log reads every file.
 """
@@ -15,15 +15,15 @@ import pytest
 from compat_tests.directories import picture
 from compat_tests.directories.client import Client
 from compat_tests.directories.files import faults
-from compat_tests.directories.folder import DataFolder
 from compat_tests.directories.life import Life
+from compat_tests.directories.log_directories import SharedLogDirectories
 from compat_tests.directories.new_groups import NewGroups
 
 #: How the data begins, who serves in each turn, and how that ends.
 _LIVES = {
     "static voters": ({}, ["kafka stop", "ours kill", "kafka kill", "ours stop"]),
     "standalone, two log.dirs": (
-        {"standalone": True, "folders": 2},
+        {"standalone": True, "count": 2},
         ["kafka kill", "ours stop", "kafka stop", "ours stop"],
     ),
     "ours": ({}, ["ours stop", "kafka kill", "ours kill", "kafka stop", "ours stop"]),
@@ -32,14 +32,14 @@ _LIVES = {
 
 @pytest.mark.parametrize(("born", "turns"), _LIVES.values(), ids=_LIVES)
 def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
-    folder = DataFolder(tmp_path, **born)
-    life, new_groups = Life(folder), NewGroups()
+    directories = SharedLogDirectories(tmp_path, **born)
+    life, new_groups = Life(directories), NewGroups()
     left: picture.Picture = {}
     left_of_others: list[Any] = []
     try:
         for number, (who, how) in enumerate(map(str.split, turns)):
-            folder.start(who)
-            with closing(Client(folder.bootstrap)) as client:
+            directories.start(who)
+            with closing(Client(directories.bootstrap)) as client:
                 if number == 0:
                     life.begin(client)
                 else:
@@ -52,8 +52,8 @@ def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
                     new_groups.join_others(client)
                     left_of_others = new_groups.describe_others(client)
                 left = picture.take(client, new_groups)
-            folder.end(how)
+            directories.end(how)
             if how == "stop":
-                assert faults(kafka_tools, folder) == [], f"turn {number}, {who}"
+                assert faults(kafka_tools, directories) == [], f"turn {number}, {who}"
     finally:
-        folder.end("kill")
+        directories.end("kill")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from compat_tests.oracle.connection import Closed, Connection
-from compat_tests.security.listeners import FAILED_DELAY_MS, USERS
+from compat_tests.security.listeners import FAILED_DELAY_MS, SESSION_MS, USERS
 from compat_tests.security.scram_client import ScramClient
 from compat_tests.security.users import SCRAM_USERS
 from pykbroker.wire.message import Message
@@ -40,11 +40,13 @@ class Dialogue:
     def __init__(self, address: str) -> None:
         self._connection = Connection(address)
         self.seen: list[Any] = []
+        self._refused = False
 
     def ask(self, request: Message, version: int) -> Message | None:
         """Asks, and notes the answer; None where the connection was closed."""
         with self._noting():
             answer = self._connection.ask(request, version)
+            self._refused = getattr(answer, "error_code", None) != 0
             self.seen.append(_noted(answer))
             return answer
         return None
@@ -76,9 +78,9 @@ class Dialogue:
         self.ask(DescribeClusterRequest(), 1)
 
     def end(self) -> None:
-        """Note whether the broker closes by itself, soon; then close."""
+        """Note whether the broker closes by itself, soon, or late where it has refused something; then close."""
         if not self.seen or not str(self.seen[-1]).startswith("closed"):
-            self._connection._socket.settimeout(2 * FAILED_DELAY_MS / 1000)
+            self._connection._socket.settimeout(1.5 * FAILED_DELAY_MS / 1000 if self._refused else 0.1)
             try:
                 self.raw_end()
             except TimeoutError:
@@ -93,13 +95,12 @@ class Dialogue:
     @contextlib.contextmanager
     def _noting(self) -> Iterator[None]:
         began = time.monotonic()
-        before = len(self.seen)
         try:
             yield
         except (Closed, BrokenPipeError):
             self.seen.append("closed late" if time.monotonic() - began > _LATE_S else "closed")
             return
-        if len(self.seen) > before and time.monotonic() - began > _LATE_S:
+        if self._refused and time.monotonic() - began > _LATE_S:
             self.seen.append("late")
 
 
@@ -116,6 +117,10 @@ def _noted(answer: Message) -> Any:
         fields["mechanisms"] = sorted(fields["mechanisms"])
     if kind == "SaslAuthenticateResponse" and fields["auth_bytes"].startswith((b"r=", b"v=")):
         fields["auth_bytes"] = bytes(fields["auth_bytes"][:2])
+    if kind == "SaslAuthenticateResponse" and fields["session_lifetime_ms"] % SESSION_MS:
+        fields["session_lifetime_ms"] = (
+            f"{fields['session_lifetime_ms'] / 60_000:.0f} minutes"  # what is left of a token
+        )
     return kind, repr(fields)
 
 

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.java import QUICK
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import free_ports
+from compat_tests.security.tokens import AUDIENCE, ISSUER, Issuer, key_set_file
 from pykbroker.security.authority import Authority
 
+_BEARER = "org.apache.kafka.common.security.oauthbearer"
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 #: How long a failed authentication is not answered: long enough to be told from a slow machine.
-FAILED_DELAY_MS = 400
+FAILED_DELAY_MS = 1000
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 USERS = {"alice": "alice-secret", "mallory": 'quoted "and" \\ escaped', "bröt": "brot"}
 #: Listener to protocol. PLAINTEXT is the harness's own and that of brokers among themselves.
@@ -25,21 +28,30 @@ PROTOCOLS = {
     "SASL_PLAINTEXT": "SASL_PLAINTEXT",
     "SASL_SSL": "SASL_SSL",
     "SHORT": "SASL_PLAINTEXT",
+    "TOKENS": "SASL_PLAINTEXT",
+    "SCOPED": "SASL_PLAINTEXT",
+    "SIGNED": "SASL_PLAINTEXT",
+    "SIGNED_FOR_ALL": "SASL_PLAINTEXT",
 }
+#: How long a session of the listener SHORT lasts.
+SESSION_MS = 3000
 
 
 @dataclass
-class Certificates:
-    """Files in PEM."""
+class Files:
+    """In PEM, and an address."""
 
     authority: Path
     broker: Path
     alice: Path
     stranger: Path
     expired: Path
+    #: The address of the keys of an issuer of tokens.
+    keys: str
+    issuer: Issuer
 
 
-def certificates(folder: Path) -> Certificates:
+def certificates(folder: Path, issuer: Issuer) -> Files:
     """An authority, a broker's key store, and clients that are known, of another authority, and too late."""
     now = time.time_ns() // 1_000_000
     authority, other = Authority("Test CA", now), Authority("Other CA", now)
@@ -52,16 +64,22 @@ def certificates(folder: Path) -> Certificates:
     }
     for name, text in texts.items():
         (folder / f"{name}.pem").write_text(text)
-    return Certificates(**{name: folder / f"{name}.pem" for name in texts})
+    keys = key_set_file(folder, issuer)
+    return Files(**{name: folder / f"{name}.pem" for name in texts}, keys=keys, issuer=issuer)
 
 
 class Listeners:
     """Ports and settings. ``settings`` are good for either broker."""
 
-    def __init__(self, files: Certificates) -> None:
+    def __init__(self, files: Files) -> None:
         self.files = files
         plaintext, *others = free_ports(1 + len(PROTOCOLS))
         self.ports = {"PLAINTEXT": plaintext, **dict(zip(PROTOCOLS, others, strict=True))}
+
+    @property
+    def issuer(self) -> Issuer:
+        """Whose tokens are taken."""
+        return self.files.issuer
 
     def address(self, listener: str) -> str:
         return f"127.0.0.1:{self.ports[listener]}"
@@ -86,7 +104,7 @@ class Listeners:
             "ssl.truststore.location": str(self.files.authority),
             "listener.name.mutual.ssl.client.auth": "required",
             "listener.name.asking.ssl.client.auth": "requested",
-            "listener.name.short.connections.max.reauth.ms": "3000",
+            "listener.name.short.connections.max.reauth.ms": str(SESSION_MS),
         }
         users = " ".join(f'user_{name}="{_quoted(password)}"' for name, password in USERS.items())
         for listener in ("sasl_plaintext", "sasl_ssl", "short"):
@@ -94,7 +112,34 @@ class Listeners:
             settings[f"{prefix}.plain.sasl.jaas.config"] = f"{_PLAIN} required {users};"
             settings[f"{prefix}.scram-sha-256.sasl.jaas.config"] = f"{_SCRAM} required;"
             settings[f"{prefix}.scram-sha-512.sasl.jaas.config"] = f"{_SCRAM} required;"
-        return settings
+        return settings | self._with_tokens()
+
+    def _with_tokens(self) -> dict[str, str]:
+        """Listeners for tokens: unsecured ones; ones with a scope; signed ones for Kafka, and for anybody."""
+        options = {
+            "tokens": "",
+            "scoped": 'unsecuredValidatorRequiredScope="a b" unsecuredValidatorPrincipalClaimName="who" '
+            'unsecuredValidatorScopeClaimName="roles" unsecuredValidatorAllowableClockSkewMs="500000"',
+            "signed": "",
+            "signed_for_all": "",
+        }
+        settings = {}
+        for listener, validating in options.items():
+            prefix = f"listener.name.{listener}"
+            settings[f"{prefix}.sasl.enabled.mechanisms"] = "OAUTHBEARER"
+            settings[f"{prefix}.oauthbearer.sasl.jaas.config"] = (
+                f'{_BEARER}.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker" {validating};'
+            )
+            if listener.startswith("signed"):
+                settings[f"{prefix}.oauthbearer.sasl.server.callback.handler.class"] = (
+                    f"{_BEARER}.OAuthBearerValidatorCallbackHandler"
+                )
+                settings[f"{prefix}.oauthbearer.sasl.oauthbearer.clock.skew.seconds"] = "600"
+                settings[f"{prefix}.oauthbearer.sasl.oauthbearer.jwks.endpoint.url"] = self.files.keys
+        return settings | {
+            "listener.name.signed.oauthbearer.sasl.oauthbearer.expected.audience": f"{AUDIENCE},other",
+            "listener.name.signed.oauthbearer.sasl.oauthbearer.expected.issuer": ISSUER,
+        }
 
 
 def _quoted(text: str) -> str:
@@ -112,7 +157,9 @@ class SecuredKafka(ApacheKafka):
 
     def __init__(self, folder: Path, listeners: Listeners, settings: dict[str, str] | None = None) -> None:
         values = {**listeners.settings, "advertised.listeners": listeners.listeners, **(settings or {})}
-        super().__init__(folder, {name: properties_value(value) for name, value in values.items()})
+        allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={listeners.files.keys}"
+        flags = [*QUICK, "-Xmx700m", allowed]
+        super().__init__(folder, {name: properties_value(value) for name, value in values.items()}, flags=flags)
         self._listeners = listeners
         self.port = listeners.ports["PLAINTEXT"]
 

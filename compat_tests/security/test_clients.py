@@ -7,11 +7,14 @@ import ssl
 from dataclasses import dataclass
 
 import aiokafka
+import aiokafka.abc
 import confluent_kafka
 import kafka
+import kafka.net.sasl.oauth
 import pytest
 
 from compat_tests.security.listeners import USERS, Listeners
+from compat_tests.security.tokens import now, unsecured
 from compat_tests.security.users import SCRAM_USERS
 
 RECORD = b"x" * 100_000
@@ -76,6 +79,62 @@ def python(way: Way, secured: Listeners, password: str | None = None) -> dict[st
             context.load_cert_chain(secured.files.alice)
         settings["ssl_context"] = context
     return settings
+
+
+def test_librdkafka_with_a_token_that_is_renewed(secured: Listeners, name) -> None:
+    """A session ends with its token: the client asks for another one, and goes on."""
+    given: list[str] = []
+
+    def give(_: str) -> tuple[str, float]:
+        given.append(unsecured(exp=now() + 4))
+        return given[-1], now() + 4
+
+    settings = {
+        "bootstrap.servers": secured.address("TOKENS"),
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "oauth_cb": give,
+    }
+    producer, topic = confluent_kafka.Producer(settings), name()
+    while len(given) < 3:
+        producer.produce(topic, RECORD)
+        assert producer.flush(20) == 0
+        producer.poll(0.2)
+
+
+@pytest.mark.parametrize("listener", ["TOKENS", "SIGNED"])
+def test_kafka_python_with_a_token(secured: Listeners, name, listener: str) -> None:
+    class Tokens(kafka.net.sasl.oauth.AbstractTokenProvider):
+        def token(self) -> str:
+            return unsecured() if listener == "TOKENS" else secured.issuer.sign("ec", "ES256")
+
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=secured.address(listener),
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="OAUTHBEARER",
+        sasl_oauth_token_provider=Tokens(),
+    )
+    producer.send(name(), RECORD).get(20)
+    producer.close()
+
+
+def test_aiokafka_with_a_token(secured: Listeners, name) -> None:
+    class Tokens(aiokafka.abc.AbstractTokenProvider):
+        async def token(self) -> str:
+            return secured.issuer.sign()
+
+    async def send() -> None:
+        producer = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=secured.address("SIGNED"),
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauth_token_provider=Tokens(),
+        )
+        await producer.start()
+        await producer.send_and_wait(name(), RECORD)
+        await producer.stop()
+
+    asyncio.run(asyncio.wait_for(send(), 40))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)

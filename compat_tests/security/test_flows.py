@@ -9,8 +9,12 @@ import pytest
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.security.flows import FLOWS, Dialogue
 from compat_tests.security.listeners import Listeners, SecuredKafka, SecuredPykbroker, certificates
+from compat_tests.security.session_flows import SESSION_FLOWS
+from compat_tests.security.token_flows import ISSUER, TOKEN_FLOWS
 from compat_tests.security.users import add_users
 
+#: Those that take longest first.
+EVERY = SESSION_FLOWS | TOKEN_FLOWS | {name: ("SASL_PLAINTEXT", flow) for name, flow in FLOWS.items()}
 Seen = dict[str, list[object]]
 
 
@@ -18,7 +22,7 @@ Seen = dict[str, list[object]]
 def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, Seen]:
     """Of both brokers, by flow: all run at once, for most of them wait."""
     folder = tmp_path_factory.mktemp("flows")
-    files = certificates(folder)
+    files = certificates(folder, ISSUER)
     return tuple(  # type: ignore[return-value]
         _of(kind(folder / kind.name, listeners), listeners)
         for kind in (SecuredKafka, SecuredPykbroker)
@@ -32,19 +36,33 @@ def _of(broker: BrokerProcess, listeners: Listeners) -> Seen:
         add_users(listeners.address("PLAINTEXT"))
 
         def run(name: str) -> list[object]:
-            talk = Dialogue(listeners.address("SASL_PLAINTEXT"))
-            FLOWS[name](talk)
+            listener, flow = EVERY[name]
+            talk = Dialogue(listeners.address(listener))
+            flow(talk)
             talk.end()
             return talk.seen
 
-        with ThreadPoolExecutor(16) as pool:
-            return dict(zip(FLOWS, pool.map(run, FLOWS), strict=True))
+        with ThreadPoolExecutor(40) as pool:
+            return dict(zip(EVERY, pool.map(run, EVERY), strict=True))
     finally:
         broker.stop()
 
 
+_REFUSED = (
+    "SaslAuthenticateResponse",
+    (
+        "{'error_code': 58, 'error_message': 'Authentication failed during authentication due to invalid credentials with SASL "
+        "mechanism OAUTHBEARER', 'auth_bytes': b'', 'session_lifetime_ms': 0, 'unknown_tagged_fields': None}"
+    ),
+)
+# fmt: off
 #: What is otherwise here, at the end of a flow, and why.
 DIFFERENCES = {
+    "bearer_another_scheme": (
+        ["closed", "closed"],
+        [_REFUSED, "late", "closed"],
+        "Apache Kafka fails over its own message for this, and so answers nothing.",
+    ),
     "a_frame_that_is_too_large": (
         ["closed late"],
         ["closed"],
@@ -56,10 +74,11 @@ DIFFERENCES = {
          "late", "closed"],
         "A producer that wants no answers gets one all the same before the connection ends; Apache Kafka fails over it.",
     ),
-}  # fmt: skip
+}
+# fmt: on
 
 
-@pytest.mark.parametrize("name", FLOWS)
+@pytest.mark.parametrize("name", EVERY)
 def test_same(seen: tuple[Seen, Seen], name: str) -> None:
     kafka, ours = seen[0][name], seen[1][name]
     if name in DIFFERENCES:

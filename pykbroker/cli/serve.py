@@ -12,6 +12,7 @@ import logging
 import os
 import resource
 import sys
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,11 @@ from pykbroker.runtime.levels import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.http.api.steering import Steering
     from pykbroker.process.node import Beside, Node
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.seeding.seed import Seed
 
 DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
 #: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
@@ -46,7 +51,7 @@ def main(argv: list[str]) -> int:
     except ConfigError as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
-    output = log_output.install(level, levels)
+    output = log_output.install(level, levels, as_json=options.log_format == "json")
     try:
         return _serve(options)
     finally:
@@ -56,18 +61,33 @@ def main(argv: list[str]) -> int:
 def _serve(options: argparse.Namespace) -> int:
     try:
         config = configuration(options)
-        _check_racks(options)
+        check_racks(options)
         beside = _http_side(options, config)
-    except (ConfigError, ValueError, OSError) as error:
+        seed = _seed(options.seed)
+    except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
     with contextlib.ExitStack() as stack:
         if options.ephemeral:
             import tempfile
 
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
+            directory = os.path.join(folder, "data")  # noqa: PTH118 - beside it is what is kept of it
             config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options, beside)
+        return run(config, options, beside, seed)
+
+
+def _seed(paths: list[Path]) -> Seed | None:
+    """What --seed names, all together. Raises BadSeed, OSError, or ModuleNotFoundError for YAML without its package."""
+    if not paths:
+        return None
+    from pykbroker.seeding.reading import read
+    from pykbroker.seeding.seed import Seed
+
+    seed = Seed()
+    for path in paths:
+        seed.add(read(path))
+    return seed
 
 
 def parser() -> argparse.ArgumentParser:
@@ -82,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
   pykbroker serve --listen 127.0.0.1:9092 --listen 192.168.1.5:9092   listeners PLAINTEXT and PLAINTEXT2
   pykbroker serve --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
                   --set listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT --set inter.broker.listener.name=IN
+  pykbroker serve --ephemeral --seed topics.yaml   with topics and records to begin with
   pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094
   pykbroker serve --http 8080                      with health, readiness and metrics for this machine""",
     )
@@ -127,6 +148,15 @@ def parser() -> argparse.ArgumentParser:
         help="the rack of each broker of --brokers (default: broker.rack for all)",
     )
     made.add_argument(
+        "--seed",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        default=[],
+        help="topics and records to begin with, of a .yaml, .json, .jsonl or .csv file or a folder of them; topics that are "
+        "there already are left as they are; repeatable",
+    )
+    made.add_argument(
         "--http",
         metavar="[HOST:]PORT",
         help="health, readiness and metrics by HTTP; port 0 picks a free one (default: off; without a host: 127.0.0.1)",
@@ -159,6 +189,9 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help=f"of everything or of one logger, as in pykbroker.network=DEBUG: {', '.join(LEVELS)}; repeatable",
+    )
+    made.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="lines for people, or an object of JSON each"
     )
     return made
 
@@ -194,7 +227,8 @@ def _racks(text: str) -> list[str]:
     return racks
 
 
-def _check_racks(options: argparse.Namespace) -> None:
+def check_racks(options: argparse.Namespace) -> None:
+    """Raises ConfigError where there is not one rack for each broker."""
     if options.racks is not None and len(options.racks) != options.brokers:
         raise ConfigError(
             f"--racks names {len(options.racks)} rack(s) for {options.brokers} broker(s); name one for each"
@@ -263,19 +297,25 @@ def _http_side(options: argparse.Namespace, config: BrokerConfig) -> Callable[[N
 
     found = http.parse(options.http, options.http_token_file, options.http_name)
     http.check(found, config.listeners)
-    try:
-        from pykbroker.http.side import HttpSide
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("pykbroker"):
-            raise
-        raise ConfigError(
-            f"--http needs the package {error.name}: install it with  pip install '.[http]'  from the folder of "
-            "pykbroker's sources, or with  pip install aiohttp prometheus-client"
-        ) from error
-    return lambda node: HttpSide(node, found)
+    from pykbroker.http.installed import side
+
+    made = side()
+    return lambda node: made(node, found, lambda: _steering(node, options))
 
 
-def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Node], Beside] | None = None) -> int:
+def _steering(node: Node, options: argparse.Namespace) -> Steering:
+    from pykbroker.http.api.steering import of_node
+
+    folder = Path(node.cluster.logs.metadata_directory.path).parent if options.ephemeral else None
+    return of_node(node, folder)
+
+
+def run(
+    config: BrokerConfig,
+    options: argparse.Namespace,
+    beside: Callable[[Node], Beside] | None = None,
+    seed: Seed | None = None,
+) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
     _allow_descriptors()
@@ -299,6 +339,7 @@ def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Nod
                     durable=not options.ephemeral,
                     with_parent=options.exit_with_parent,
                     beside=beside,
+                    before_clients=None if seed is None else partial(_sow, seed),
                 )
             )
         except StartFailed as error:
@@ -308,7 +349,22 @@ def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Nod
     return EXIT_OK
 
 
+def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
+    from pykbroker.process.log_directories import StartFailed
+    from pykbroker.seeding.seed import BadSeed
+    from pykbroker.seeding.sowing import Sown, sow
+
+    def told(sown: Sown) -> None:
+        logging.getLogger(__name__).info("Seeded with %s", sown)
+
+    def refused(error: BadSeed) -> None:
+        raise StartFailed(str(error)) from error
+
+    return sow(cluster, seed, only_new=True).map(told).recover(BadSeed, refused)
+
+
 def _say_ready(node: Node) -> None:
+    _tell_systemd(node)
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
     http = "" if node.http is None else f"; HTTP at {node.http}"
     _say(f"pykbroker ready: {where}{http}")
@@ -317,7 +373,15 @@ def _say_ready(node: Node) -> None:
 def _say_ready_in_json(node: Node) -> None:
     import json
 
+    _tell_systemd(node)
     _say(json.dumps(node.summary()))
+
+
+def _tell_systemd(node: Node) -> None:
+    if "NOTIFY_SOCKET" in os.environ:
+        from pykbroker.process.notify import notify
+
+        notify(READY="1", STATUS=f"Serving on {', '.join(node.addresses().values())}")
 
 
 def _say(line: str) -> None:

@@ -5,7 +5,9 @@ The same settings serve every kind of listener: for clients, between brokers, of
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
@@ -14,6 +16,7 @@ from pykbroker.security.tls.settings import KeyStoreSettings, TlsSettings, Trust
 
 TLS_PROTOCOLS: Final = ("SSL", "SASL_SSL")
 SASL_PROTOCOLS: Final = ("SASL_PLAINTEXT", "SASL_SSL")
+CALLBACK_HANDLER: Final = "sasl.server.callback.handler.class"
 _JAAS: Final = "sasl.jaas.config"
 
 
@@ -23,6 +26,10 @@ class MechanismSettings(NamedTuple):
     name: str
     module: LoginModule
     max_reauth_ms: int
+    #: A class that is to be asked in place of Kafka's own.
+    callback_handler: str | None
+    #: Any other setting, as this mechanism of this listener has it.
+    value: Callable[[str], Any]
 
 
 class SaslSettings(NamedTuple):
@@ -76,15 +83,23 @@ def sasl_settings(config: BrokerConfig, listener: str) -> SaslSettings:
 
 
 def _mechanism(config: BrokerConfig, listener: str, name: str) -> MechanismSettings:
-    setting = f"listener.name.{listener.lower()}.{name.lower()}.{_JAAS}"
-    text = next((layer[setting] for layer in (config.this_broker, config.explicit) if setting in layer), None)
+    prefix = f"listener.name.{listener.lower()}.{name.lower()}."
+
+    def own(setting: str) -> str | None:
+        return next(
+            (layer[prefix + setting] for layer in (config.this_broker, config.explicit) if prefix + setting in layer),
+            None,
+        )
+
+    text = own(_JAAS)
     if text is None:
         raise ConfigError(
-            f"listener {listener} has the SASL mechanism {name}, and {setting} is not set: it names the login module, and the "
-            "users of PLAIN"
+            f"listener {listener} has the SASL mechanism {name}, and {prefix}{_JAAS} is not set: it names the login module, and "
+            "the users of PLAIN"
         )
     try:
         module = parse_jaas(text)
     except JaasError as error:
-        raise ConfigError(f"Invalid value of {setting}: {error}") from error
-    return MechanismSettings(name, module, config.listener_value(listener, "connections.max.reauth.ms", name))
+        raise ConfigError(f"Invalid value of {prefix}{_JAAS}: {error}") from error
+    value = partial(config.listener_value, listener, mechanism=name)
+    return MechanismSettings(name, module, value("connections.max.reauth.ms"), own(CALLBACK_HANDLER), value)

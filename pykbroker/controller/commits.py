@@ -30,6 +30,11 @@ T = TypeVar("T")
 Decision = tuple[Sequence[MetadataRecord], T]
 
 
+#: Told of the records of a change in the turn in which they are appended; what it returns is done in a thread before they are
+#: synced, for it waits for the disk.
+Preparation = Callable[[Sequence[MetadataRecord]], Callable[[], None] | None]
+
+
 class RecordLog(Protocol):
     """Where decisions are kept: an ordered log of metadata records."""
 
@@ -54,12 +59,14 @@ class RecordLog(Protocol):
         ...
 
     def append(self, records: Sequence[MetadataRecord]) -> int:
-        """Write the records, all or none; ``sync`` makes them durable. Returns the first one's offset. Raises KafkaError."""
+        """Write the records; ``sync`` makes them durable, or says that not all could be written. Returns the first one's offset.
+        Raises KAFKA_STORAGE_ERROR where none could.
+        """
         ...
 
     def sync(self, first: int) -> None:
         """Have what was appended from offset ``first`` on survive a power loss, or take it back. For any thread, which waits
-        for the disk. Raises KafkaError.
+        for the disk. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         ...
 
@@ -87,6 +94,7 @@ class _Change:
     records: Sequence[MetadataRecord] = ()
     result: Any = None
     first: int = -1
+    prepare: Callable[[], None] | None = None
 
 
 class Commits:
@@ -99,6 +107,7 @@ class Commits:
         self.log = log
         self._runtime = runtime
         self._subscribers: list[Subscriber] = []
+        self._preparation: Preparation | None = None
         self._asked: deque[_Change] = deque()
         #: Appended, and not published yet.
         self._under_way: _Change | None = None
@@ -108,6 +117,10 @@ class Commits:
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call ``subscriber(image, delta)`` after each change, before who asked for it has the result."""
         self._subscribers.append(subscriber)
+
+    def prepare_with(self, preparation: Preparation) -> None:
+        """Have something done before records are in the log for good."""
+        self._preparation = preparation
 
     def decide(self, decide: Callable[[], Decision[T]]) -> Deferred[T]:
         """Call ``decide`` when its turn comes, and make what it decides; its result, once that is durable and published.
@@ -123,21 +136,21 @@ class Commits:
     def commit_now(self, records: Sequence[MetadataRecord]) -> None:
         """Append, sync and publish in this turn, which waits for the disk: for the start and the end of the process.
 
-        Raises KafkaError when the log cannot take the records: then nothing has changed.
+        Raises KafkaError KAFKA_STORAGE_ERROR when the log cannot take the records: then nothing has changed.
         """
         if records:
-            first = self.log.append(records)
-            self.log.sync(first)
+            prepare, first = self._append(records)
+            self._sync(prepare, first)
             self._publish(records, first)
 
     def finish_now(self) -> None:
         """Bring what was appended already to its end, and forget what has not begun: the process ends, its threads have
-        ended, and nobody is left to take an answer. Raises KafkaError as ``commit_now``.
+        ended, and nobody is left to take an answer. Raises what ``commit_now`` raises.
         """
         self._asked.clear()
         change, self._under_way = self._under_way, None
         if change is not None:
-            self.log.sync(change.first)
+            self._sync(change.prepare, change.first)
             self._publish(change.records, change.first)
 
     def _advance(self) -> None:
@@ -155,7 +168,7 @@ class Commits:
         try:
             change.records, change.result = change.decide()
             if change.records:
-                change.first = self.log.append(change.records)
+                change.prepare, change.first = self._append(change.records)
         except Exception as error:  # noqa: BLE001 - who asked looks at it
             change.done.fail(error)
             return
@@ -163,7 +176,7 @@ class Commits:
             change.done.complete(change.result)
             return
         self._under_way = change
-        synced = attempt(self._runtime.offload, self.log.sync, change.first).recover(
+        synced = attempt(self._runtime.offload, self._sync, change.prepare, change.first).recover(
             RuntimeError, partial(self._no_thread, change)
         )
         synced.map(lambda _: self._synced(change)).pass_to(change.done)
@@ -174,6 +187,17 @@ class Commits:
         if self._under_way is change:
             self.log.take_back(change.first)
         raise error
+
+    def _append(self, records: Sequence[MetadataRecord]) -> tuple[Callable[[], None] | None, int]:
+        """What is to be done before the records are synced, and their first offset."""
+        prepare = None if self._preparation is None else self._preparation(records)
+        return prepare, self.log.append(records)
+
+    def _sync(self, prepare: Callable[[], None] | None, first: int) -> None:
+        """Waits for the disk."""
+        if prepare is not None:
+            prepare()
+        self.log.sync(first)
 
     def _synced(self, change: _Change) -> Any:
         if self._under_way is change:  # else the process ends, and did it itself

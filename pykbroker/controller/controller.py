@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.commits import Commits, Decision, RecordLog
+from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
 from pykbroker.controller.eligible_leaders import clearing_records
 from pykbroker.controller.internal_topics import Settings
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
-    from pykbroker.controller.port import ConfigChanges
+    from pykbroker.controller.port import ConfigChanges, MayChange
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
 
@@ -83,11 +83,15 @@ class Controller:
         """
         self._commits.subscribe(subscriber)
 
+    def prepare_with(self, preparation: Preparation) -> None:
+        """Have something done, in a thread, before the records of a change are in the log for good."""
+        self._commits.prepare_with(preparation)
+
     # The start and the end of the process, which wait for the disk
 
     def commit(self, records: Sequence[MetadataRecord]) -> None:
-        """Append, sync and publish at once. Raises KafkaError when the log cannot take the records: then nothing has
-        changed.
+        """Append, sync and publish at once. Raises KafkaError KAFKA_STORAGE_ERROR when the log cannot take the
+        records: then nothing has changed.
         """
         self._commits.commit_now(records)
 
@@ -118,7 +122,7 @@ class Controller:
             self._commits.finish_now()
             self.commit([fencing(broker) for broker in self.image.active_brokers()])
         except KafkaError as error:
-            logger.warning("The end of the brokers could not be written to the metadata log: %s", error)
+            logger.warning("Fencing of the brokers at shutdown cannot be written to the metadata log: %s", error)
 
     # Brokers
 
@@ -156,7 +160,9 @@ class Controller:
 
     # Topics
 
-    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Deferred[list[TopicResult]]:
+    def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, may_change: MayChange | None = None
+    ) -> Deferred[list[TopicResult]]:
         def decide() -> Decision[list[TopicResult]]:
             check_partition_total(topics, self._topic_defaults()[0])
             results = []
@@ -164,6 +170,8 @@ class Controller:
             for topic in topics:
                 try:
                     planned, result = self._planner.create(topic)
+                    if may_change is not None:
+                        may_change(result.partitions)
                 except KafkaError as error:
                     result = TopicResult(topic.name, error)
                 else:
@@ -174,13 +182,18 @@ class Controller:
 
         return self._commits.decide(decide)
 
-    def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[dict[bytes, KafkaError | None]]:
+    def delete_topics(
+        self, topic_ids: Sequence[bytes], *, may_change: MayChange | None = None
+    ) -> Deferred[dict[bytes, KafkaError | None]]:
         def decide() -> Decision[dict[bytes, KafkaError | None]]:
             results: dict[bytes, KafkaError | None] = {}
             records: list[MetadataRecord] = []
             for topic_id in topic_ids:
                 try:
-                    records.append(self._planner.remove(topic_id))
+                    removal = self._planner.remove(topic_id)
+                    if may_change is not None:
+                        may_change(len(self.image.topics_by_id[topic_id].partitions))
+                    records.append(removal)
                 except KafkaError as error:
                     results[topic_id] = error
                 else:
@@ -190,14 +203,17 @@ class Controller:
         return self._commits.decide(decide)
 
     def create_partitions(
-        self, topics: Sequence[NewPartitions], *, validate_only: bool = False
+        self, topics: Sequence[NewPartitions], *, validate_only: bool = False, may_change: MayChange | None = None
     ) -> Deferred[list[tuple[str, KafkaError | None]]]:
         def decide() -> Decision[list[tuple[str, KafkaError | None]]]:
             results: list[tuple[str, KafkaError | None]] = []
             records: list[MetadataRecord] = []
             for topic in topics:
                 try:
-                    records += self._planner.add_partitions(topic)
+                    planned = self._planner.add_partitions(topic)
+                    if may_change is not None:
+                        may_change(len(planned))
+                    records += planned
                 except KafkaError as error:
                     results.append((topic.name, error))
                 else:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pykbroker.wire.errors import ErrorCode
 
 
-class Node(Protocol):
-    """A broker that coordinates."""
+class CoordinatingBroker(Protocol):
+    """A broker of this process, which may lead partitions of a coordinator's topic."""
 
     node_id: int
 
@@ -30,7 +30,8 @@ class Node(Protocol):
 class TransactionPort(Protocol):
     """Towards the coordinator of a transactional id: AddPartitionsToTxn, as brokers ask it (KIP-890).
 
-    ``producer`` is an id and an epoch. Both raise, or fail with, KafkaError.
+    ``producer`` is an id and an epoch. Both raise, or fail with, what ``add_partitions`` raises, NOT_COORDINATOR or
+    COORDINATOR_LOAD_IN_PROGRESS.
     """
 
     def verify(
@@ -60,7 +61,8 @@ class MarkerPort(Protocol):
     ) -> Deferred[None] | None:
         """Completes when the marker is committed; None if it is already, or the topic is gone, and its transaction with it.
 
-        Raises, or fails with, KafkaError.
+        Raises, or fails with, KafkaError INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, NOT_LEADER_OR_FOLLOWER,
+        NOT_ENOUGH_REPLICAS or KAFKA_STORAGE_ERROR.
         """
         ...
 
@@ -85,6 +87,6 @@ class CoordinationHost(Protocol):
     @property
     def transactions(self) -> TransactionPort: ...
     def partition(self, topic: str, index: int, /) -> Partition | None: ...
-    def node(self, node_id: int, /) -> Node:
+    def node(self, node_id: int, /) -> CoordinatingBroker:
         """A broker of this process. KeyError for any other."""
         ...

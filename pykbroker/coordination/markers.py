@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.partitions.internal_records import append_marker
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.control_records import EndTxnMarker
 
@@ -56,7 +57,8 @@ def write_marker(
     Completes when the marker is committed; None if it is already. Raises KafkaError (INVALID_PRODUCER_EPOCH,
     TRANSACTION_COORDINATOR_FENCED, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR).
     """
-    appended = partition.append_marker(
+    appended = append_marker(
+        partition,
         marker,
         producer_id=producer_id,
         producer_epoch=producer_epoch,

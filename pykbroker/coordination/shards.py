@@ -18,7 +18,7 @@ from pykbroker.metadata.image import NO_LEADER
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinationHost, Node
+    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
     from pykbroker.coordination.log_replay import LogReplay
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.partitions.partition import Partition
@@ -79,7 +79,7 @@ class Shards(Generic[S]):
         """False once the partition has moved or is gone."""
         return self.loaded.get(loaded.partition.index) is loaded
 
-    def at(self, broker: Node | None, index: int) -> Loaded[S]:
+    def at(self, broker: CoordinatingBroker | None, index: int) -> Loaded[S]:
         """The shard of a partition, for the broker that leads it; None stands for this process itself.
 
         Raises KafkaError with NOT_COORDINATOR, or COORDINATOR_LOAD_IN_PROGRESS while it is read: all others are served
@@ -91,8 +91,8 @@ class Shards(Generic[S]):
         loaded = self.loaded.get(index)
         return self._load(found) if loaded is None else loaded
 
-    def led_by(self, broker: Node) -> Iterator[Loaded[S]]:
-        """Every shard of the broker; those that were never needed are loaded. Raises KafkaError as ``at``."""
+    def led_by(self, broker: CoordinatingBroker) -> Iterator[Loaded[S]]:
+        """Every shard of the broker; those that were never needed are loaded. Raises what ``at`` raises."""
         for index in range(self._count()):
             found = self._cluster.partition(self._topic, index)
             if found is not None and found.leader == broker.node_id:
@@ -157,7 +157,7 @@ class Shards(Generic[S]):
         try:
             done = replay.advance()
         except KafkaError as error:
-            log.warning("What the coordinator keeps in %r cannot be read: %s", found, error)
+            log.warning("Coordinator state in %r cannot be loaded: %s", found, error)
             del self._loading[found.index]  # the next request tries again
             return
         if not done:

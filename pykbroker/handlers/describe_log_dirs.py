@@ -40,25 +40,25 @@ def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsRespo
         found = _found(logs, partition)
         if found is None or results[found[0]].error_code:
             continue
-        home, size = found
-        topic = topics.get((home, partition.topic))
+        directory, size = found
+        topic = topics.get((directory, partition.topic))
         if topic is None:
-            topic = topics[home, partition.topic] = DescribeLogDirsTopic(name=partition.topic)
-            results[home].topics.append(topic)
+            topic = topics[directory, partition.topic] = DescribeLogDirsTopic(name=partition.topic)
+            results[directory].topics.append(topic)
         topic.partitions.append(
             DescribeLogDirsPartition(partition_index=partition.index, partition_size=size, offset_lag=0)
         )
     return DescribeLogDirsResponse(results=list(results.values()))
 
 
-def _described(home: LogDirectory) -> DescribeLogDirsResult:
+def _described(directory: LogDirectory) -> DescribeLogDirsResult:
     """A log directory and its space; one whose space cannot be told, since it is gone, is offline from now on."""
-    result = DescribeLogDirsResult(log_dir=home.path)
+    result = DescribeLogDirsResult(log_dir=directory.path)
     try:
-        home.check()
-        result.total_bytes, result.usable_bytes = home.disk.free_bytes(home.path)
+        directory.check()
+        result.total_bytes, result.usable_bytes = directory.disk.free_bytes(directory.path)
     except OSError as error:
-        result.error_code = home.failed(error, "looking for free space").code
+        result.error_code = directory.failed(error, "looking for free space").code
     except KafkaError as error:
         result.error_code = error.code
     return result

@@ -50,7 +50,7 @@ def failed(request: DescribeTopicPartitionsRequest, version: int, error: KafkaEr
 
 
 def _names(image: MetadataImage, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """The topics asked for from the cursor on, in order. Raises KafkaError when the cursor does not fit them."""
+    """The topics asked for from the cursor on, in order. Raises INVALID_REQUEST where the cursor does not fit them."""
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
     asked: Iterable[str] = (topic.name for topic in request.topics) if request.topics else image.topics

@@ -68,7 +68,7 @@ def _coordinator(broker: Broker, ctx: RequestContext, key_type: int, key: str) -
 
 
 def _find(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> tuple[int, Endpoint]:
-    """Node id and endpoint of the coordinator. Raises KafkaError."""
+    """Node id and endpoint of the coordinator. Raises INVALID_REQUEST or COORDINATOR_NOT_AVAILABLE."""
     if key_type == _SHARE and ctx.api_version < _SHARE_SINCE:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     if key_type == _SHARE:

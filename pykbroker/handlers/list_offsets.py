@@ -106,7 +106,10 @@ def _answer(
 def _readable(
     broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
 ) -> tuple[Partition, int]:
-    """The partition, and where the readable part of it ends for this reader. Raises KafkaError."""
+    """The partition, and where the readable part of it ends for this reader.
+
+    Raises UNSUPPORTED_VERSION, UNKNOWN_TOPIC_OR_PARTITION, what ``check_served_by`` raises, or KAFKA_STORAGE_ERROR.
+    """
     partition = broker.cluster.partition(topic, asked.partition_index)
     if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, 1):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
@@ -142,7 +145,7 @@ def _search_all(searches: list[_Search], version: int) -> None:
         except KafkaError as error:
             answer.error_code = error.code
         except WireError as error:  # as Kafka answers it
-            log.warning("A search by timestamp in %r met a batch that cannot be decoded: %s", partition, error)
+            log.warning("ListOffsets by timestamp in %r failed: a batch cannot be decoded: %s", partition, error)
             answer.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
 
 

@@ -26,6 +26,9 @@ from pykbroker.process.log_directories import StartFailed
 from pykbroker.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pykbroker.http.api.steering import Steering
     from pykbroker.http.options import HttpOptions
     from pykbroker.process.node import Node
 
@@ -33,6 +36,9 @@ log = logging.getLogger(__name__)
 
 #: Connections at once. Descriptors are the clients' and the logs'.
 _MOST_CONNECTIONS: Final = 32
+#: A body of more is not read.
+_LARGEST_BODY: Final = 16 * 1024 * 1024
+_BETWEEN: Final = "the process is stopping, or begins anew"
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -46,9 +52,11 @@ class _Refused(asyncio.Protocol):
 class HttpSide:
     """See the module. It belongs to the loop of the node."""
 
-    def __init__(self, node: Node, options: HttpOptions) -> None:
+    def __init__(self, node: Node, options: HttpOptions, steering: Callable[[], Steering]) -> None:
         self._node = node
         self._options = options
+        self._make_steering = steering
+        self._steering: Steering | None = None
         clock = SystemClock()  # a test's own stands still, and here is measured
         self._meter = RequestMeter(clock)
         self._lag = LoopLag(clock)
@@ -80,7 +88,7 @@ class HttpSide:
         self._brokers.follow(self._node.cluster)
         self._storage.follow(self._node.cluster)
         self._lag.start()
-        log.info("HTTP on %s: /health, /ready, /metrics", self._node.http)
+        log.info("HTTP on %s: /health, /ready, /metrics, /api/v1", self._node.http)
 
     def _protocol(self) -> asyncio.BaseProtocol:
         assert self._runner is not None
@@ -90,18 +98,28 @@ class HttpSide:
         return server()
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[guard(self._options)])
+        app = web.Application(middlewares=[guard(self._options)], client_max_size=_LARGEST_BODY)
         app.on_response_prepare.append(add_headers)
         app.router.add_get("/health", health.health)
         app.router.add_get("/ready", health.ready(lambda: self._node.current))
         app.router.add_get("/metrics", self._metrics)
+        app.router.add_route("*", "/api/v1/{path:.*}", self._api)
         return app
+
+    async def _api(self, request: web.Request) -> web.StreamResponse:
+        from pykbroker.http.api import door  # noqa: PLC0415 - who scrapes metrics alone needs none of it
+
+        if self._steering is None:
+            if self._node.current is None:
+                return problem(503, _BETWEEN)
+            self._steering = self._make_steering()
+        return await door.answer(request, self._steering)
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
         try:
             chunks = await self._scrapes.page()
         except NoCluster:
-            return problem(503, "the process is stopping, or begins anew")
+            return problem(503, _BETWEEN)
         response = web.StreamResponse(headers={"Content-Type": _CONTENT_TYPE})
         response.content_length = sum(map(len, chunks))
         await response.prepare(request)
@@ -119,6 +137,9 @@ class HttpSide:
             self._node.server.dispatcher.remove_step(self._meter)
             self._node.http = None
             await self._scrapes.stop()
+            if self._steering is not None:
+                self._steering.close()
+                self._steering = None
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

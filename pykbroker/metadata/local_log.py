@@ -66,6 +66,8 @@ class LocalLog:
         self._bytes_since_snapshot = 0
         self._snapshot_bytes = 0
         self._written = SnapshotId(0, 0)
+        #: Why the rest of what was appended last is missing; ``sync`` takes back what is there.
+        self._cut_short: KafkaError | None = None
 
     @property
     def end_offset(self) -> int:
@@ -108,10 +110,11 @@ class LocalLog:
         image.epoch = self.epoch
 
     def append(self, records: Sequence[MetadataRecord]) -> int:
-        """Write the records; ``sync`` makes them durable. Returns the first one's offset. Raises KafkaError.
+        """Write the records; ``sync`` makes them durable. Returns the first one's offset. Raises KAFKA_STORAGE_ERROR.
 
         One batch, which a crash leaves whole or not at all; only more than ``MAX_RECORDS_PER_BATCH`` records (leaders
-        of very many partitions, never one request) become several.
+        of very many partitions, never one request) become several. Where the log takes some of these and no more, ``sync`` takes
+        them back and says so, since that waits for the disk.
         """
         first = self.end_offset
         self._last_ms = self._clock.now_ms()
@@ -124,19 +127,24 @@ class LocalLog:
             )
             for start in range(0, len(records), MAX_RECORDS_PER_BATCH)
         ]
-        try:
-            for batch in batches:
+        for batch in batches:
+            try:
                 self._append(batch)
-        except KafkaError:
-            self.take_back(first)
-            raise
+            except KafkaError as error:
+                if self.end_offset == first:
+                    raise
+                self._cut_short = error
+                break
         return first
 
     def sync(self, first: int) -> None:
         """Have what was appended from offset ``first`` on survive a power loss, or take it back. For any thread, which waits
-        for the disk; nothing is appended meanwhile. Raises KafkaError.
+        for the disk; nothing is appended meanwhile. Raises KAFKA_STORAGE_ERROR.
         """
+        cut_short, self._cut_short = self._cut_short, None
         try:
+            if cut_short is not None:
+                raise cut_short
             self._log.flush()
         except KafkaError:
             self.take_back(first)
@@ -144,6 +152,7 @@ class LocalLog:
 
     def take_back(self, first: int) -> None:
         """Forget what was appended from offset ``first`` on, so that nobody finds it later."""
+        self._cut_short = None
         with contextlib.suppress(KafkaError):  # then the directory is offline, and nothing more is appended
             self._log.truncate_to(first)
 
@@ -179,10 +188,13 @@ class LocalLog:
                 error = failed
         if error is not None:
             logger.error(
-                "No snapshot of the metadata could be written; the log has it all, and goes on", exc_info=error
+                "Metadata snapshot cannot be written; the metadata log keeps all of it, and grows", exc_info=error
             )
 
     def _let_go(self) -> None:
+        """On the loop, which owns the log, as every log rolls and loses segments: files are made and given other names, and the
+        next flush syncs them. Nothing here waits for a sync.
+        """
         self._log.roll(self._clock.now_ms())  # so that what the snapshot replaces is a whole segment, and can go
         self._log.commit_to(self._written.offset)  # a snapshot is of what is committed
         self._log.delete_records_before(self._written.offset)

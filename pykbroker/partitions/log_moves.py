@@ -44,7 +44,7 @@ class LogMoves:
     def _begin(self, partition: Partition) -> None:
         contents = self._wanted[partition]
         try:
-            there = partition.deleted or partition.log.home is contents.directory
+            there = partition.deleted or partition.log.directory is contents.directory
         except KafkaError as error:
             log.error("%r cannot be moved to %s: %s", partition, contents.path, error)
             there = True

@@ -14,23 +14,14 @@ from pykbroker.metadata.image import NO_LEADER
 from pykbroker.partitions.group_commit import GroupCommit
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.validate import Origin
-from pykbroker.wire.batch_header import HEADER_SIZE
-from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
-from pykbroker.wire.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, encode_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pykbroker.metadata.image import PartitionImage
     from pykbroker.partitions.host import PartitionHost
     from pykbroker.storage.log.config import LogConfig
     from pykbroker.storage.log.log import AppendResult, Log
-
-
-#: A record has at most so many bytes besides its key and its value: lengths, attributes, its deltas, no headers.
-_RECORD_OVERHEAD = 23
 
 
 class PartitionWatcher(Protocol):
@@ -185,7 +176,7 @@ class Partition:
     def committed(self) -> Deferred[None] | None:
         """The wait until everything appended so far is committed; None where it is already.
 
-        It fails with KafkaError when some of it may be lost.
+        It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
         log = self.log
         if log.high_watermark < log.log_end_offset:
@@ -222,7 +213,7 @@ class Partition:
     def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> AppendResult:
         """Append one batch as its leader and wake who waits for it; ``records`` may be changed in place and is not kept.
 
-        Raises KafkaError, or its RecordsRejected with errors per record.
+        Raises what ``Log.append_as_leader`` raises, RecordsRejected (with errors per record) among it.
         """
         log = self.log
         result = log.append_as_leader(
@@ -250,73 +241,3 @@ class Partition:
             self.check_enough_in_sync()
         now_ms = self._host.runtime.clock.now_ms()
         return self.append(records, now_ms=now_ms, origin=Origin.CLIENT, transaction_version=transaction_version)
-
-    def append_internal(
-        self,
-        records: Sequence[tuple[bytes | None, bytes | None]],
-        timestamp_ms: int,
-        producer: tuple[int, int] | None = None,
-    ) -> AppendResult:
-        """``append`` a coordinator's records as one batch.
-
-        With ``producer`` (id and epoch) they are part of its transaction, and count when its marker says so.
-        """
-        producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-        batch = encode_batch(
-            [
-                Record(offset=delta, timestamp=timestamp_ms, key=key, value=value, headers=[])
-                for delta, (key, value) in enumerate(records)
-            ],
-            base_offset=0,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            transactional=producer is not None,
-        )
-        return self._append_own(batch, timestamp_ms)
-
-    def batches_that_fit(self, records: Sequence[tuple[bytes | None, bytes | None]]) -> Iterator[slice]:
-        """How to divide a coordinator's records over batches that the log takes, in their order.
-
-        A record too large for any batch has one of its own, to be refused alone.
-        """
-        config = self.log.config
-        room = min(config.max_message_bytes, config.segment_bytes) - HEADER_SIZE
-        begin = size = 0
-        for number, (key, value) in enumerate(records):
-            needed = len(key or b"") + len(value or b"") + _RECORD_OVERHEAD
-            if size + needed > room and number > begin:
-                yield slice(begin, number)
-                begin, size = number, 0
-            size += needed
-        if begin < len(records):
-            yield slice(begin, len(records))
-
-    def append_marker(
-        self,
-        marker: EndTxnMarker,
-        *,
-        producer_id: int,
-        producer_epoch: int,
-        transaction_version: int,
-        timestamp_ms: int,
-    ) -> AppendResult:
-        """``append`` the end of a producer's transaction.
-
-        Raises KafkaError (INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR).
-        """
-        batch = encode_end_txn_batch(
-            marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=timestamp_ms
-        )
-        return self._append_own(batch, timestamp_ms, transaction_version)
-
-    def _append_own(self, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> AppendResult:
-        """Append a batch that this process made. As in Kafka, that is done by the leader, with acks=all."""
-        if self.leader == NO_LEADER:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        self.check_enough_in_sync()
-        return self.append(
-            memoryview(bytearray(batch)),
-            now_ms=timestamp_ms,
-            origin=Origin.COORDINATOR,
-            transaction_version=transaction_version,
-        )

@@ -82,12 +82,12 @@ class Control:
                 case {"command": "list"}:
                     pass
                 case {"command": "stop", "broker": int(broker)}:
-                    await self._node.stop_broker(broker, abrupt=bool(request.get("abrupt")))
+                    await self._node.brokers.stop(broker, abrupt=bool(request.get("abrupt")))
                 case {"command": "start", "broker": int(broker)}:
-                    await self._node.start_broker(broker)
+                    await self._node.brokers.start(broker)
                 case _:
                     return {"error": f"{request} is not a command of this version"}
-            return {"brokers": self._node.describe()}
+            return {"brokers": self._node.brokers.describe(self._node.addresses())}
         except (WrongBroker, KafkaError, OSError) as error:
             return {"error": str(error)}
 

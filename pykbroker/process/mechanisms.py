@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.config.listener_security import MechanismSettings
+from pykbroker.config.listener_security import CALLBACK_HANDLER, MechanismSettings
 from pykbroker.config.setting import ConfigError
 from pykbroker.security.sasl.mechanism import Authenticated, Mechanism
 from pykbroker.security.sasl.plain import PlainExchange, users_of
@@ -14,21 +14,52 @@ from pykbroker.security.sasl.scram import HASHES, MECHANISMS, Found, ScramExchan
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.process.bearer_tokens import BearerTokens
 
 _SCRAM: Final = {name: number for number, name in MECHANISMS.items()}
+_MODULES: Final = "org.apache.kafka.common.security"
 #: Random bits of the server's half of a nonce.
 _NONCE_BITS: Final = 130
 
 
-def mechanism(settings: MechanismSettings, cluster: Callable[[], Cluster]) -> Mechanism:
-    """What begins an exchange. Raises ConfigError for a mechanism that is not served."""
-    if settings.name == "PLAIN":
-        _check_module(settings, "org.apache.kafka.common.security.plain.PlainLoginModule")
-        return partial(PlainExchange, users_of(settings.module.options))
-    if settings.name in _SCRAM:
-        _check_module(settings, "org.apache.kafka.common.security.scram.ScramLoginModule")
-        return partial(_scram, _SCRAM[settings.name], cluster)
-    raise ConfigError(f"the SASL mechanism {settings.name} is not served: PLAIN and {', '.join(_SCRAM)} are")
+class Mechanisms:
+    """Those of one process. ``cluster`` gives the cluster, once somebody connects."""
+
+    def __init__(self, cluster: Callable[[], Cluster]) -> None:
+        self._cluster = cluster
+        self._bearer: BearerTokens | None = None
+
+    def made(self, settings: MechanismSettings) -> Mechanism:
+        """What begins an exchange. Raises ConfigError for a mechanism that is not served."""
+        if settings.name == "PLAIN":
+            _check_module(settings, f"{_MODULES}.plain.PlainLoginModule")
+            _check_no_handler(settings)
+            return partial(PlainExchange, users_of(settings.module.options))
+        if settings.name in _SCRAM:
+            _check_module(settings, f"{_MODULES}.scram.ScramLoginModule")
+            _check_no_handler(settings)
+            return partial(_scram, _SCRAM[settings.name], self._cluster)
+        if settings.name == "OAUTHBEARER":
+            _check_module(settings, f"{_MODULES}.oauthbearer.OAuthBearerLoginModule")
+            return self._with_tokens(settings)
+        raise ConfigError(
+            f"the SASL mechanism {settings.name} is not served: PLAIN, {', '.join(_SCRAM)} and OAUTHBEARER are"
+        )
+
+    def follow(self, cluster: Cluster) -> None:
+        """What changes with time does so from now on."""
+        if self._bearer is not None:
+            self._bearer.follow(cluster.runtime)
+
+    def _with_tokens(self, settings: MechanismSettings) -> Mechanism:
+        if self._bearer is None:
+            from pykbroker.process.bearer_tokens import BearerTokens  # noqa: PLC0415 - others do without
+
+            self._bearer = BearerTokens(self._now_ms)
+        return self._bearer.mechanism(settings)
+
+    def _now_ms(self) -> int:
+        return self._cluster().runtime.clock.now_ms()
 
 
 def _scram(number: int, cluster: Callable[[], Cluster]) -> ScramExchange:
@@ -46,4 +77,11 @@ def _check_module(settings: MechanismSettings, name: str) -> None:
     if settings.module.name != name:
         raise ConfigError(
             f"the login module of {settings.name} is {settings.module.name}, and classes of Java are not run: write {name}"
+        )
+
+
+def _check_no_handler(settings: MechanismSettings) -> None:
+    if settings.callback_handler is not None:
+        raise ConfigError(
+            f"{CALLBACK_HANDLER} of {settings.name} is {settings.callback_handler}, and classes of Java are not run: take it out"
         )

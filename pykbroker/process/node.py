@@ -11,30 +11,33 @@ import asyncio
 import logging
 import os
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
 from pykbroker.brokers import changes
-from pykbroker.brokers.broker import WrongBroker
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
+from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.network.server import Server
 from pykbroker.process import descriptors, log_directories
 from pykbroker.process.control import Control
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.listening import address, advertised, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
+from pykbroker.process.one_by_one import OneByOne, done
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.disk import Disk, RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
     from pykbroker.faults.injector import Injector
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.process.secured import SecuredListeners
+    from pykbroker.quotas.throttling import Throttling
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
@@ -59,12 +62,14 @@ async def serve(
     durable: bool = True,
     with_parent: bool = False,
     beside: Callable[[Node], Beside] | None = None,
+    before_clients: Callable[[Cluster], Deferred[None]] | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which count from the beginning: the first process of a container has no
     other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``beside`` makes what
-    runs beside it. ``announce`` is called when clients are accepted. Raises StartFailed.
+    runs beside it. ``announce`` is called when clients are accepted, ``before_clients`` before. Raises StartFailed.
     """
     node = Node(config, brokers, racks=racks, durable=durable)
+    node.before_clients = before_clients
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
@@ -110,7 +115,7 @@ class Node:
         self._racks = None if racks is None else dict(zip(self._ids, racks, strict=True))
         self._ports: dict[int, dict[str, int]] = {}
         self._locks: list[DirectoryLock] = []
-        self._cluster: Cluster | None = None
+        self._lifecycle: BrokerLifecycle | None = None
         self._disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
         self._control = Control(self, self._paths.metadata)
@@ -119,10 +124,16 @@ class Node:
         self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
+        #: What holds clients to their quotas, once there are any.
+        self.throttling: Throttling | None = None
         #: Where the HTTP side is, if it is on.
         self.http: str | None = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+        #: What is done in a new cluster before clients are accepted.
+        self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
+        #: Stops and starts brokers one by one, and says how they are.
+        self.brokers = OneByOne(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
     def _made_secure(self) -> SecuredListeners | None:
         """The listeners with security, where there are any. Raises StartFailed."""
@@ -153,13 +164,13 @@ class Node:
     @property
     def cluster(self) -> Cluster:
         """What the brokers share, once they are started."""
-        assert self._cluster is not None, "the node is not started"
-        return self._cluster
+        assert self._lifecycle is not None, "the node is not started"
+        return self._lifecycle.cluster
 
     @property
     def current(self) -> Cluster | None:
         """The same; None while there is none."""
-        return self._cluster
+        return None if self._lifecycle is None else self._lifecycle.cluster
 
     def addresses(self) -> dict[int, str]:
         """Where the first listener of every broker is, by node id."""
@@ -187,8 +198,6 @@ class Node:
             **http,
         }
 
-    # ---- all of them -------------------------------------------------------------------------------------------------
-
     async def start(self) -> None:
         """Come back when clients are accepted. Raises StartFailed; then nothing is left behind."""
         try:
@@ -211,10 +220,11 @@ class Node:
         config = self._config
         self._locks = log_directories.lock(self._paths)
         self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        cluster = self._cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock)
+        cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock)
+        self._lifecycle = BrokerLifecycle(cluster)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
-            cluster.start_brokers(
+            self._lifecycle.start_all(
                 {
                     node_id: advertised(config, position, self._ports[node_id])
                     for position, node_id in enumerate(self._ids)
@@ -224,10 +234,31 @@ class Node:
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
         cluster.metadata.subscribe(changes.tell)
+        self._hold_to_quotas(cluster)
         if self._secured is not None:
             self._secured.follow(cluster)
-        await self.server.start_serving(cluster)
+        self.server.take_up(cluster)
+        if self.before_clients is not None:
+            await done(self.before_clients(cluster))
+        await self.server.start_serving()
         self._housekeeping.start()
+
+    def _hold_to_quotas(self, cluster: Cluster) -> None:
+        """From the first quota on; imported then, for start-up counts."""
+        if self.throttling is not None:
+            self.throttling.stop()
+            self.throttling = None
+
+        def changed(image: MetadataImage, delta: MetadataDelta) -> None:
+            if self.throttling is not None:
+                self.throttling.changed(image, delta)
+            elif image.client_quotas:
+                from pykbroker.quotas.throttling import Throttling  # noqa: PLC0415 - start-up counts
+
+                self.throttling = Throttling(cluster, self.server.dispatcher)
+
+        changed(cluster.metadata.image, MetadataDelta())
+        cluster.metadata.subscribe(changed)
 
     def _tell_started(self, took_s: float) -> None:
         """A line for each thing that an operator asks first."""
@@ -258,9 +289,9 @@ class Node:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
             await self.server.close()
-            if self._cluster is not None:
-                _shut_down(self._cluster, self._clock)
-                self._cluster = None
+            if self._lifecycle is not None:
+                _shut_down(self.cluster, self._clock)
+                self._lifecycle = None
             while self._locks:
                 self._locks.pop().release()
 
@@ -273,7 +304,7 @@ class Node:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
             self.server.forget_cluster()
-            self._cluster = None
+            self._lifecycle = None
             if self._disk is not None:
                 self._disk.give_up()
             while self._locks:
@@ -281,74 +312,6 @@ class Node:
             self._paths = log_directories.named_by(config)
             self._config = config
             await self._open()
-
-    # ---- one of them -------------------------------------------------------------------------------------------------
-
-    async def stop_broker(self, node_id: int, *, abrupt: bool = False) -> None:
-        """Stop one broker while the others go on.
-
-        As Kafka's controlled shutdown: what it leads moves to other replicas, its connections end when they have their
-        answers, it is fenced. ``abrupt``: its connections are cut first, as when a machine fails.
-        Raises WrongBroker, or KafkaError where the metadata log cannot be written.
-        """
-        async with self._changing:
-            if node_id not in self._changeable().brokers:
-                raise WrongBroker(self._not_one_of(node_id, "running"))
-            if abrupt:
-                self.server.sockets(node_id).cut()
-            else:
-                await _done(self.cluster.begin_stop(node_id))
-                await self.server.sockets(node_id).finish()
-            await _done(self.cluster.stop_broker(node_id))
-        log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
-
-    async def start_broker(self, node_id: int) -> None:
-        """Start a broker that was stopped, on its ports. Its replicas are in sync at once; what it preferably leads comes
-        back with an election. Raises WrongBroker, OSError where a port is taken, or KafkaError as ``stop_broker``.
-        """
-        async with self._changing:
-            if node_id in self._changeable().brokers or node_id not in self._ids:
-                raise WrongBroker(self._not_one_of(node_id, "stopped"))
-            sockets = self.server.sockets(node_id)
-            await sockets.open_again()
-            try:
-                await _done(self.cluster.start_broker(node_id))
-            except KafkaError:
-                sockets.close()
-                raise
-            await sockets.start_serving()
-        log.info("Broker %d started again", node_id)
-
-    def describe(self) -> list[dict[str, Any]]:
-        """The brokers for people: id, state, address, and how many partitions each leads. Raises WrongBroker."""
-        leads = Counter(partition.leader for partition in self._changeable().partitions())
-        return [
-            {
-                "id": node_id,
-                "state": "running" if node_id in self.cluster.brokers else "stopped",
-                "address": address,
-                "leads": leads[node_id],
-            }
-            for node_id, address in self.addresses().items()
-        ]
-
-    def _changeable(self) -> Cluster:
-        """The cluster. Raises WrongBroker when the process is about to end."""
-        if self._cluster is None:
-            raise WrongBroker("the process of these brokers is stopping")
-        return self._cluster
-
-    def _not_one_of(self, node_id: int, state: str) -> str:
-        found = [str(each) for each in self._ids if (each in self.cluster.brokers) == (state == "running")]
-        return f"broker {node_id} is not {state} in this process; these are: {', '.join(found) or 'none'}"
-
-
-async def _done(wait: Deferred[None]) -> None:
-    """Come back when the wait is over. Raises what it failed with."""
-    over = asyncio.get_running_loop().create_future()
-    wait.when_done(lambda _: over.set_result(None))
-    await over
-    _ = wait.value
 
 
 def _shut_down(cluster: Cluster, clock: Clock) -> None:

@@ -22,7 +22,7 @@ from pykbroker.config.listeners import Listener
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
 from pykbroker.network.admission import Admission, ListenerSecurity
-from pykbroker.process.mechanisms import mechanism
+from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.requests.authentication import Authenticating
 from pykbroker.security.principals import MappingRules, RuleError
 from pykbroker.security.tls.settings import TlsError
@@ -41,7 +41,7 @@ class SecuredListeners:
 
     def __init__(self, config: BrokerConfig, cluster: Callable[[], Cluster]) -> None:
         """Raises ConfigError, naming the listener."""
-        self._cluster = cluster
+        self._mechanisms = Mechanisms(cluster)
         self._listeners = {each.name: each for each in config.listeners if each.security_protocol != "PLAINTEXT"}
         self._tls: dict[str, ServerTls] = {}
         self._admissions: dict[str, Admission] = {}
@@ -61,6 +61,7 @@ class SecuredListeners:
         self._altered_before = frozenset()
         cluster.check_listeners = partial(self._check, cluster.config)
         self._take_over(cluster.config)
+        self._mechanisms.follow(cluster)
         cluster.metadata.subscribe(partial(self._changed, cluster.config))
 
     def _changed(self, config: BrokerConfig, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -114,7 +115,7 @@ class SecuredListeners:
 
     def _authenticating(self, settings: SaslSettings) -> Authenticating:
         return Authenticating(
-            {each.name: mechanism(each, self._cluster) for each in settings.mechanisms},
+            {each.name: self._mechanisms.made(each) for each in settings.mechanisms},
             settings.failed_delay_ms,
             settings.max_receive_size,
             {each.name: each.max_reauth_ms for each in settings.mechanisms},

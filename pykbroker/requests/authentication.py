@@ -122,6 +122,8 @@ class Authentication:
         except UnknownMechanism as error:
             response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             raise _Ending(str(error), _encoded(header, response)) from error
+        except Unexpected as error:
+            raise CloseConnection(str(error)) from error
         return [_encoded(header, response)]
 
     def _token(self, peer: Peer, header: RequestHeader, frame: memoryview, at: int) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
 from pykbroker.requests.dispatcher import Dispatcher
@@ -76,7 +77,7 @@ class Server:
             cluster.runtime.offload = cluster.runtime.offload_read = partial(self._offload, cluster)
             cluster.runtime.wake_queue.schedule = self._turns.append
             cluster.runtime.slices.weight_of_a_turn = self.weight_of_a_turn
-            cluster.start_brokers({node: [Endpoint(LISTENER, f"host{node}", 9092)] for node in self.nodes})
+            BrokerLifecycle(cluster).start_all({node: [Endpoint(LISTENER, f"host{node}", 9092)] for node in self.nodes})
         except ProcessDied:
             self._die("killed while it started")
             return

@@ -87,7 +87,8 @@ class _Change:
 
     def apply(self, names: dict[str, _Inode | None]) -> None:
         if self.target or self.removes:
-            for name in [name for name in names if _is_in(name, self.path)]:
+            is_file = names.get(self.path) is not None
+            for name in [self.path] if is_file else [name for name in names if _is_in(name, self.path)]:
                 inode = names.pop(name)
                 if self.target:
                     names[self.target + name[len(self.path) :]] = inode
@@ -257,7 +258,9 @@ class SimulatedDisk:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         if self._names[path] is not None:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
-        return [posixpath.basename(name) for name in self._names if posixpath.dirname(name) == path and name != path]
+        above = path.rstrip("/") + "/"
+        below = [name[len(above) :] for name in self._names if name.startswith(above)]
+        return [name for name in below if name and "/" not in name]
 
     def size(self, path: str) -> int:
         return len(self.inode(path).content)

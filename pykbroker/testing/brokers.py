@@ -28,15 +28,15 @@ class TestBroker:
 
     def stop(self) -> None:
         """Kafka's controlled shutdown: what it leads moves, connections end when they have their answers."""
-        self._host.begin(self._host.node.stop_broker(self.id)).result()
+        self._host.begin(self._host.node.brokers.stop(self.id)).result()
 
     def kill(self) -> None:
         """Connections are cut at once, as when a machine fails; then it is fenced, and what it led moves."""
-        self._host.begin(self._host.node.stop_broker(self.id, abrupt=True)).result()
+        self._host.begin(self._host.node.brokers.stop(self.id, abrupt=True)).result()
 
     def start(self) -> None:
         """On the ports it had."""
-        self._host.begin(self._host.node.start_broker(self.id)).result()
+        self._host.begin(self._host.node.brokers.start(self.id)).result()
 
     def restart(self) -> None:
         """Stop, and start again."""

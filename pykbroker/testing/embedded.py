@@ -6,16 +6,23 @@ import shutil
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET
 from pykbroker.process.node import Node
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.waits import Deferred
 from pykbroker.testing.clock import ManualTime
 from pykbroker.testing.disk import DiskFaults
-from pykbroker.testing.loop import LoopThread
+from pykbroker.testing.loop import LoopThread, RunningLoop
 from pykbroker.testing.temporary import TemporaryFolder
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.seeding.seed import Seed
 
 T = TypeVar("T")
 
@@ -27,13 +34,15 @@ class Embedded:
         self, name: str, settings: dict[str, str], brokers: int, data_dir: Path | None, dispatcher: Dispatcher
     ) -> None:
         self.disk = DiskFaults()
+        #: What is there at the start, and again after a reset.
+        self.seed: Seed | None = None
         #: Where the clock stands still.
         self.time: ManualTime | None = None
         self._settings = settings
         self._brokers = brokers
         self._kept = data_dir
         self._dispatcher = dispatcher
-        self._thread = LoopThread(name)
+        self._thread: LoopThread | RunningLoop = LoopThread(name)
         self._temporary: TemporaryFolder | None = None
         self._directory: Path | None = None
         self._node: Node | None = None
@@ -41,6 +50,27 @@ class Embedded:
         #: Called on the loop, before a life ends by ``reset`` or ``restore``, and when one has begun.
         self.ending: Callable[[], None] = lambda: None
         self.begun: Callable[[Node], None] = lambda _: None
+
+    @classmethod
+    def of_node(cls, node: Node, loop: asyncio.AbstractEventLoop, folder: Path | None) -> Self:
+        """A node that runs already, on its own loop, which starts and stops it. ``folder`` is where its data lie, and what is
+        kept of them is put; None for data that stay.
+        """
+        config = node.cluster.config
+        directory = Path(node.cluster.logs.metadata_directory.path)
+        made = cls("", dict(config.explicit), len(node.addresses()), directory, node.server.dispatcher)
+        made._thread = RunningLoop(loop)
+        made._node = node
+        made._directory = directory
+        if folder is not None:
+            made._kept = None
+            made._temporary = TemporaryFolder(folder)
+        return made
+
+    @property
+    def snapshots(self) -> list[str]:
+        """The names of what is kept."""
+        return sorted(self._snapshots)
 
     @property
     def node(self) -> Node:
@@ -72,6 +102,7 @@ class Embedded:
             wrap_disk=self.disk.wrap,
             clock=None if self.time is None else self.time.clock,
         )
+        node.before_clients = self._sow
         await node.start()
         if self.time is not None:
             self.time.follow(node.cluster)
@@ -95,7 +126,7 @@ class Embedded:
             self._temporary = None
 
     def drop(self) -> None:
-        """What is left to do when the interpreter ends: no thread can be started any more, so it is not a clean stop."""
+        """What is left to do when the interpreter ends: no thread can be started any more, so the shutdown is unclean."""
         self._end()
 
     def addresses(self) -> list[str]:
@@ -116,7 +147,7 @@ class Embedded:
     def reset(self) -> None:
         """Go on with nothing."""
         self._check_may_forget("reset")
-        self._go_on_with(self._new_folder())
+        self._go_on_with(self._new_folder(), seeded=True)
 
     def snapshot(self, name: str) -> None:
         """Keep what there is under a name, in place of what was kept under it before."""
@@ -143,20 +174,29 @@ class Embedded:
         self._check_may_forget("restore")
         directory = self._new_folder()
         shutil.copytree(kept, directory, dirs_exist_ok=True)
-        self._go_on_with(directory)
+        self._go_on_with(directory, seeded=False)
 
-    def _go_on_with(self, directory: Path) -> None:
+    def _go_on_with(self, directory: Path, *, seeded: bool) -> None:
         before, self._directory = self._directory, directory
-        self._thread.begin(self._begin_anew(directory)).result()
+        self._thread.begin(self._begin_anew(directory, seeded=seeded)).result()
         if before is not None:
             self._folder().remove_later(before)
 
-    async def _begin_anew(self, directory: Path) -> None:
+    async def _begin_anew(self, directory: Path, *, seeded: bool) -> None:
         self.ending()
+        self.node.before_clients = self._sow if seeded else None
         await self.node.begin_anew(self._config(directory))
         if self.time is not None:
             self.time.follow(self.node.cluster)
         self.begun(self.node)
+
+    def _sow(self, cluster: Cluster) -> Deferred[None]:
+        """Topics that a kept folder has already are left as they are."""
+        if self.seed is None:
+            return Deferred.completed(None)
+        from pykbroker.seeding.sowing import sow  # noqa: PLC0415 - start-up counts
+
+        return sow(cluster, self.seed, only_new=True).map(lambda _: None)
 
     def _check_may_forget(self, what: str) -> None:
         if self._kept is not None:

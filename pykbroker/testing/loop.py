@@ -13,6 +13,31 @@ import uvloop
 T = TypeVar("T")
 
 
+class RunningLoop:
+    """A loop that somebody else runs. Everything may be called from any other thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+
+    def start(self) -> None:
+        """It runs."""
+
+    def stop(self) -> None:
+        """It goes on."""
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine on the loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a function between two turns of the loop, and return, or raise, what it does."""
+
+        async def called() -> T:
+            return function(*args)
+
+        return self.begin(called()).result()
+
+
 class LoopThread:
     """Runs from ``start`` to ``stop``. Everything else may be called from any other thread."""
 

@@ -19,8 +19,8 @@ _OWNED: Final = ".owned"
 class TemporaryFolder:
     """A folder that is there from its making to ``remove``, with numbered folders inside."""
 
-    def __init__(self) -> None:
-        parent = Path(tempfile.gettempdir())
+    def __init__(self, parent: Path | None = None) -> None:
+        parent = parent or Path(tempfile.gettempdir())
         sweep(parent)
         # Under another name until it is locked: who sweeps up at this very moment would take it for one without an owner.
         made = Path(tempfile.mkdtemp(prefix="pykbroker-new-", dir=parent))

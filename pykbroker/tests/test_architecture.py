@@ -1,4 +1,4 @@
-"""What ARCHITECTURE.md says of the modules is so."""
+"""What ARCHITECTURE.md says of the modules, and of whose state is whose, is so."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import pykbroker
+from pykbroker.storage.log.state import LogState
 
 ROOT = Path(pykbroker.__file__).parent
 
@@ -60,3 +63,73 @@ def test_every_circle_of_modules_is_named_with_its_reason() -> None:
     text = (ROOT.parent / "ARCHITECTURE.md").read_text().partition("## Circles")[2].partition("\n## ")[0]
     named = {frozenset(re.findall(r"`([\w.]+)`", line)) for line in text.splitlines() if line.startswith("- ")}
     assert {frozenset(circle) for circle in circles(graph)} == named
+
+
+#: Where the state of a log changes; everybody else asks for the transitions.
+OWNERS_OF_A_LOG = {"storage.log.state", "storage.log.log"}
+#: Methods by which a list changes, and a log's lists.
+LIST_CHANGES = {"append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse"}
+LISTS = {"segments", "snapshots", "unsynced", "flushes"}
+
+
+def changes_of_a_log(tree: ast.AST) -> Iterator[str]:
+    """Where code assigns an attribute of a log, or of what belongs to it, or changes one of its lists in place. What is
+    called log, or ends so, is one; a segment's ``log`` is a file.
+    """
+    for node in ast.walk(tree):
+        changed: ast.AST | None = None
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            changed = node
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LIST_CHANGES:
+            changed = node.func.value
+            changed = changed if isinstance(changed, ast.Attribute) and changed.attr in LISTS else None
+        while isinstance(changed, ast.Attribute | ast.Subscript):
+            if _is_a_logs(changed):
+                yield ast.unparse(node)
+                break
+            changed = changed.value
+
+
+def _is_a_logs(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Attribute) or node.attr not in LogState.__slots__:
+        return False
+    name = ast.unparse(node.value)
+    return name.endswith("log") and not name.endswith("segment.log")
+
+
+def test_a_log_changes_by_its_transitions_alone() -> None:
+    found = {
+        name: changes
+        for name, path in {**modules(), **scripts()}.items()
+        if name not in OWNERS_OF_A_LOG and (changes := list(changes_of_a_log(ast.parse(path.read_text()))))
+    }
+    assert found == {}
+
+
+def scripts() -> dict[str, Path]:
+    """Their modules, by their paths."""
+    folder = ROOT.parent / "scripts"
+    return {str(path.relative_to(folder.parent)): path for path in folder.rglob("*.py")}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "log.recovery_point = 0",
+        "self._log.unsynced += paths",
+        "partition.log.log_end_offset, end = found",
+        "move.log.snapshots.append(1)",
+        "log.producers.end_offset = 7",
+        "log.segments[0] = segment",
+        "del log.epochs",
+    ],
+)
+def test_a_change_from_outside_is_seen(code: str) -> None:
+    assert len(list(changes_of_a_log(ast.parse(code)))) == 1
+
+
+@pytest.mark.parametrize(
+    "code", ["segment.log.path = path", "last = log.segments[-1]", "log.roll(now)", "partition.deleted = True"]
+)
+def test_what_is_no_change_is_not(code: str) -> None:
+    assert not list(changes_of_a_log(ast.parse(code)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
 from pykbroker.partitions.partition import Partition
@@ -49,7 +50,7 @@ def build(folder: Path, form: Form, size: int) -> None:
     settings = {"num.partitions": str(min(partitions, _TOPIC_PARTITIONS)), "log.retention.ms": "-1"}
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **settings})
     cluster = Cluster.open(config, folder, RealDisk(durable=False), SystemClock(), random.Random(1))
-    cluster.start_brokers({1: [Endpoint("PLAINTEXT", "127.0.0.1", 1)]})
+    BrokerLifecycle(cluster).start_all({1: [Endpoint("PLAINTEXT", "127.0.0.1", 1)]})
     for number in range(0, partitions, _TOPIC_PARTITIONS):
         cluster.auto_creation.create([name_of(number)[0]])
     form.fill(cluster, size)
@@ -100,7 +101,8 @@ def _fill_segment(log: Log, head: bytes, filler_bytes: int, small: bytes) -> Non
             segment.index_batch(position, header, config)
             offset, position = header.last_offset + 1, position + size
     segment.take_back(position)
-    log.log_end_offset = log.producers.end_offset = offset
+    log.extend_to(offset)
+    log.producers.skip_to(offset)
 
 
 def is_small(offset: int) -> bool:

@@ -40,7 +40,7 @@ from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinationHost, Node
+    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
     from pykbroker.coordination.shards import Loaded
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
@@ -129,7 +129,7 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
     def consumer_heartbeat(
-        self, broker: Node, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+        self, broker: CoordinatingBroker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
     ) -> Deferred[ConsumerGroupHeartbeatResponse]:
         """ConsumerGroupHeartbeat. Raises KafkaError with INVALID_REQUEST or UNSUPPORTED_ASSIGNOR too."""
         self.check_consumer_protocol()
@@ -139,7 +139,9 @@ class GroupCoordinator:
             broker, group_id, lambda shard, reply: shard.consumer_heartbeat(context, request, reply)
         )
 
-    def join(self, broker: Node, context: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
+    def join(
+        self, broker: CoordinatingBroker, context: RequestContext, request: JoinGroupRequest
+    ) -> Deferred[JoinGroupResponse]:
         """JoinGroup. Raises KafkaError with INVALID_GROUP_ID or INVALID_SESSION_TIMEOUT too."""
         _check_group_id(request.group_id)
         settings = self._settings
@@ -150,29 +152,29 @@ class GroupCoordinator:
             broker, request.group_id, lambda shard, reply: shard.join(Joining(context, request, reply, random))
         )
 
-    def sync(self, broker: Node, request: SyncGroupRequest) -> Deferred[SyncGroupResponse]:
+    def sync(self, broker: CoordinatingBroker, request: SyncGroupRequest) -> Deferred[SyncGroupResponse]:
         """SyncGroup. Raises KafkaError with INVALID_GROUP_ID too."""
         _check_group_id(request.group_id)
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.sync(request, reply))
 
-    def heartbeat(self, broker: Node, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
-        """Heartbeat. Raises KafkaError for every refusal but REBALANCE_IN_PROGRESS."""
+    def heartbeat(self, broker: CoordinatingBroker, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
+        """Heartbeat. Every refusal is raised as KafkaError, but for REBALANCE_IN_PROGRESS."""
         _check_group_id(request.group_id)
         return self._runtime.read(broker, request.group_id, lambda shard: shard.heartbeat(request))
 
-    def leave(self, broker: Node, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
+    def leave(self, broker: CoordinatingBroker, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
         """LeaveGroup in its batched form. Raises KafkaError with INVALID_GROUP_ID too."""
         _check_group_id(request.group_id)
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.leave(request, reply))
 
     def commit(
-        self, broker: Node, context: RequestContext, request: OffsetCommitRequest
+        self, broker: CoordinatingBroker, context: RequestContext, request: OffsetCommitRequest
     ) -> Deferred[OffsetCommitResponse]:
         """OffsetCommit of topics that exist, under their names. The empty group id is allowed, as Kafka allows it."""
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.commit(context, request, reply))
 
     def commit_in_transaction(
-        self, broker: Node, request: TxnOffsetCommitRequest, dialect: Dialect
+        self, broker: CoordinatingBroker, request: TxnOffsetCommitRequest, dialect: Dialect
     ) -> Deferred[TxnOffsetCommitResponse]:
         """TxnOffsetCommit of topics that exist, once the group's partition is known to be part of the transaction.
 
@@ -198,25 +200,31 @@ class GroupCoordinator:
             loaded.shard.end_transaction(producer_id, commit=commit)
 
     def fetch(
-        self, broker: Node, request: OffsetFetchRequestGroup, *, stable: bool = False
+        self, broker: CoordinatingBroker, request: OffsetFetchRequestGroup, *, stable: bool = False
     ) -> Deferred[OffsetFetchResponseGroup]:
         """OffsetFetch of one group, topics under their names; ``stable`` refuses what open transactions may change."""
         return self._runtime.read(broker, request.group_id, lambda shard: shard.fetch(request, stable=stable))
 
-    def delete_offsets(self, broker: Node, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
+    def delete_offsets(
+        self, broker: CoordinatingBroker, request: OffsetDeleteRequest
+    ) -> Deferred[OffsetDeleteResponse]:
         """OffsetDelete. Raises KafkaError with INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP too."""
         _check_group_id(request.group_id)
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.delete_offsets(request, reply))
 
-    def delete_group(self, broker: Node, group_id: str) -> Deferred[ErrorCode]:
+    def delete_group(self, broker: CoordinatingBroker, group_id: str) -> Deferred[ErrorCode]:
         """DeleteGroups, one group: how it went."""
         return self._runtime.ask(broker, group_id, lambda shard, reply: shard.delete_group(group_id, reply))
 
-    def describe(self, broker: Node, group_id: str, described: Callable[[Group | None], T]) -> Deferred[T]:
+    def describe(
+        self, broker: CoordinatingBroker, group_id: str, described: Callable[[Group | None], T]
+    ) -> Deferred[T]:
         """What ``described`` says of a group. It looks at once, and must not keep what it was given."""
         return self._runtime.read(broker, group_id, lambda shard: described(shard.groups.get(group_id)))
 
-    def describe_all(self, broker: Node, described: Callable[[Iterable[Group]], list[T]]) -> Deferred[list[T]]:
+    def describe_all(
+        self, broker: CoordinatingBroker, described: Callable[[Iterable[Group]], list[T]]
+    ) -> Deferred[list[T]]:
         """The same of all groups that the broker coordinates."""
         return self._runtime.read_all(broker, lambda shard: described(shard.groups.values()))
 

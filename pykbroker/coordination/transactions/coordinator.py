@@ -31,7 +31,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinationHost, MarkerPort, Node
+    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost, MarkerPort
     from pykbroker.coordination.shards import Loaded
     from pykbroker.runtime.slices import Steps
 
@@ -80,7 +80,7 @@ class TransactionCoordinator:
     # Requests
 
     def init_producer_id(
-        self, broker: Node, transactional_id: str, timeout_ms: int, expected: Expected | None
+        self, broker: CoordinatingBroker, transactional_id: str, timeout_ms: int, expected: Expected | None
     ) -> Deferred[ProducerIdentity]:
         """The identity of a new incarnation of the producer.
 
@@ -113,7 +113,7 @@ class TransactionCoordinator:
 
     def add_partitions(
         self,
-        broker: Node | None,
+        broker: CoordinatingBroker | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -121,7 +121,9 @@ class TransactionCoordinator:
         *,
         client_version: int,
     ) -> Deferred[None]:
-        """Completes when the partitions are part of the transaction. Raises, or fails with, KafkaError (``adding``)."""
+        """Completes when the partitions are part of the transaction. Raises or fails with what
+        ``adding.add_partitions`` and ``_ask`` raise.
+        """
 
         def step(transaction: Transaction | None, reply: Deferred[None]) -> Outcome:
             changed = adding.add_partitions(
@@ -139,13 +141,13 @@ class TransactionCoordinator:
 
     def verify_partitions(
         self,
-        broker: Node | None,
+        broker: CoordinatingBroker | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
         partitions: Iterable[TopicPartition],
     ) -> Deferred[dict[TopicPartition, ErrorCode]]:
-        """Which partitions are part of the transaction. Raises KafkaError (``adding.verify_partitions``)."""
+        """Which partitions are part of the transaction. Raises what ``adding.verify_partitions`` and ``_ask`` raise."""
         return self._read(
             broker,
             transactional_id,
@@ -166,7 +168,7 @@ class TransactionCoordinator:
 
     def end(
         self,
-        broker: Node,
+        broker: CoordinatingBroker,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
@@ -174,7 +176,9 @@ class TransactionCoordinator:
         commit: bool,
         client_version: int,
     ) -> Deferred[ProducerIdentity]:
-        """Commit or abort; the identity to go on with. Raises, or fails with, KafkaError (``ending``)."""
+        """Commit or abort; the identity to go on with. Raises or fails with what ``end_transaction`` and
+        ``_ask`` raise.
+        """
 
         def step(transaction: Transaction | None, reply: Deferred[ProducerIdentity]) -> Outcome:
             changed = ending.end_transaction(
@@ -193,11 +197,11 @@ class TransactionCoordinator:
 
         return self._ask(broker, transactional_id, step)
 
-    def transaction(self, broker: Node, transactional_id: str) -> Deferred[Transaction | None]:
+    def transaction(self, broker: CoordinatingBroker, transactional_id: str) -> Deferred[Transaction | None]:
         """A transactional id's value. Raises KafkaError with INVALID_REQUEST or NOT_COORDINATOR."""
         return self._read(broker, transactional_id, lambda transaction: transaction)
 
-    def transactions(self, broker: Node) -> Deferred[list[Transaction]]:
+    def transactions(self, broker: CoordinatingBroker) -> Deferred[list[Transaction]]:
         """All transactional ids that the broker coordinates. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS."""
         return self._runtime.read_all(broker, lambda shard: shard.transactions.values())
 
@@ -209,11 +213,13 @@ class TransactionCoordinator:
 
     def _ask(
         self,
-        broker: Node | None,
+        broker: CoordinatingBroker | None,
         transactional_id: str,
         step: Callable[[Transaction | None, Deferred[T]], Outcome],
     ) -> Deferred[T]:
-        """Take a step from the value of a transactional id, None where there is none."""
+        """Take a step from the value of a transactional id, None where there is none. Raises KafkaError INVALID_REQUEST for an
+        empty id, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
+        """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         return self._runtime.ask(
@@ -221,7 +227,7 @@ class TransactionCoordinator:
         )
 
     def _read(
-        self, broker: Node | None, transactional_id: str, question: Callable[[Transaction | None], T]
+        self, broker: CoordinatingBroker | None, transactional_id: str, question: Callable[[Transaction | None], T]
     ) -> Deferred[T]:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -272,10 +278,10 @@ class TransactionCoordinator:
                 transaction, self._server_version, partial(self._new_producer_id, loaded), now_ms
             )
         except KafkaError as error:
-            log.warning("%s is late and could not be aborted: %s", name, error)
+            log.warning("Transaction of %s timed out and cannot be aborted: %s", name, error)
             return
         outcome = self._change(aborted)
-        outcome.then = partial(_tell, "Aborted a transaction of %s that took too long", name)
+        outcome.then = partial(_tell, "Aborted the transaction of %s, which timed out", name)
         self._runtime.run(loaded, None, outcome)
 
     def _new_producer_id(self, loaded: Loaded[TransactionShard]) -> int:

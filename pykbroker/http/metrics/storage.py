@@ -119,11 +119,11 @@ class Storage:
     def collect(self, cluster: Cluster, page: Page) -> Steps:
         self.follow(cluster)
         logs = cluster.logs
-        homes = [contents.directory for contents in logs.directories]
-        page.add(OFFLINE_COUNT, sum(home.offline for home in homes))
-        for home in homes:
-            page.add(OFFLINE, int(home.offline), home.path)
-            page.add(FULL, int(home.full), home.path)
+        directories = [contents.directory for contents in logs.directories]
+        page.add(OFFLINE_COUNT, sum(directory.offline for directory in directories))
+        for directory in directories:
+            page.add(OFFLINE, int(directory.offline), directory.path)
+            page.add(FULL, int(directory.full), directory.path)
         page.add(LOGS_OPEN, len(logs.logs))
         page.add(LOGS_CLOSED, len(cluster.dormant.partitions))
         page.add(RECOVERED, cluster.recovered)
@@ -133,7 +133,7 @@ class Storage:
         page.add(COMPACTIONS_PUT_OFF, logs.compactions_put_off)
         page.add(COMPACTED_READ, self._read)
         page.add(COMPACTED_WRITTEN, self._written)
-        space = cluster.runtime.offload_read(_space, homes)
+        space = cluster.runtime.offload_read(_space, directories)
         yield space
         for path, (total, free) in space.value.items():
             page.add(TOTAL_BYTES, total, path)
@@ -141,12 +141,12 @@ class Storage:
         yield from _dirty(logs, page)
 
 
-def _space(homes: list[LogDirectory]) -> dict[str, tuple[int, int]]:
+def _space(directories: list[LogDirectory]) -> dict[str, tuple[int, int]]:
     """Total and free bytes of each; for a thread. A disk that fails is found by whoever reads or writes there."""
     found = {}
-    for home in homes:
+    for directory in directories:
         try:
-            found[home.path] = home.disk.free_bytes(home.path)
+            found[directory.path] = directory.disk.free_bytes(directory.path)
         except OSError:
             continue
     return found
@@ -155,8 +155,8 @@ def _space(homes: list[LogDirectory]) -> dict[str, tuple[int, int]]:
 def _dirty(logs: LogManager, page: Page) -> Steps:
     total, most = 0, 0.0
     for number, log in enumerate(list(logs.logs.values())):
-        if log.config.compact and not log.home.offline and logs.is_open(log):
-            cleaned = logs.directories.at(log.home).cleaner_offsets.get((log.topic, log.partition), 0)
+        if log.config.compact and not log.directory.offline and logs.is_open(log):
+            cleaned = logs.directories.at(log.directory).cleaner_offsets.get((log.topic, log.partition), 0)
             dirty, closed = dirty_bytes(log, cleaned)
             total += dirty
             most = max(most, dirty / closed if closed else 0.0)

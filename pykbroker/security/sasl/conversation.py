@@ -81,9 +81,10 @@ class Conversation:
             raise Unexpected("it sent SaslHandshake where a token of its mechanism was to come")
         begin = self._mechanisms.get(mechanism)
         if begin is None:
-            raise UnknownMechanism(
+            reason = (
                 f"it asked for the SASL mechanism {mechanism!r}, and this listener has {', '.join(self._mechanisms)}"
             )
+            raise UnknownMechanism(reason) if self._former is None else Unexpected(reason)
         if self._former is not None and mechanism != self._former.mechanism:
             self._exchange = _OtherMechanism(mechanism, self._former.mechanism)
         else:

@@ -17,7 +17,8 @@ from pykbroker.storage.directory import SWAP
 from pykbroker.storage.log.leftovers import remove_unused_segments
 from pykbroker.storage.log.retention import newest_record_ms
 from pykbroker.storage.log.segment import Segment
-from pykbroker.storage.log.trimming import discard, drop_snapshots
+from pykbroker.storage.log.snapshots import drop_snapshots
+from pykbroker.storage.log.trimming import discard
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -134,12 +135,12 @@ class CompactionPlan:
             self._remove_swap_files(result)
             return None
         log.unpin(self)
-        log.home.check()
+        log.directory.check()
         try:
             for group in result.groups:
                 self._install(group)
         except OSError as error:
-            raise log.home.failed(error, f"compacting {log.name}") from error
+            raise log.directory.failed(error, f"compacting {log.name}") from error
         log.must_sync([log.active.log.path])
         logger.info(
             "Compacted %s up to offset %d: %d of %d records, %d of %d bytes are left",
@@ -156,11 +157,11 @@ class CompactionPlan:
         """After a failure: remove what was written for it, which may fill the disk; for any thread. Raises
         KAFKA_STORAGE_ERROR.
         """
-        home = self.log.home
+        directory = self.log.directory
         try:
-            remove_unused_segments(home.disk, self.job.directory)
+            remove_unused_segments(directory.disk, self.job.directory)
         except OSError as error:
-            raise home.failed(error, f"removing what a compaction of {self.log.name} has left") from error
+            raise directory.failed(error, f"removing what a compaction of {self.log.name} has left") from error
 
     def _install(self, group: CleanedGroup) -> None:
         """Old files to ``.deleted``, then the new ones to their names: a crash in between is completed by recovery."""
@@ -168,7 +169,7 @@ class CompactionPlan:
         replaced = set(group.replaced)
         old = [segment for segment in log.segments if segment.base_offset in replaced]
         new = Segment(
-            log.home.disk,
+            log.directory.disk,
             log.path,
             group.base_offset,
             created_ms=old[0].created_ms,
@@ -182,7 +183,7 @@ class CompactionPlan:
         drop_snapshots(log, replaced - {group.base_offset})
 
     def _remove_swap_files(self, result: CleaningResult) -> None:
-        disk = self.log.home.disk
+        disk = self.log.directory.disk
         for group in result.groups:
             for path in Segment(disk, self.job.directory, group.base_offset, suffix=SWAP).paths():
                 disk.remove(path)

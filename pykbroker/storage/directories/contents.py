@@ -73,8 +73,8 @@ class DirectoryContents:
         self.log_starts: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.cleaner_offsets: dict[TopicPartition, int] = {}
-        #: Partitions whose directories were renamed, perhaps not on the disk yet.
-        self._aside: set[TopicPartition] = set()
+        #: Partitions whose directories were renamed, perhaps not on the disk yet, and the new names.
+        self._aside: dict[TopicPartition, str] = {}
         #: What the checkpoint files say.
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._writing = threading.Lock()
@@ -145,12 +145,12 @@ class DirectoryContents:
         disk, path = self.directory.disk, self.path
         looks = closed_logs.read_looks(disk, path)
         still = {key: look for key, look in looks.items() if closed_logs.look_now(disk, path, key) == look}
-        self._make_room(found, still)
+        self._remove_leftovers(found, still)
         if len(still) < len(looks):
             closed_logs.write_looks(disk, path, still)
         self.closed.update(still)
 
-    def _make_room(self, found: Iterable[str], closed: Collection[TopicPartition]) -> None:
+    def _remove_leftovers(self, found: Iterable[str], closed: Collection[TopicPartition]) -> None:
         """Remove what a compaction was writing when the process ended, before anything is opened: it may fill the disk, and
         opening writes. A log that lies as it was closed has none of that.
         """
@@ -204,28 +204,43 @@ class DirectoryContents:
         self._forgotten[key] = self._planned
 
     def make(self, key: TopicPartition) -> None:
-        """Make the directory of a partition where it is missing. What is written down beside the logs about another one of
-        that name goes before. Raises OSError or KAFKA_STORAGE_ERROR.
+        """Make the directory of a partition where it is missing, and room for it before. Raises OSError or
+        KAFKA_STORAGE_ERROR.
         """
         path = f"{self.path}/{key[0]}-{key[1]}"
         if self.directory.disk.exists(path):
             return
-        self.settle(key)
-        if key in self._forgotten:
-            with self._writing:  # the files may be about to say more
-                pass
         for offsets in self._checkpoints:
             offsets.pop(key, None)
-        if any(key in written for written in self._written.values()):
-            self._plan_writing()()
+        make_room = self.plan_room((key,))
+        if make_room is not None:
+            make_room()
         self.directory.disk.make_directory(path)
 
-    def settle(self, key: TopicPartition) -> None:
-        """Have a directory that was put aside not come back under its old name after a power loss. Raises OSError."""
-        if key in self._aside:
+    def plan_room(self, keys: Collection[TopicPartition]) -> Callable[[], None] | None:
+        """What makes room for new partitions of these names; None where there is room. To be called once, in any thread; it
+        raises OSError or KAFKA_STORAGE_ERROR.
+
+        A directory that was put aside does not come back under its old name after a power loss then, and what is written down
+        beside the logs says nothing of it.
+        """
+        if not any(key in self._aside or self._may_be_written(key) for key in keys):
+            return None
+        return partial(self._make_room_for_others, dict(self._aside), self._plan_writing())
+
+    def _may_be_written(self, key: TopicPartition) -> bool:
+        """Whether a checkpoint file says something of a partition that is no longer here, or a writer may be about to."""
+        written = list(self._written.values())
+        return self._forgotten.get(key, -1) >= self._carried_out or any(key in offsets for offsets in written)
+
+    def _make_room_for_others(self, aside: dict[TopicPartition, str], write_checkpoints: Callable[[], None]) -> None:
+        if aside:
             self.directory.disk.sync_directory(self.path)
-            closed_logs.drop_looks(self.directory.disk, self.path, self._aside)
-            self._aside.clear()
+            closed_logs.drop_looks(self.directory.disk, self.path, aside.keys())
+            for key, name in aside.items():
+                if self._aside.get(key) == name:
+                    del self._aside[key]
+        write_checkpoints()
 
     def put_aside(self, key: TopicPartition, why: str) -> str:
         """Rename a partition's directory to ``<name>.<32 hex digits>-<why>``, as Kafka does; its new path. Of a topic's long
@@ -235,7 +250,7 @@ class DirectoryContents:
         end = f"-{partition}.{self.directory.random.getrandbits(128):032x}{why}"
         aside = f"{self.path}/{topic[: _LONGEST_NAME - len(end)]}{end}"
         self.directory.disk.rename(f"{self.path}/{topic}-{partition}", aside)
-        self._aside.add(key)
+        self._aside[key] = aside
         return aside
 
     def note(self, log: Log) -> None:

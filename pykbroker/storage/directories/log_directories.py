@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
@@ -15,6 +15,7 @@ from pykbroker.storage.directories.warming import directory_bytes, warm
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk
 from pykbroker.storage.names import STRAY, is_partition
+from pykbroker.wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
 
@@ -67,15 +68,33 @@ class LogDirectories:
 
     # -- where partitions lie -----------------------------------------------------------------------------------------
 
+    def plan_room(self, keys: Collection[TopicPartition]) -> Callable[[], None] | None:
+        """What makes room for new partitions of these names, of which others were deleted: it waits for the disk, and is to
+        be called once, in any thread, before anybody is told of the new ones. None where there is room.
+        """
+        plans = [
+            (contents.directory, plan)
+            for contents in self.of_partitions
+            if not contents.directory.offline and (plan := contents.plan_room(keys)) is not None
+        ]
+
+        def make_room() -> None:
+            for directory, plan in plans:
+                try:
+                    plan()
+                except OSError as error:
+                    directory.failed(error, "making room for new partitions")
+                except KafkaError as error:
+                    logger.error(
+                        "Checkpoints still name deleted partitions; opening the new ones tries again: %s", error
+                    )
+
+        return make_room if plans else None
+
     def place(self, key: TopicPartition) -> None:
         """Choose the directory of a new partition, whose files are made when it is first opened: as Kafka does, the one
-        with the fewest partitions. One of that name which was put aside does not come back from now on.
+        with the fewest partitions.
         """
-        for contents in self.of_partitions:
-            try:
-                contents.settle(key)
-            except OSError as error:
-                contents.directory.failed(error, f"making room for {key[0]}-{key[1]}")
         if len(self.of_partitions) > 1:
             self._place(key, self._emptiest())
 

@@ -57,7 +57,7 @@ class LogManager:
         cleaner_memory_bytes: int = 128 * 1024**2,
     ) -> None:
         self.directories = LogDirectories((directory, *others), disk, clock, random, metadata_apart=metadata_apart)
-        self.home = self.directories.metadata.directory
+        self.metadata_directory = self.directories.metadata.directory
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.cleaner_memory_bytes = cleaner_memory_bytes
@@ -76,9 +76,9 @@ class LogManager:
         """
         log = self.logs.get((topic, partition))
         if log is not None:
-            log.home.check()
+            log.directory.check()
             with contextlib.suppress(FileNotFoundError):  # segments went while we looked
-                return log.home, log.size_bytes
+                return log.directory, log.size_bytes
         return self.directories.size_of((topic, partition))
 
     # -- starting and stopping ----------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class LogManager:
         def end(contents: DirectoryContents) -> None:
             contents.plan_checkpoints(self._logs_in(contents))()
             for log, error in closed:
-                if log.home is contents.directory and error is not None:
+                if log.directory is contents.directory and error is not None:
                     raise error
             contents.mark_clean_shutdown(self.broker_epoch, self._logs_in(contents))
 
@@ -137,7 +137,7 @@ class LogManager:
         key = (topic, partition)
         log = self.logs.get(key)
         if log is not None and log.topic_id == topic_id:
-            log.home.check()
+            log.directory.check()
             log.update_config(config)
             return log
         if log is not None:
@@ -174,7 +174,6 @@ class LogManager:
         )
         contents.note_cut(log)
         contents.closed.discard(key)
-        log.flushed_at = contents.directory.clock.monotonic()
         return log
 
     def needs_recovery(self, key: TopicPartition) -> bool:
@@ -195,7 +194,7 @@ class LogManager:
         self.logs.pop(key, None)
         for segment in log.segments:
             segment.close()
-        log.moved(self._discard(self.directories.at(log.home), key, log.config))
+        log.moved(self._discard(self.directories.at(log.directory), key, log.config))
 
     def delete_unopened(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> None:
         """The same for a log that was not opened, which need not be there at all. Raises KAFKA_STORAGE_ERROR."""
@@ -220,7 +219,7 @@ class LogManager:
         is still served from where it was then.
         """
         log, key = move.log, (move.log.topic, move.log.partition)
-        source, target = self.directories.at(log.home), move.target
+        source, target = self.directories.at(log.directory), move.target
         move.complete()
         source.note(log)
         target.adopt(key, source)
@@ -241,26 +240,18 @@ class LogManager:
         return [key for key in names if key in there and key not in self.logs]
 
     def _logs_in(self, contents: DirectoryContents) -> list[Log]:
-        return [log for log in self.logs.values() if log.home is contents.directory]
+        return [log for log in self.logs.values() if log.directory is contents.directory]
 
     def _usable_logs(self) -> list[Log]:
-        return [log for log in self.logs.values() if not log.home.offline]
+        return [log for log in self.logs.values() if not log.directory.offline]
 
     # -- housekeeping -------------------------------------------------------------------------------------------------
-
-    def retention_round(self, now_ms: int) -> None:
-        """Drop what the logs' settings no longer keep, remove files whose delay is over.
-
-        Raises KAFKA_STORAGE_ERROR where a directory failed, after the round through the others.
-        """
-        self.retain(list(self.logs.values()), now_ms)
-        self.plan_removals()()
 
     def retain(self, logs: Iterable[Log], now_ms: int) -> None:
         """These logs' part of the round; ``retention.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR
         where a directory failed, after the logs of the others.
         """
-        _all(partial(apply_retention, log, now_ms) for log in logs if self.is_open(log) and not log.home.offline)
+        _all(partial(apply_retention, log, now_ms) for log in logs if self.is_open(log) and not log.directory.offline)
 
     def forget_producers(self, now_ms: int, expiration_ms: int) -> None:
         """Forget, in all open logs, the producers that have no open transaction and wrote nothing for so long."""
@@ -279,9 +270,9 @@ class LogManager:
 
     def compacted(self) -> list[tuple[Log, int | None]]:
         """The logs that compaction has to care for, each with the offset up to which it is clean."""
-        now = self.home.clock.monotonic()
+        now = self.metadata_directory.clock.monotonic()
         return [
-            (log, self.directories.at(log.home).cleaner_offsets.get((log.topic, log.partition)))
+            (log, self.directories.at(log.directory).cleaner_offsets.get((log.topic, log.partition)))
             for log in self._usable_logs()
             if log.config.compact and self._retries.may_try(log, now)
         ]
@@ -296,7 +287,7 @@ class LogManager:
             try:
                 found = cleanable(log, cleaned, now_ms)
             except OSError as error:
-                raise log.home.failed(error, f"looking for what to compact in {log.name}") from error
+                raise log.directory.failed(error, f"looking for what to compact in {log.name}") from error
             if found is not None and found.due and (best is None or found.ratio > best.ratio):
                 best = found
         return CompactionPlan(best, now_ms, self.cleaner_memory_bytes) if best is not None else None
@@ -317,7 +308,7 @@ class LogManager:
         end_offset = plan.finish(result)
         if end_offset is None:
             return
-        self.directories.at(log.home).cleaner_offsets[log.topic, log.partition] = end_offset
+        self.directories.at(log.directory).cleaner_offsets[log.topic, log.partition] = end_offset
         if result.complete:
             self._retries.forget(log)
         else:
@@ -328,27 +319,12 @@ class LogManager:
 
     def _pause(self, log: Log) -> float:
         """Leave a log alone for a while; for how many seconds."""
-        return self._retries.failed(log, self.home.clock.monotonic())
+        return self._retries.failed(log, self.metadata_directory.clock.monotonic())
 
     def due_flushes(self) -> list[Log]:
         """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
-        now = self.home.clock.monotonic()
-        due: list[Log] = []
-        for log in self._usable_logs():
-            rolled = log.active.base_offset > log.recovery_point
-            if rolled or (log.unflushed and (now - log.flushed_at) * 1000 >= log.config.flush_ms):
-                log.flushed_at = now
-                due.append(log)
-        return due
-
-    def flush_round(self) -> None:
-        """Flush what is due, in this thread."""
-        for log in self.due_flushes():
-            log.flush()
-
-    def checkpoint_round(self) -> None:
-        """Write the offset checkpoints that have changed since they were last written, in this thread."""
-        self.plan_checkpoints()()
+        now = self.metadata_directory.clock.monotonic()
+        return [log for log in self._usable_logs() if log.begin_flush_if_due(now)]
 
     def plan_checkpoints(self) -> Callable[[], None]:
         """What writes the offset checkpoints as they are now; to be called once, in any thread. It raises

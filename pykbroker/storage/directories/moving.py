@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
 from pykbroker.storage.directory import COMPACTED
-from pykbroker.storage.log.trimming import close, snapshot_path
+from pykbroker.storage.log.snapshots import snapshot_path
+from pykbroker.storage.log.trimming import close
 from pykbroker.storage.names import FUTURE
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def warm(disk: Disk, path: str) -> None:
-    """Read what a clean start needs of the log in this directory, if it is there: small files, the first bytes of the
+    """Read what the start after a clean shutdown needs of the log in this directory, if it is there: small files, the first bytes of the
     first segment, and the end of the last. Errors are left for the opening to find.
     """
     with contextlib.suppress(OSError, KafkaError):

@@ -7,26 +7,21 @@ error.
 
 from __future__ import annotations
 
-import threading
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pykbroker.runtime.waits import Deferred
-from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.index.index import Reader, read_blocking
 from pykbroker.storage.log import lookup, trimming
-from pykbroker.storage.log.config import LogConfig
-from pykbroker.storage.log.epochs import LeaderEpochs
-from pykbroker.storage.log.flushing import FlushPlan
+from pykbroker.storage.log.flushing import FlushPlan, flush
 from pykbroker.storage.log.lookup import TimestampOffset
-from pykbroker.storage.log.producers import BatchMemory, ProducerEntry, Producers
+from pykbroker.storage.log.producers import BatchMemory, ProducerEntry
 from pykbroker.storage.log.reading import ReadPlan
 from pykbroker.storage.log.segment import Segment
+from pykbroker.storage.log.state import LogState
 from pykbroker.storage.log.validate import Origin, validate_batch, writable_bytes
 from pykbroker.wire.batch_header import BatchHeader, patch_batch
-from pykbroker.wire.control_records import EndTxnMarker, decode_end_txn_marker
+from pykbroker.wire.control_records import decode_end_txn_marker
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import decode_records
@@ -48,134 +43,10 @@ class AppendResult:
     committed: Deferred[None] | None = None
 
 
-class Log:
+class Log(LogState):
     """A partition's log. Made by ``LogManager.open``."""
 
-    __slots__ = (
-        "config",
-        "deleted",
-        "epochs",
-        "epochs_lock",
-        "flushed_at",
-        "flushes",
-        "high_watermark",
-        "home",
-        "log_end_offset",
-        "log_start_offset",
-        "name",
-        "partition",
-        "path",
-        "pinned_by",
-        "producers",
-        "recovery_point",
-        "segments",
-        "snapshots",
-        "stable_point",
-        "topic",
-        "topic_id",
-        "unsynced",
-    )
-
-    def __init__(self, home: LogDirectory, topic: str, partition: int, *, topic_id: bytes, config: LogConfig) -> None:
-        self.home = home
-        self.topic = topic
-        self.partition = partition
-        self.name = f"{topic}-{partition}"
-        self.path = f"{home.path}/{self.name}"
-        #: 16 bytes.
-        self.topic_id = topic_id
-        self.config = config
-        #: Oldest first, the active one last; a new list at every change, so that a read may go on with the old one.
-        self.segments: list[Segment] = []
-        self.log_start_offset = 0
-        self.log_end_offset = 0
-        #: Everything before it is committed; see ``commit_to``.
-        self.high_watermark = 0
-        #: Everything before it is on the disk.
-        self.recovery_point = 0
-        #: No transaction that begins before it can be open again after a power loss.
-        self.stable_point = 0
-        #: When it was last flushed, or opened, in monotonic seconds.
-        self.flushed_at = 0.0
-        self.epochs = LeaderEpochs()
-        #: Held while leader-epoch-checkpoint is written, which several threads may do.
-        self.epochs_lock = threading.Lock()
-        self.producers = Producers()
-        #: Offsets of the .snapshot files, rising.
-        self.snapshots: list[int] = []
-        #: What the next flush syncs beside the active segment's batches: segments closed since, snapshots, new files;
-        #: the directory itself while it is new.
-        self.unsynced: list[str] = []
-        #: Flushes at work.
-        self.flushes: list[FlushPlan] = []
-        #: Its files are put aside: what still reads or syncs them in a thread may find them gone.
-        self.deleted = False
-        #: What is at work on closed segments, a compaction or a move; see ``pin``.
-        self.pinned_by: object = None
-
-    # -- state --------------------------------------------------------------------------------------------------------
-
-    @property
-    def active(self) -> Segment:
-        """The segment that is appended to."""
-        return self.segments[-1]
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of all segments' batches."""
-        return sum(segment.size for segment in self.segments)
-
-    @property
-    def first_unstable_offset(self) -> int:
-        """The first offset of an open transaction that is still there (DeleteRecords may have taken its beginning), else
-        the log end offset.
-        """
-        first = self.producers.first_unstable_offset
-        return self.log_end_offset if first is None else max(first, self.log_start_offset)
-
-    @property
-    def last_stable_offset(self) -> int:
-        """The end of what readers of committed records may see: where the first transaction begins that is open, or whose
-        marker is not committed yet; else the high watermark.
-        """
-        stable = min(self.first_unstable_offset, self.high_watermark)
-        if self.producers.uncommitted_ends:
-            first = min(self.producers.uncommitted_ends.values())
-            stable = min(stable, max(first, self.log_start_offset))
-        return stable
-
-    def commit_to(self, offset: int) -> None:
-        """Everything before ``offset`` is committed: move the high watermark there. It never goes back by this."""
-        if offset > self.high_watermark:
-            self.high_watermark = offset
-            if self.producers.uncommitted_ends:
-                self.producers.committed_to(offset)
-
-    @property
-    def needs_flush_before_ack(self) -> bool:
-        """Whether flush.messages asks to flush now, before what was appended is acknowledged."""
-        return self.log_end_offset - self.recovery_point >= self.config.flush_messages
-
-    @property
-    def unflushed(self) -> bool:
-        """Whether anything since the last flush is not known to be on the disk."""
-        return self.recovery_point < self.log_end_offset or bool(self.unsynced) or self.epochs.changed
-
-    def segment_number(self, offset: int, segments: list[Segment] | None = None) -> int:
-        """Index of the segment that holds ``offset`` (the first one for offsets before it), among ``segments`` if given."""
-        segments = segments or self.segments
-        if offset >= segments[-1].base_offset:
-            return len(segments) - 1
-        return max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
-
-    def active_producers(self) -> list[ProducerEntry]:
-        """State of every producer id that is remembered, for DescribeProducers. Not to be changed."""
-        return list(self.producers.entries.values())
-
-    def has_open_transaction(self, producer_id: int, epoch: int | None = None) -> bool:
-        """Whether the producer has an open transaction on this partition, in this epoch if one is given."""
-        entry = self.producers.entries.get(producer_id)
-        return entry is not None and entry.txn_first_offset >= 0 and epoch in (None, entry.epoch)
+    __slots__ = ()
 
     # -- appending ----------------------------------------------------------------------------------------------------
 
@@ -191,11 +62,12 @@ class Log:
         """Append one batch: check it, give it its offsets, write it.
 
         ``records`` is patched in place where it is writable, and not kept. ``transaction_version`` is that of the
-        client, or of the coordinator which writes an end-of-transaction marker. Raises KafkaError (see ``validate_batch``
-        and ``Producers``), RECORD_LIST_TOO_LARGE for a batch larger than a segment, KAFKA_STORAGE_ERROR.
+        client, or of the coordinator which writes an end-of-transaction marker. Raises what ``validate_batch`` raises,
+        RECORD_LIST_TOO_LARGE for a batch larger than a segment, what ``Producers`` raise (INVALID_PRODUCER_EPOCH,
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED), and KAFKA_STORAGE_ERROR.
         """
-        if self.home.offline:
-            raise self.home.refusal()
+        if self.directory.offline:
+            raise self.directory.refusal()
         header, data = validate_batch(records, self.config, origin, now_ms, self.name)
         if len(data) > self.config.segment_bytes:
             raise KafkaError(
@@ -220,7 +92,7 @@ class Log:
         writable = writable_bytes(data)
         patch_batch(writable, 0, first, leader_epoch)
         self._write(header, writable, leader_epoch, now_ms, aborted)
-        self._note_producer(header, marker)
+        self.producers.note(header, marker)
         return AppendResult(
             first, self.log_end_offset - 1, now_ms if self.config.log_append_time else -1, self.log_start_offset
         )
@@ -247,8 +119,8 @@ class Log:
             segment.append(data, header.base_offset, last, header.max_timestamp, config)
         except OSError as error:
             raise self._taken_back(segment, size, header.base_offset, error) from error
-        if self.home.full:
-            self.home.succeeded()
+        if self.directory.full:
+            self.directory.succeeded()
         if leader_epoch != self.epochs.latest:
             self.epochs.assign(leader_epoch, header.base_offset)
         self.log_end_offset = last + 1
@@ -259,35 +131,8 @@ class Log:
             segment.take_back(size)
             segment.aborted.truncate(offset)
         except OSError as second:
-            return self.home.failed(second, f"taking back a failed append to {self.name}")
-        return self.home.refused(error, f"appending to {self.name}")
-
-    def _note_producer(self, header: BatchHeader, marker: EndTxnMarker | None) -> None:
-        """Producer state after a batch that is in the log."""
-        if marker is not None:
-            self.producers.apply_marker(header, marker)
-        elif header.producer_id >= 0:
-            self.producers.apply_batch(header)
-        self.producers.end_offset = header.last_offset + 1
-
-    def replay_batch(self, header: BatchHeader, data: Buffer, segment: Segment | None) -> None:
-        """Note a batch found in the log when it is loaded; aborted transactions go to ``segment``'s index if given.
-
-        Raises OSError.
-        """
-        if header.partition_leader_epoch > self.epochs.latest:
-            self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-        marker = None
-        if header.producer_id >= 0 and header.is_control:
-            if header.record_count == 0:
-                # Compaction left it for its offset alone: its transaction is long gone.
-                self.producers.end_offset = header.last_offset + 1
-                return
-            marker = decode_end_txn_marker(decode_records(data, header=header)[0])
-            aborted = self.producers.aborted_by(header, marker)
-            if aborted is not None and segment is not None:
-                segment.aborted.append(aborted)
-        self._note_producer(header, marker)
+            return self.directory.failed(second, f"taking back a failed append to {self.name}")
+        return self.directory.refused(error, f"appending to {self.name}")
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """A leader of ``leader_epoch`` begins to write at the log end offset."""
@@ -307,8 +152,8 @@ class Log:
         ``upper_offset`` is the high watermark or the last stable offset; the log end offset when not given.
         Raises OFFSET_OUT_OF_RANGE outside [log start offset, log end offset].
         """
-        if self.home.offline:
-            raise self.home.refusal()
+        if self.directory.offline:
+            raise self.directory.refusal()
         end = self.log_end_offset
         if not self.log_start_offset <= offset <= end:
             raise KafkaError(
@@ -320,16 +165,6 @@ class Log:
         if offset >= upper:
             return None
         return ReadPlan(self, self.segment_number(offset), offset, max_bytes, upper, at_least_one=at_least_one)
-
-    def batches(self, start_offset: int | None = None) -> Iterator[tuple[BatchHeader, Buffer]]:
-        """Every batch from ``start_offset`` (the log start offset) to the end as it is now. Waits for the disk."""
-        offset = self.log_start_offset if start_offset is None else start_offset
-        segments = self.segments
-        for segment in segments[self.segment_number(offset) :]:
-            position = max(segment.find(offset, segment.size), 0) if offset > segment.base_offset else 0
-            for _, header, data in segment.batches(position):
-                if header.last_offset >= offset:
-                    yield header, data
 
     def aborted_transactions(
         self, start_offset: int, upper_offset: int, read: Reader = read_blocking
@@ -351,6 +186,15 @@ class Log:
         disk: to be asked in a thread.
         """
         return lookup.offset_of_max_timestamp(self)
+
+    def active_producers(self) -> list[ProducerEntry]:
+        """State of every producer id that is remembered, for DescribeProducers. Not to be changed."""
+        return list(self.producers.entries.values())
+
+    def has_open_transaction(self, producer_id: int, epoch: int | None = None) -> bool:
+        """Whether the producer has an open transaction on this partition, in this epoch if one is given."""
+        entry = self.producers.entries.get(producer_id)
+        return entry is not None and entry.txn_first_offset >= 0 and epoch in (None, entry.epoch)
 
     def epoch_at(self, offset: int) -> int:
         """The leader epoch in which ``offset`` was (or would be) written; -1 where it is unknown."""
@@ -377,57 +221,6 @@ class Log:
         """
         trimming.truncate_to(self, offset)
 
-    def update_config(self, config: LogConfig) -> None:
-        """Follow changed settings from the next operation on."""
-        self.config = config
-
-    def moved(self, path: str) -> None:
-        """The directory was put aside: what still reads it in a thread must not find one of its old name."""
-        self.path = path
-        for segment in self.segments:
-            segment.moved(path)
-
-    # -- what the operations on it do to its state ----------------------------------------------------------------------
-
-    def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> None:
-        """``new`` take the place of ``old``, which lie side by side, or come last where there are none. The list is a new
-        one, so that a read may go on with the old.
-        """
-        at = self.segments.index(old[0]) if old else len(self.segments)
-        self.segments = [*self.segments[:at], *new, *self.segments[at + len(old) :]]
-
-    def start_at(self, offset: int) -> None:
-        """What lies before ``offset`` is gone for readers."""
-        self.log_start_offset = offset
-        self.epochs.truncate_start(offset)
-
-    def end_at(self, offset: int) -> None:
-        """What lay from ``offset`` on is gone, and whatever was said of it."""
-        self.log_end_offset = offset
-        self.log_start_offset = min(self.log_start_offset, offset)
-        self.high_watermark = min(self.high_watermark, offset)
-        self.recovery_point = min(self.recovery_point, offset)
-        self.stable_point = min(self.stable_point, offset)
-        self.epochs.truncate_end(offset)
-
-    def must_sync(self, paths: Iterable[str]) -> None:
-        """The next flush syncs these files too."""
-        self.unsynced += paths
-
-    def mark_flushed(self, end_offset: int, stable_offset: int) -> None:
-        """What lies before ``end_offset`` is on the disk; no transaction that begins before ``stable_offset`` was open."""
-        self.recovery_point = min(max(self.recovery_point, end_offset), self.log_end_offset)
-        self.stable_point = min(max(self.stable_point, stable_offset), self.recovery_point)
-
-    def pin(self, work: object) -> None:
-        """Closed segments stay where they are until ``work``, a compaction or a move, ends or is called off."""
-        self.pinned_by = work
-
-    def unpin(self, work: object = None) -> None:
-        """``work`` has ended; without it, whatever is at work is called off."""
-        if work is None or self.pinned_by is work:
-            self.pinned_by = None
-
     # -- durability ---------------------------------------------------------------------------------------------------
 
     def plan_flush(self) -> FlushPlan | None:
@@ -436,15 +229,8 @@ class Log:
 
     def flush(self) -> None:
         """Sync all of the log; appends may go on meanwhile, so any thread may do it. Raises KAFKA_STORAGE_ERROR."""
-        plan = self.plan_flush()
-        if plan is not None:
-            plan.run()
-            plan.finish()
+        flush(self)
 
     def close(self) -> None:
-        """Clean stop: flush, leave a snapshot of the producers at the end, complete the indexes, give back descriptors."""
+        """Clean shutdown: flush, leave a snapshot of the producers at the end, complete the indexes, give back descriptors."""
         trimming.close(self)
-
-
-def _base_offset(segment: Segment) -> int:
-    return segment.base_offset

@@ -18,8 +18,8 @@ from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import decode_records
 
 if TYPE_CHECKING:
-    from pykbroker.storage.log.log import Log
     from pykbroker.storage.log.segment import Segment
+    from pykbroker.storage.log.state import LogState
 
 T = TypeVar("T")
 
@@ -32,12 +32,12 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-def _ask(log: Log, question: Callable[[list[Segment]], T], doing: str) -> T:
+def _ask(log: LogState, question: Callable[[list[Segment]], T], doing: str) -> T:
     """``question`` of the log's segments. Raises KAFKA_STORAGE_ERROR, or UNKNOWN_TOPIC_OR_PARTITION where the topic was
     deleted meanwhile.
     """
     while True:
-        log.home.check()
+        log.directory.check()
         segments = log.segments
         try:
             return question(segments)
@@ -45,11 +45,11 @@ def _ask(log: Log, question: Callable[[list[Segment]], T], doing: str) -> T:
             if log.deleted:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{log.name} was deleted meanwhile.") from error
             if not isinstance(error, FileNotFoundError) or log.segments is segments:
-                raise log.home.unread(error, f"{doing} {log.name}") from error
+                raise log.directory.unread(error, f"{doing} {log.name}") from error
 
 
 def aborted_transactions(
-    log: Log, start_offset: int, upper_offset: int, read: Reader = read_blocking
+    log: LogState, start_offset: int, upper_offset: int, read: Reader = read_blocking
 ) -> list[AbortedTxn]:
     """Markers lie after the data, so later segments are asked too, until one says that nothing before is undecided."""
 
@@ -69,7 +69,7 @@ def aborted_transactions(
     return _ask(log, collect, "reading the transaction index of")
 
 
-def offset_for_timestamp(log: Log, timestamp: int, upper_offset: int | None) -> TimestampOffset | None:
+def offset_for_timestamp(log: LogState, timestamp: int, upper_offset: int | None) -> TimestampOffset | None:
     """Segments are asked in order: timestamps need not rise with offsets."""
 
     def search(segments: list[Segment]) -> TimestampOffset | None:
@@ -83,7 +83,7 @@ def offset_for_timestamp(log: Log, timestamp: int, upper_offset: int | None) -> 
     return _ask(log, search, "searching by timestamp in")
 
 
-def _first_at(log: Log, segment: Segment, timestamp: int) -> TimestampOffset | None:
+def _first_at(log: LogState, segment: Segment, timestamp: int) -> TimestampOffset | None:
     """The first record of ``segment`` with at least ``timestamp`` that is not before the log start offset."""
     start = log.log_start_offset
     position = segment.indexes.position_before(max(segment.indexes.offset_before(timestamp), start))
@@ -102,7 +102,7 @@ def _first_record(header: BatchHeader, data: Buffer, timestamp: int, start: int)
     return None
 
 
-def offset_of_max_timestamp(log: Log) -> TimestampOffset | None:
+def offset_of_max_timestamp(log: LogState) -> TimestampOffset | None:
     """The first record with the largest timestamp of all."""
 
     def search(segments: list[Segment]) -> TimestampOffset | None:

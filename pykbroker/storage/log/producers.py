@@ -169,8 +169,19 @@ class Producers:
 
     # -- after the write ----------------------------------------------------------------------------------------------
 
-    def apply_batch(self, header: BatchHeader) -> None:
-        """Note a data batch that was written (or is read again by recovery)."""
+    def note(self, header: BatchHeader, marker: EndTxnMarker | None) -> None:
+        """Follow a batch that is in the log: written, or read again by recovery; ``marker`` is what a control batch holds."""
+        if marker is not None:
+            self._note_marker(header, marker)
+        elif header.producer_id >= 0:
+            self._note_batch(header)
+        self.end_offset = header.last_offset + 1
+
+    def skip_to(self, end_offset: int) -> None:
+        """Nothing before ``end_offset`` that was not noted concerns a producer."""
+        self.end_offset = end_offset
+
+    def _note_batch(self, header: BatchHeader) -> None:
         producer_id = header.producer_id
         entry = self.entries.get(producer_id)
         if entry is None:
@@ -185,8 +196,7 @@ class Producers:
             self.open_txns[first] = producer_id
             self._transactions_changed()
 
-    def apply_marker(self, header: BatchHeader, marker: EndTxnMarker) -> None:
-        """Note an end-of-transaction marker."""
+    def _note_marker(self, header: BatchHeader, marker: EndTxnMarker) -> None:
         producer_id, epoch = header.producer_id, header.producer_epoch
         entry = self.entries.get(producer_id)
         if entry is None:

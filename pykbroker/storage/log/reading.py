@@ -17,7 +17,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
-    from pykbroker.storage.log.log import Log
+    from pykbroker.storage.log.state import LogState
 
 _BASE_AND_LENGTH = Struct(">qi")
 _length_at = Struct(">8xi").unpack_from
@@ -51,7 +51,7 @@ class ReadPlan:
     )
 
     def __init__(
-        self, log: Log, number: int, offset: int, max_bytes: int, upper_offset: int, *, at_least_one: bool
+        self, log: LogState, number: int, offset: int, max_bytes: int, upper_offset: int, *, at_least_one: bool
     ) -> None:
         self._log = log
         self._segments = log.segments
@@ -220,7 +220,7 @@ class ReadPlan:
     def _failed(self, error: OSError) -> KafkaError:
         if self._log.deleted:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._log.name} was deleted meanwhile.")
-        return self._log.home.unread(error, f"reading {self._log.name}")
+        return self._log.directory.unread(error, f"reading {self._log.name}")
 
 
 def whole_batches(data: Buffer, upper_offset: int, start: int = 0) -> int:

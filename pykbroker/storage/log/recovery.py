@@ -1,4 +1,4 @@
-"""Opening a log's directory: after a clean stop from its checkpoints, after a kill by reading from the recovery point.
+"""Opening a log's directory: after a clean shutdown from its checkpoints, after a kill by reading from the recovery point.
 
 What lies before the recovery point was synced and is trusted. Behind it every batch is read: length, checksum, offsets
 that rise. At the first that is wrong the log is cut, and indexes, transaction index, epochs and producers' state are made
@@ -8,64 +8,62 @@ from what was read. Left-overs of operations that a crash cut short are complete
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import LEADER_EPOCHS, CorruptCheckpointError, decode_epochs
 from pykbroker.storage.directory import COMPACTED, SEGMENT_SUFFIXES, SWAP, mark_compacted
 from pykbroker.storage.log.epochs import LeaderEpochs
 from pykbroker.storage.log.leftovers import offset_in, remove_leftovers
 from pykbroker.storage.log.segment import Segment
-from pykbroker.storage.log.trimming import (
-    count_before,
-    discard,
-    drop_segments,
+from pykbroker.storage.log.snapshots import (
     drop_snapshots,
     load_snapshot,
-    make_segment,
+    replay_batch,
     restore_producers,
     snapshot_path,
 )
-
-if TYPE_CHECKING:
-    from pykbroker.storage.log.log import Log
+from pykbroker.storage.log.state import LogState
+from pykbroker.storage.log.trimming import count_before, discard, drop_segments, make_segment
 
 logger = logging.getLogger(__name__)
 
 
-def load(log: Log, *, clean: bool, recovery_point: int, log_start_offset: int, compacted_to: int) -> None:
+def load(log: LogState, *, clean: bool, recovery_point: int, log_start_offset: int, compacted_to: int) -> None:
     """Fill ``log`` from its directory, which must exist. Raises OSError, or OldFormatError before anything is cut.
 
     ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are what the checkpoints say, 0 where they say nothing.
     """
-    names = _tidy(log, log.home.disk.list(log.path))
-    _load_segments(log, names)
-    log.segments[0].refuse_old_format()  # they come first where there are any
-    _load_epochs(log, names)
-    log.log_start_offset = max(log_start_offset, log.segments[0].base_offset)
-    log.recovery_point = recovery_point
+    names = _tidy(log, log.directory.disk.list(log.path))
+    segments = _found_segments(log, names)
+    segments[0].refuse_old_format()  # they come first where there are any
+    epochs = _found_epochs(log, names)
+    log.begin_with(
+        segments,
+        (offset_in(name) for name in names if name.endswith(".snapshot") and offset_in(name) >= 0),
+        epochs or LeaderEpochs(),
+        log_start_offset=max(log_start_offset, segments[0].base_offset),
+        recovery_point=0 if epochs is None else recovery_point,
+    )
     # Segments that retention removed, and a power loss brought back.
     drop_segments(log, count_before(log, log.log_start_offset))
-    if clean:
-        clean = _load_end(log)
+    clean = clean and epochs is not None and _load_end(log)
     if not clean:
         gaps = log.config.compact or COMPACTED in names
-        _recover(log, gaps_to=2**63 if gaps else max(compacted_to, log.recovery_point))
+        _recover(log, gaps_to=2**63 if gaps else max(compacted_to, recovery_point))
     if log.log_end_offset < log.log_start_offset:
         _begin_at_log_start(log)
-    log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
-    log.epochs.truncate_end(log.log_end_offset)
-    log.epochs.truncate_start(log.log_start_offset)
+    log.end_at(log.log_end_offset)
+    log.start_at(log.log_start_offset)
     # With no replica elsewhere, what is found is what there is.
     log.commit_to(log.log_end_offset)
     _remove_stray_snapshots(log)
     if clean:
         restore_producers(log)
-        log.stable_point = log.first_unstable_offset
+        log.mark_flushed(log.log_end_offset, log.first_unstable_offset)
 
 
-def _tidy(log: Log, names: list[str]) -> set[str]:
+def _tidy(log: LogState, names: list[str]) -> set[str]:
     """Remove what deletions and unfinished writes left, complete what compaction has begun; the names that remain."""
-    disk = log.home.disk
+    disk = log.directory.disk
     kept = remove_leftovers(disk, log.path, names)
     if any(name.endswith(SWAP) for name in kept):
         mark_compacted(disk, log.path)
@@ -80,9 +78,9 @@ def _tidy(log: Log, names: list[str]) -> set[str]:
     return kept
 
 
-def _complete_swap(log: Log, base: int, names: set[str]) -> None:
+def _complete_swap(log: LogState, base: int, names: set[str]) -> None:
     """Put a compacted segment in the place of those that it covers."""
-    segment = Segment(log.home.disk, log.path, base, suffix=SWAP)
+    segment = Segment(log.directory.disk, log.path, base, suffix=SWAP)
     end = segment.end()[0]
     # The .index is the first to get its name. Once it has, the files of the same base are the new segment's own.
     begun = f"{base:020d}.index{SWAP}" not in names
@@ -90,43 +88,48 @@ def _complete_swap(log: Log, base: int, names: set[str]) -> None:
         if name.endswith(SEGMENT_SUFFIXES) and (
             base < offset_in(name) < end or (offset_in(name) == base and not begun)
         ):
-            log.home.disk.remove(f"{log.path}/{name}")
+            log.directory.disk.remove(f"{log.path}/{name}")
     segment.rename("")
     segment.close()
 
 
-def _load_segments(log: Log, names: set[str]) -> None:
-    disk = log.home.disk
+def _found_segments(log: LogState, names: set[str]) -> list[Segment]:
+    """The segments that have files; a new one where there is none."""
+    disk, now_ms = log.directory.disk, log.directory.clock.now_ms()
     bases = sorted(offset_in(name) for name in names if name.endswith(".log") and offset_in(name) >= 0)
-    segments = [
-        Segment(disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=log.home.clock.now_ms())
-        for base in bases
-    ]
-    log.replace_segments([], segments or [make_segment(log, 0, log.home.clock.now_ms())])
-    if not segments:
-        log.must_sync([log.path, log.active.log.path])
-    log.snapshots = sorted(offset_in(name) for name in names if name.endswith(".snapshot") and offset_in(name) >= 0)
+    if bases:
+        return [
+            Segment(disk, log.path, base, has_aborted=f"{base:020d}.txnindex" in names, created_ms=now_ms)
+            for base in bases
+        ]
+    made = make_segment(log, 0, now_ms)
+    log.must_sync([log.path, made.log.path])
+    return [made]
 
 
-def _load_epochs(log: Log, names: set[str]) -> None:
-    if LEADER_EPOCHS in names:
-        try:
-            log.epochs = LeaderEpochs(decode_epochs(log.home.disk.read(f"{log.path}/{LEADER_EPOCHS}")))
-            return
-        except CorruptCheckpointError as error:
-            logger.warning("%s of %s is damaged (%s) and made anew from the batches", LEADER_EPOCHS, log.name, error)
-            log.recovery_point = 0
+def _found_epochs(log: LogState, names: set[str]) -> LeaderEpochs | None:
+    """What the checkpoint says; None where it is damaged, so that only the batches can tell, all of them."""
+    if LEADER_EPOCHS not in names:
+        return LeaderEpochs()
+    try:
+        return LeaderEpochs(decode_epochs(log.directory.disk.read(f"{log.path}/{LEADER_EPOCHS}")))
+    except CorruptCheckpointError as error:
+        logger.warning(
+            "%s of %s is corrupt (%s): the whole log is read to make it anew", LEADER_EPOCHS, log.name, error
+        )
+        return None
 
 
-def _load_end(log: Log) -> bool:
-    """Find the log end offset after a clean stop; False where the last segment does not end with a whole batch."""
+def _load_end(log: LogState) -> bool:
+    """Find the log end offset after a clean shutdown; False where the last segment does not end with a whole batch."""
     active = log.active
-    log.log_end_offset, position = active.end()
+    end_offset, position = active.end()
+    log.extend_to(end_offset)
     active.first_batch_timestamp()
     return position == active.size
 
 
-def _recover(log: Log, gaps_to: int) -> None:
+def _recover(log: LogState, gaps_to: int) -> None:
     """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense.
 
     Up to ``gaps_to`` gaps between segments are compaction's: it has been there, or all of that was synced.
@@ -136,7 +139,7 @@ def _recover(log: Log, gaps_to: int) -> None:
     number = log.segment_number(max(log.recovery_point - 1, log.log_start_offset))
     segments = log.segments
     expected = segments[number].base_offset
-    log.log_end_offset = expected
+    log.extend_to(expected)
     _restore_before(log, number)
     for index in range(number, len(segments)):
         segment = segments[index]
@@ -147,27 +150,32 @@ def _recover(log: Log, gaps_to: int) -> None:
                 _cut_behind(log, index)
                 break
             # Known of the log itself from now on: the policy may change, and checkpoints go.
-            mark_compacted(log.home.disk, log.path)
+            mark_compacted(log.directory.disk, log.path)
             drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
         size = segment.size
-        log.log_end_offset, end = _recover_segment(log, segment, max(expected, segment.base_offset))
+        expected, end = _recover_segment(log, segment, max(expected, segment.base_offset))
+        log.extend_to(expected)
         if end < size:
-            logger.warning("%s: cut %d bytes after offset %d", segment.log.path, size - end, log.log_end_offset)
+            logger.warning(
+                "Segment %s is truncated at offset %d: its last %d bytes are no sound batches",
+                segment.log.path,
+                expected,
+                size - end,
+            )
             following = segments[index + 1 : index + 2]
             # A preallocated file was cut to its size before the next segment began; the power may have gone before the
             # disk knew. Nothing is missing between them then.
             if not following or following[0].base_offset != log.log_end_offset:
                 _cut_behind(log, index + 1)
                 break
-        expected = log.log_end_offset
     log.must_sync([log.path])
     log.must_sync([snapshot_path(log, offset) for offset in log.snapshots])
     for segment in log.segments[number:]:
         log.must_sync(segment.paths())
-    log.producers.end_offset = log.log_end_offset
+    log.producers.skip_to(log.log_end_offset)
 
 
-def _cut_behind(log: Log, number: int) -> None:
+def _cut_behind(log: LogState, number: int) -> None:
     """Remove the segments from ``number`` on: they lie behind records that were lost.
 
     On the disk at once: after another power loss they must not come back behind what is appended from now on.
@@ -175,13 +183,13 @@ def _cut_behind(log: Log, number: int) -> None:
     lost = log.segments[number:]
     log.replace_segments(lost, [])
     for segment in lost:
-        logger.warning("%s: removed, records before it were lost", segment.log.path)
+        logger.warning("Segment %s is deleted, since records before it are lost", segment.log.path)
         discard(log, segment)
     log.active.log.sync()
-    log.home.disk.sync_directory(log.path)
+    log.directory.disk.sync_directory(log.path)
 
 
-def _restore_before(log: Log, number: int) -> None:
+def _restore_before(log: LogState, number: int) -> None:
     """Producers' state at the beginning of segment ``number``."""
     base = log.segments[number].base_offset
     log.producers.clear(log.log_start_offset)
@@ -191,10 +199,10 @@ def _restore_before(log: Log, number: int) -> None:
         for segment in log.segments[log.segment_number(start) : number]:
             for _, header, data in segment.batches():
                 if header.last_offset >= start:
-                    log.replay_batch(header, data, None)
+                    replay_batch(log, header, data, None)
 
 
-def _recover_segment(log: Log, segment: Segment, expected: int) -> tuple[int, int]:
+def _recover_segment(log: LogState, segment: Segment, expected: int) -> tuple[int, int]:
     """Check the batches, index them again; (offset after the last good one, its end in the file)."""
     segment.begin_rebuild()
     segment.aborted.reset()
@@ -204,7 +212,7 @@ def _recover_segment(log: Log, segment: Segment, expected: int) -> tuple[int, in
             break
         segment.index_batch(position, header, log.config)
         if header.last_offset >= log.log_start_offset:
-            log.replay_batch(header, data, segment)
+            replay_batch(log, header, data, segment)
         expected, end = header.last_offset + 1, position + header.size
     if end < segment.size:
         segment.take_back(end)
@@ -212,19 +220,24 @@ def _recover_segment(log: Log, segment: Segment, expected: int) -> tuple[int, in
     return expected, end
 
 
-def _begin_at_log_start(log: Log) -> None:
+def _begin_at_log_start(log: LogState) -> None:
     """The log ends before its recorded start: files were lost. An empty segment at the start takes their place."""
-    logger.warning("%s ends at %d, before its start %d", log.name, log.log_end_offset, log.log_start_offset)
+    logger.warning(
+        "Log %s ends at offset %d, before its log start offset %d: it is empty from now on",
+        log.name,
+        log.log_end_offset,
+        log.log_start_offset,
+    )
     for segment in log.segments:
         discard(log, segment)
-    log.replace_segments(log.segments, [make_segment(log, log.log_start_offset, log.home.clock.now_ms())])
+    log.replace_segments(log.segments, [make_segment(log, log.log_start_offset, log.directory.clock.now_ms())])
     log.must_sync([log.active.log.path])
-    log.log_end_offset = log.log_start_offset
+    log.extend_to(log.log_start_offset)
     log.epochs.clear()
     log.producers.clear(log.log_start_offset)
 
 
-def _remove_stray_snapshots(log: Log) -> None:
+def _remove_stray_snapshots(log: LogState) -> None:
     """Snapshots are of use at the beginning of a segment and at the end of the log."""
     bases = {segment.base_offset for segment in log.segments}
     end = log.log_end_offset

@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pykbroker.storage.log.trimming import count_before, drop_segments
+from pykbroker.storage.log.trimming import count_before, drop_segments, roll
 
 if TYPE_CHECKING:
-    from pykbroker.storage.log.log import Log
     from pykbroker.storage.log.segment import Segment
+    from pykbroker.storage.log.state import LogState
 
 
-def apply_retention(log: Log, now_ms: int) -> int:
+def apply_retention(log: LogState, now_ms: int) -> int:
     """Drop the segments that the log's settings no longer keep; how many. Raises KAFKA_STORAGE_ERROR.
 
     Always from the oldest on and whole segments only: those before the log start offset, those too many for
@@ -21,7 +21,7 @@ def apply_retention(log: Log, now_ms: int) -> int:
     takes its place first. Nothing goes that is not committed. A log that is only compacted loses nothing but what lies before its start. While compaction is
     at work, nothing is dropped.
     """
-    log.home.check()
+    log.directory.check()
     if log.pinned_by is not None:
         return 0
     try:
@@ -30,11 +30,11 @@ def apply_retention(log: Log, now_ms: int) -> int:
             dropped += _drop(log, _over_size(log), now_ms)
             dropped += _drop(log, _expired(log, now_ms), now_ms)
     except OSError as error:
-        raise log.home.failed(error, f"looking for old segments of {log.name}") from error
+        raise log.directory.failed(error, f"looking for old segments of {log.name}") from error
     return dropped
 
 
-def look_ahead(logs: Iterable[Log], now_ms: int) -> None:
+def look_ahead(logs: Iterable[LogState], now_ms: int) -> None:
     """Read what ``apply_retention`` reads of these logs. For a thread, so that the loop need not wait for the disk.
     Errors are left for the round itself to find.
     """
@@ -45,7 +45,7 @@ def look_ahead(logs: Iterable[Log], now_ms: int) -> None:
                 _expired(log, now_ms)
 
 
-def _over_size(log: Log) -> int:
+def _over_size(log: LogState) -> int:
     """How many of the oldest segments can go while retention.bytes remain; where that is none at all, the active one too,
     unless it is empty.
     """
@@ -60,7 +60,7 @@ def _over_size(log: Log) -> int:
     return count
 
 
-def _expired(log: Log, now_ms: int) -> int:
+def _expired(log: LogState, now_ms: int) -> int:
     """How many of the oldest segments are older than retention.ms."""
     limit = log.config.retention_ms
     if limit < 0:
@@ -73,12 +73,12 @@ def _expired(log: Log, now_ms: int) -> int:
     return count
 
 
-def _drop(log: Log, count: int, now_ms: int) -> int:
+def _drop(log: LogState, count: int, now_ms: int) -> int:
     """Drop the ``count`` oldest segments, or those of them that are committed."""
     if log.high_watermark < log.log_end_offset:
         count = min(count, count_before(log, log.high_watermark))
     if count and count == len(log.segments):
-        log.roll(now_ms)
+        roll(log, now_ms)
     return len(drop_segments(log, count))
 
 

@@ -7,11 +7,11 @@ positions are kept in memory, so that reads at the tail need no index.
 from __future__ import annotations
 
 import contextlib
-import threading
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from struct import Struct
+from threading import Lock
 
 from pykbroker.storage.directory import DELETED, SEGMENT_SUFFIXES
 from pykbroker.storage.disk import Disk, File
@@ -38,10 +38,6 @@ _MAX_RELATIVE_OFFSET = 2**31 - 1
 
 _DEFAULTS = LogConfig()
 
-#: A cold read in a worker thread may load the indexes of a closed segment while the loop does, or while the loop gives the
-#: segment's files other names.
-_loading = threading.Lock()
-
 
 def segment_name(base_offset: int) -> str:
     """File names are the base offset in 20 digits."""
@@ -54,6 +50,7 @@ class Segment:
     __slots__ = (
         "_aborted",
         "_indexes",
+        "_loading",
         "_preallocated",
         "_recent_offsets",
         "_recent_positions",
@@ -87,6 +84,9 @@ class Segment:
         self._size = -1
         self._preallocated = False
         self._indexes: SegmentIndexes | None = None
+        #: A cold read in a worker thread may load the indexes of a closed segment while the loop does, or while the loop gives
+        #: its files other names.
+        self._loading = Lock()
         self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.path(".txnindex"))
         self._recent_offsets = array("q")
         self._recent_positions = array("q")
@@ -140,7 +140,7 @@ class Segment:
     def indexes(self) -> SegmentIndexes:
         """Both indexes, loaded at first use and rebuilt when they are missing or damaged."""
         if self._indexes is None:
-            with _loading:
+            with self._loading:
                 self._load_indexes()
         assert self._indexes is not None
         return self._indexes
@@ -153,7 +153,7 @@ class Segment:
     def aborted(self) -> AbortedIndex:
         """The aborted transactions whose markers lie here."""
         if self._aborted is None:
-            with _loading:
+            with self._loading:
                 self._load_aborted()
         assert self._aborted is not None
         return self._aborted
@@ -251,7 +251,7 @@ class Segment:
         return trimmed
 
     def finish(self) -> bool:
-        """Complete the indexes: before another segment becomes the active one, and at a clean stop. Whether anything
+        """Complete the indexes: before another segment becomes the active one, and at a clean shutdown. Whether anything
         was written.
         """
         return self._indexes is not None and self._indexes.finish()
@@ -393,7 +393,7 @@ class Segment:
         loaded yet they load when all of it has the new one.
         """
         log, *others = SEGMENT_SUFFIXES
-        with _loading:
+        with self._loading:
             before = dict(zip(SEGMENT_SUFFIXES, self.paths(), strict=True))
             used = self._files()
             self.suffix = suffix
@@ -407,7 +407,7 @@ class Segment:
 
     def moved(self, directory: str) -> None:
         """The directory has another name now; open descriptors stay valid."""
-        with _loading:
+        with self._loading:
             self.stem = f"{directory}/{segment_name(self.base_offset)}"
             for kind, file in self._files().items():
                 file.path = self.path(kind)

@@ -8,8 +8,8 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
-    from pykbroker.storage.log.log import Log
     from pykbroker.storage.log.segment import Segment
+    from pykbroker.storage.log.state import LogState
 
 
 class StoredRecords:
@@ -21,7 +21,7 @@ class StoredRecords:
 
     __slots__ = ("_log", "_position", "_segment", "_size")
 
-    def __init__(self, log: Log, segment: Segment, position: int, size: int) -> None:
+    def __init__(self, log: LogState, segment: Segment, position: int, size: int) -> None:
         self._log = log
         self._segment = segment
         self._position = position
@@ -34,7 +34,9 @@ class StoredRecords:
         return bytes(self.slice(0, self._size))
 
     def slice_now(self, start: int, size: int) -> Buffer | None:
-        """Up to ``size`` bytes from ``start`` on, if memory holds them. Raises KafkaError."""
+        """Up to ``size`` bytes from ``start`` on, if memory holds them. Raises KAFKA_STORAGE_ERROR, or
+        UNKNOWN_TOPIC_OR_PARTITION where the segment is gone.
+        """
         try:
             return self._segment.log.pread_cached(min(size, self._size - start), self._position + start)
         except OSError as error:
@@ -53,4 +55,4 @@ class StoredRecords:
     def _failed(self, error: OSError) -> KafkaError:
         if self._log.deleted or isinstance(error, FileNotFoundError):
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"A segment of {self._log.name} is gone.")
-        return self._log.home.failed(error, f"reading {self._log.name}")
+        return self._log.directory.failed(error, f"reading {self._log.name}")

@@ -54,15 +54,15 @@ class BrokerChanges(RuleBasedStateMachine):
     def stop(self, data: st.DataObject, abrupt: bool) -> None:
         node_id = data.draw(st.sampled_from(self.running))
         if not abrupt:
-            self.world.cluster.begin_stop(node_id)
+            self.world.lifecycle.begin_stop(node_id)
             self.one_leader_that_lives()
-        self.world.cluster.stop_broker(node_id)
+        self.world.lifecycle.stop(node_id)
 
     @precondition(lambda self: len(self.running) < len(BROKERS))
     @rule(data=st.data())
     def start(self, data: st.DataObject) -> None:
         stopped = sorted(set(BROKERS) - set(self.running))
-        self.world.cluster.start_broker(data.draw(st.sampled_from(stopped)))
+        self.world.lifecycle.start(data.draw(st.sampled_from(stopped)))
 
     @rule(kill=st.booleans())
     def restart_the_process(self, kill: bool) -> None:
@@ -126,7 +126,7 @@ class BrokerChanges(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for node_id in set(BROKERS) - set(self.running):
-            self.world.cluster.start_broker(node_id)
+            self.world.lifecycle.start(node_id)
         for topic, values in self.acknowledged.items():
             assert self.world.read(topic) == values
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from pykbroker.controller.topics import NewTopic
+from pykbroker.partitions.internal_records import append_internal
 from pykbroker.tests.kit.cluster import MemoryCluster
 
 WIDTH = 300
@@ -16,7 +17,7 @@ def wide(world: MemoryCluster) -> bytes:
     """A topic with a record in each of its partitions; its id."""
     world.cluster.controller.create_topics([NewTopic("w", WIDTH, 1)])
     for index in range(WIDTH):
-        world.cluster.partition("w", index).append_internal([(None, b"old")], 1)
+        append_internal(world.cluster.partition("w", index), [(None, b"old")], 1)
     return world.cluster.metadata.image.topic("w").id
 
 
@@ -45,7 +46,7 @@ def test_a_topic_that_is_made_again_at_once_has_none_of_the_old_files():
     for index in range(3):
         partition = world.cluster.partition("w", index)
         assert (partition.log_start_offset, partition.log_end_offset) == (0, 0)
-        partition.append_internal([(None, b"new")], 1)
+        append_internal(partition, [(None, b"new")], 1)
     while len(world.cluster.runtime.slices):
         world.cluster.runtime.wake_queue.run()
     assert sorted(directories(world)) == ["w-0", "w-1", "w-2"]

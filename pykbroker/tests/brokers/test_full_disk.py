@@ -18,7 +18,7 @@ from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.storage.support import append, batch
 from pykbroker.wire.errors import KafkaError
 
-SEEDS = int(os.environ.get("STORE_SEEDS", "1000")) // 5
+SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
 #: What a start may write for itself: a batch of the metadata log, and small files.
 _START_BYTES = 4096
 COMPACTED = LogConfig(segment_bytes=4000, compact=True, delete=False, min_cleanable_dirty_ratio=0.0)

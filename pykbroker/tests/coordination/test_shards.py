@@ -6,9 +6,10 @@ import pytest
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.log_replay import LogReplay
-from pykbroker.coordination.outcome import Record
+from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.coordination.shard import Shard
 from pykbroker.coordination.shards import Shards
+from pykbroker.partitions.internal_records import append_internal
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -21,7 +22,7 @@ class Counting(Shard):
     def __init__(self) -> None:
         self.count = 0
 
-    def replay(self, record: Record) -> None:
+    def replay(self, record: CoordinatorRecord) -> None:
         self.count += 1
 
 
@@ -29,8 +30,8 @@ class Raw:
     """Records are what their bytes are."""
 
     @staticmethod
-    def decode(key: bytes, value: bytes | None) -> Record:
-        return Record(key, value, 0)
+    def decode(key: bytes, value: bytes | None) -> CoordinatorRecord:
+        return CoordinatorRecord(key, value, 0)
 
 
 class Sharded:
@@ -40,6 +41,7 @@ class Sharded:
         world = MemoryCluster(brokers=2)
         world.create(NewTopic(TOPIC, 1, 2))
         self.cluster, self.partition = world.cluster, world.partition(TOPIC)
+        self.lifecycle = world.lifecycle
         self.told: list[str] = []
         self.shards: Shards[Counting] = Shards(
             self.cluster,
@@ -56,15 +58,15 @@ class Sharded:
         return self.cluster.brokers[self.partition.leader]
 
     def append(self) -> None:
-        self.partition.append_internal([(b"k", b"v")], self.cluster.runtime.clock.now_ms())
+        append_internal(self.partition, [(b"k", b"v")], self.cluster.runtime.clock.now_ms())
 
     def stop(self, *brokers: int) -> None:
         for node_id in brokers:
-            self.cluster.stop_broker(node_id)
+            self.lifecycle.stop(node_id)
         self.cluster.runtime.timers.run_due()
 
     def start(self, node_id: int) -> None:
-        self.cluster.start_broker(node_id)
+        self.lifecycle.start(node_id)
         self.cluster.runtime.timers.run_due()
 
 

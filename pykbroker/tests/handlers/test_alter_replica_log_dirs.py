@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.partitions.internal_records import append_internal
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
@@ -107,7 +108,7 @@ def test_a_partition_moves_while_it_is_served(world: MemoryCluster) -> None:
 def test_a_move_is_called_off(world: MemoryCluster) -> None:
     """While the files are copied, the partition is wanted where it is; or its topic is deleted."""
     world.topic("t", 1)
-    world.cluster.partition("t", 0).append_internal([(None, b"a")], 1)
+    append_internal(world.cluster.partition("t", 0), [(None, b"a")], 1)
     topic_id = world.cluster.metadata.image.topics["t"].id
     copying = world.hold_threads(unless=lambda _, *args: bool(args))  # the metadata log's syncs have arguments
     for call_off in (lambda: move(world, "/data", 0), lambda: world.cluster.metadata.delete_topics([topic_id])):
@@ -121,7 +122,7 @@ def test_a_move_is_called_off(world: MemoryCluster) -> None:
 
 def test_a_move_that_fails_leaves_the_partition_where_it_is(world: MemoryCluster) -> None:
     world.topic("t", 1)
-    world.cluster.partition("t", 0).append_internal([(None, b"a")], 1)
+    append_internal(world.cluster.partition("t", 0), [(None, b"a")], 1)
     world.disk.fail = lambda _, name: OSError(errno.ENOSPC, "full") if "-future" in name and "write" in name else None
     assert move(world, "/more", 0) == [NONE]
     world.disk.fail = None

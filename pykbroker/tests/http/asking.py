@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from pykbroker.http.api.steering import Steering
 from pykbroker.http.options import HttpOptions
 from pykbroker.http.side import HttpSide
 from pykbroker.testing import Kafka
@@ -54,6 +55,14 @@ class WithHttp:
         finally:
             connection.close()
 
+    def send(self, method: str, path: str, body: object = None, **headers: str) -> Asked:
+        """As a program sends JSON, below /api/v1."""
+        raw = None if body is None else json.dumps(body).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.ask(
+            f"/api/v1{path}", method=method, body=raw, headers={"Content-Type": "application/json", **named}
+        )
+
     def metrics(self) -> Samples:
         """Name of a sample to its values by labels."""
         answer = self.ask("/metrics")
@@ -83,7 +92,7 @@ def with_http(options: HttpOptions | None = None, **kafka: Any) -> Iterator[With
         made = options or HttpOptions("127.0.0.1", 0)
 
         async def opened() -> HttpSide:
-            side = HttpSide(broker.node, made)
+            side = HttpSide(broker.node, made, lambda: Steering(broker._embedded, broker._requests))
             try:
                 await side.open()
             except BaseException:

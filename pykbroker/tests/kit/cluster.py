@@ -6,12 +6,13 @@ import errno
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.controller.controller import Controller
 from pykbroker.controller.topics import NewTopic
@@ -61,6 +62,12 @@ class Peer:
     listener: str = LISTENER
     principal: str = "User:ANONYMOUS"
     client_software: tuple[str, str] = ("test", "1")
+    #: For how long it was muted, each time.
+    mutes: list[float] = field(default_factory=list)
+
+    def mute(self, ms: float) -> None:
+        """Kept for the test to see: what is asked here does not come over a connection."""
+        self.mutes.append(ms)
 
 
 class MemoryCluster:
@@ -93,7 +100,8 @@ class MemoryCluster:
         """Start on what the disk holds."""
         config = BrokerConfig(self.settings)
         self.cluster = Cluster.open(config, Path("/data"), self.disk, self.clock, self.random, others=self.others)
-        self.cluster.start_brokers({i: [Endpoint(LISTENER, f"host{i}", 9000 + i)] for i in self.ids}, self.racks)
+        self.lifecycle = BrokerLifecycle(self.cluster)
+        self.lifecycle.start_all({i: [Endpoint(LISTENER, f"host{i}", 9000 + i)] for i in self.ids}, self.racks)
 
     def restart(self, *, kill: bool = False) -> None:
         """Stop, or be killed, and start anew."""
@@ -135,12 +143,12 @@ class MemoryCluster:
         self.stop_broker(broker)
         yield
         if broker not in self.cluster.brokers:
-            self.cluster.start_broker(broker)
+            self.lifecycle.start(broker)
         self.run_turn()
 
     def stop_broker(self, broker: int) -> None:
-        self.cluster.begin_stop(broker)
-        self.cluster.stop_broker(broker)
+        self.lifecycle.begin_stop(broker)
+        self.lifecycle.stop(broker)
         self.run_turn()
 
     # ---- The metadata

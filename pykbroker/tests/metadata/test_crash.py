@@ -110,10 +110,10 @@ def test_an_error_at_any_operation(operation, code):
             take(step, controller)
         except (KafkaError, OSError):
             assert state(controller.image) == before
-            if controller._log._log.home.offline:
+            if controller._log._log.directory.offline:
                 return
             take(step, controller)
-    if not controller._log._log.home.offline:
+    if not controller._log._log.directory.offline:
         assert {name: len(topic.partitions) for name, topic in controller.image.topics.items()} == {"a": 5}
         assert state(open_controller(disk).image) == state(controller.image)
 

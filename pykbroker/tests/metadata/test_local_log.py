@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,15 +12,16 @@ from hypothesis import strategies as st
 
 from pykbroker.controller.start import UnsupportedMetadataError
 from pykbroker.controller.topics import NewPartitions, NewTopic
-from pykbroker.metadata.batches import encode_controls, encode_records
+from pykbroker.metadata.batches import MAX_RECORDS_PER_BATCH, encode_controls, encode_records
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
+from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.disk import RealDisk
 from pykbroker.tests.kit.metadata import MetadataDirectory, registration, snapshot
 from pykbroker.wire.control_records import ControlRecordType
-from pykbroker.wire.errors import WireError
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
 from pykbroker.wire.internal.begin_transaction_record import BeginTransactionRecord
 from pykbroker.wire.internal.end_transaction_record import EndTransactionRecord
@@ -33,8 +36,8 @@ from pykbroker.wire.internal.voters_record import Voter, VotersRecord
 class Node(MetadataDirectory):
     """On a real disk: what is here is the files."""
 
-    def __init__(self, path, node_id=1):
-        super().__init__(path, RealDisk(durable=False), node_id=node_id)
+    def __init__(self, path, node_id=1, disk=None):
+        super().__init__(path, disk or RealDisk(durable=False), node_id=node_id)
 
     def restart(self, *, clean=False):
         if clean:
@@ -140,6 +143,61 @@ def test_many_leaders_are_several_batches_of_one_operation(node):
     assert all(p.leader_epoch == 1 for p in node.image.topic("b").in_order())
     node.restart()
     assert node.state() == before
+
+
+@pytest.fixture
+def operations():
+    """What is asked of a simulated disk, by name."""
+    return []
+
+
+@pytest.fixture
+def simulated(operations):
+    node = Node(Path("/data"), disk=SimulatedDisk())
+    start(node)
+    node.controller.create_topics([NewTopic("t")])
+    node.disk.fail = lambda _, name: operations.append(name)
+    return node
+
+
+def test_what_was_appended_in_part_is_taken_back_by_the_thread_that_syncs(simulated, operations):
+    """The loop does not wait for the disk: it only learns there that the records are not in the log."""
+    log = simulated.controller.log
+    first = log.end_offset
+
+    def full(_, name):
+        operations.append(name)
+        is_second = name.startswith("write") and sum(each.startswith("write") for each in operations) == 2
+        return OSError(errno.ENOSPC, "full") if is_second else None
+
+    simulated.disk.fail = full
+    assert log.append([TopicRecord(name="many")] * (MAX_RECORDS_PER_BATCH + 1)) == first
+    assert not [name for name in operations if name.startswith("sync")]
+    with pytest.raises(KafkaError) as refused:
+        log.sync(first)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.end_offset == first
+    log.sync(log.append([TopicRecord(name="one")]))
+    assert log.end_offset == first + 1
+
+
+def test_what_cannot_be_appended_at_all_is_refused_at_once(simulated, operations):
+    simulated.disk.fail = lambda _, name: OSError(errno.ENOSPC, "full") if name.startswith("write") else None
+    created = simulated.controller.create_topics([NewTopic("u")])
+    with pytest.raises(KafkaError):
+        _ = created.value
+    simulated.disk.fail = lambda _, name: operations.append(name)
+    assert simulated.controller.create_topics([NewTopic("u")]).value[0].error is None
+    assert "u" in simulated.image.topics
+
+
+def test_letting_go_of_what_a_snapshot_replaces_waits_for_no_sync(simulated, operations):
+    log = simulated.controller.log
+    log.write_snapshot(simulated.image)
+    operations.clear()
+    log.snapshot_ended(None)
+    assert any(name.endswith(".log.deleted") for name in operations)
+    assert not [name for name in operations if name.startswith("sync")]
 
 
 def test_records_of_a_transaction_count_together_or_not_at_all(node):

@@ -79,7 +79,7 @@ def test_a_failed_sync_is_no_acknowledgement(tmp_path: Path, monkeypatch) -> Non
             after = (await client.ask(produce(b"refused"), 9, ProduceResponse)).responses[0].partition_responses[0]
             assert after.error_code == ErrorCode.KAFKA_STORAGE_ERROR
             client.close()
-            broker.cluster.logs.home.offline = False  # so that the fixture can stop what is left
+            broker.cluster.logs.metadata_directory.offline = False  # so that the fixture can stop what is left
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pykbroker.partitions.internal_records import append_internal
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -29,12 +30,12 @@ def test_an_epoch_begins_without_a_record():
     world = MemoryCluster()
     world.topic(partitions=1)
     partition = world.cluster.partition("t", 0)
-    partition.append_internal([(None, b"a"), (None, b"b")], world.clock.now_ms())
+    append_internal(partition, [(None, b"a"), (None, b"b")], world.clock.now_ms())
     elect(world)
     assert [end_of(world, epoch) for epoch in range(3)] == [(0, 2), (1, 2), (-1, -1)]
     elect(world)
     assert [end_of(world, epoch) for epoch in range(4)] == [(0, 2), (0, 2), (2, 2), (-1, -1)]
-    partition.append_internal([(None, b"c")], world.clock.now_ms())
+    append_internal(partition, [(None, b"c")], world.clock.now_ms())
     assert [end_of(world, epoch) for epoch in range(4)] == [(0, 2), (0, 2), (2, 3), (-1, -1)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pykbroker.partitions.internal_records import append_internal, append_marker
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.tests.kit.cluster import MemoryCluster
@@ -71,11 +72,12 @@ def test_a_transaction_is_seen_when_its_marker_is_synced():
     world = SlowDisk(flush_messages=1)
     partition = world.cluster.partition("t", 0)
     now_ms = world.clock.now_ms()
-    partition.append_internal([(None, b"x")], now_ms, producer=(7, 0))
+    append_internal(partition, [(None, b"x")], now_ms, producer=(7, 0))
     world.settle()
     world.sync()
     assert world.fetch("t", 0, 0).last_stable_offset == 0
-    ended = partition.append_marker(
+    ended = append_marker(
+        partition,
         EndTxnMarker(commit=True, coordinator_epoch=0),
         producer_id=7,
         producer_epoch=0,

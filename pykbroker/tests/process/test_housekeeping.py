@@ -18,7 +18,7 @@ def cluster() -> Cluster:
     world = MemoryCluster(**{name.replace(".", "_"): str(INTERVAL_MS) for name in intervals})
     world.topic("t", 1)
     log = world.partition("t").log
-    log.home.remove_later(f"{log.path}/{0:020d}", 0)
+    log.directory.remove_later(f"{log.path}/{0:020d}", 0)
     return world.cluster
 
 

@@ -58,7 +58,7 @@ def test_a_stop_answers_what_waits_and_moves_what_it_led(tmp_path: Path) -> None
                 client.send(request, 12)
             idle = await brokers.connect(1)
             await idle.ask(ASK, 3, ApiVersionsResponse)
-            stopping = asyncio.create_task(brokers.node.stop_broker(1))
+            stopping = asyncio.create_task(brokers.node.brokers.stop(1))
             answers = [(await client.receive(FetchResponse, 12))[1].responses[0].partitions[0] for client in waiting]
             assert [each.error_code for each in answers] == [ErrorCode.FENCED_LEADER_EPOCH, 0, 0]
             for client in (*waiting, idle):
@@ -78,8 +78,8 @@ def test_a_broker_that_is_back_is_in_sync_and_leads_what_it_leads_alone(tmp_path
         async with three(tmp_path) as brokers:
             await brokers.create()
             before = dict(brokers.node.addresses())
-            await brokers.node.stop_broker(1)
-            await brokers.node.start_broker(1)
+            await brokers.node.brokers.stop(1)
+            await brokers.node.brokers.start(1)
             assert brokers.node.addresses() == before
             assert await brokers.partitions(1) == [(0, 2, [1, 2, 3]), (0, 1, [1])]
             await ended(brokers.node.cluster.controller.elect_preferred_leaders())
@@ -93,8 +93,8 @@ def test_leaders_come_back_by_themselves(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with three(tmp_path, leader_imbalance_check_interval_seconds="1") as brokers:
             await brokers.create()
-            await brokers.node.stop_broker(1, abrupt=True)
-            await brokers.node.start_broker(1)
+            await brokers.node.brokers.stop(1, abrupt=True)
+            await brokers.node.brokers.start(1)
             assert (await brokers.partitions(1))[0] == (0, 2, [1, 2, 3])
             while (await brokers.partitions(1))[0] != (0, 1, [1, 2, 3]):  # noqa: ASYNC110 - clients are not told
                 await asyncio.sleep(0.01)
@@ -106,9 +106,9 @@ def test_a_broker_that_was_forgotten_while_it_was_away(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with three(tmp_path) as brokers:
             await brokers.create()
-            await brokers.node.stop_broker(3)
+            await brokers.node.brokers.stop(3)
             brokers.node.cluster.metadata.unregister_broker(3)
-            await brokers.node.start_broker(3)
+            await brokers.node.brokers.start(3)
             assert await brokers.alive(3) == [1, 2, 3]
             assert (await brokers.partitions(3))[0] == (0, 1, [1, 2, 3])
 
@@ -123,7 +123,7 @@ def test_an_abrupt_stop_answers_nobody(tmp_path: Path) -> None:
             client.send(fetch(), 12)
             await client.writer.drain()
             await brokers.ask(ASK, 3, ApiVersionsResponse)
-            await brokers.node.stop_broker(1, abrupt=True)
+            await brokers.node.brokers.stop(1, abrupt=True)
             with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
                 await client.receive(FetchResponse, 12)
             client.close()
@@ -158,9 +158,9 @@ def test_acks_all_needs_enough_replicas_in_sync(tmp_path: Path) -> None:
                 return answer.responses[0].partition_responses[0].error_code
 
             assert await error(-1) == 0
-            await brokers.node.stop_broker(3)
+            await brokers.node.brokers.stop(3)
             assert [await error(-1), await error(1)] == [ErrorCode.NOT_ENOUGH_REPLICAS, 0]
-            await brokers.node.start_broker(3)
+            await brokers.node.brokers.start(3)
             assert await error(-1) == 0
 
     run(scenario())
@@ -184,7 +184,7 @@ def test_a_waiting_join_is_told_to_look_for_the_coordinator(tmp_path: Path) -> N
             client.send(join, 3)
             await client.writer.drain()
             await brokers.ask(ASK, 3, ApiVersionsResponse, broker=coordinator)
-            stopping = asyncio.create_task(brokers.node.stop_broker(coordinator))
+            stopping = asyncio.create_task(brokers.node.brokers.stop(coordinator))
             _, answer = await client.receive(JoinGroupResponse, 3)
             assert answer.error_code == ErrorCode.NOT_COORDINATOR
             client.close()
@@ -236,12 +236,12 @@ def test_every_broker_describes_its_own_rack(tmp_path: Path) -> None:
 def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with three(tmp_path) as brokers:
-            for refused in (brokers.node.stop_broker(4), brokers.node.start_broker(1), brokers.node.start_broker(4)):
+            for refused in (brokers.node.brokers.stop(4), brokers.node.brokers.start(1), brokers.node.brokers.start(4)):
                 with pytest.raises(WrongBroker, match="in this process"):
                     await refused
-            await brokers.node.stop_broker(2)
+            await brokers.node.brokers.stop(2)
             with pytest.raises(WrongBroker, match="broker 2 is not running in this process; these are: 1, 3"):
-                await brokers.node.stop_broker(2)
+                await brokers.node.brokers.stop(2)
 
     run(scenario())
 
@@ -249,7 +249,7 @@ def test_what_cannot_be_changed_is_refused(tmp_path: Path) -> None:
 def test_a_start_that_the_metadata_log_refuses_can_be_tried_again(tmp_path: Path, monkeypatch) -> None:
     async def scenario() -> None:
         async with three(tmp_path) as cluster:
-            await cluster.node.stop_broker(2)
+            await cluster.node.brokers.stop(2)
 
             def refuse(_records: object) -> None:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
@@ -257,9 +257,13 @@ def test_a_start_that_the_metadata_log_refuses_can_be_tried_again(tmp_path: Path
             with monkeypatch.context() as patched:
                 patched.setattr(cluster.node.cluster.metadata.log, "append", refuse)
                 with pytest.raises(KafkaError):
-                    await cluster.node.start_broker(2)
-            assert [each["state"] for each in cluster.node.describe()] == ["running", "stopped", "running"]
-            await cluster.node.start_broker(2)
+                    await cluster.node.brokers.start(2)
+            assert [each["state"] for each in cluster.node.brokers.describe(cluster.node.addresses())] == [
+                "running",
+                "stopped",
+                "running",
+            ]
+            await cluster.node.brokers.start(2)
             assert await cluster.alive(2) == [1, 2, 3]
 
     run(scenario())
@@ -268,12 +272,12 @@ def test_a_start_that_the_metadata_log_refuses_can_be_tried_again(tmp_path: Path
 def test_a_port_that_is_taken_meanwhile(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with three(tmp_path) as brokers:
-            await brokers.node.stop_broker(2)
+            await brokers.node.brokers.stop(2)
             host, port = brokers.node.addresses()[2].split(":")
             with socket.create_server((host, int(port))), pytest.raises(OSError):
-                await brokers.node.start_broker(2)
+                await brokers.node.brokers.start(2)
             assert await brokers.alive(1) == [1, 3]
-            await brokers.node.start_broker(2)
+            await brokers.node.brokers.start(2)
             assert await brokers.alive(2) == [1, 2, 3]
 
     run(scenario())
@@ -284,7 +288,7 @@ def test_another_start_of_the_process_shows_the_same_leaders(tmp_path: Path) -> 
         async with three(tmp_path) as brokers:
             await brokers.create()
             await brokers.ask(produce(), 9, ProduceResponse)
-            await brokers.node.stop_broker(1)
+            await brokers.node.brokers.stop(1)
             await brokers.ask(produce(), 9, ProduceResponse, broker=2)
         async with three(tmp_path) as brokers:
             assert await brokers.partitions(3) == [(0, 2, [1, 2, 3]), (0, 1, [1])]
@@ -302,7 +306,7 @@ def test_a_broker_that_is_being_stopped_comes_before_the_end_of_the_process(tmp_
             node = running.node
             first, end, second, start = (
                 asyncio.ensure_future(work)
-                for work in (node.stop_broker(2), node.stop(), node.stop_broker(1), node.start_broker(2))
+                for work in (node.brokers.stop(2), node.stop(), node.brokers.stop(1), node.brokers.start(2))
             )
             await asyncio.wait([first, end, second, start])
         assert first.exception() is None
@@ -311,6 +315,6 @@ def test_a_broker_that_is_being_stopped_comes_before_the_end_of_the_process(tmp_
             with pytest.raises(WrongBroker, match="is stopping"):
                 late.result()
         with pytest.raises(WrongBroker, match="is stopping"):
-            node.describe()
+            node.brokers.describe({})
 
     asyncio.run(asyncio.wait_for(scenario(), 30))

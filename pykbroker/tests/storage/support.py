@@ -38,6 +38,12 @@ class Store:
     def log(self, config: LogConfig | None = None, topic: str = "t", topic_id: bytes = TOPIC_ID) -> Log:
         return self.manager.open(topic, topic_id, 0, config or LogConfig())
 
+    def make_room(self, topic: str) -> None:
+        """As before a topic is made whose name another one had."""
+        make_room = self.manager.directories.plan_room([(topic, 0)])
+        if make_room is not None:
+            make_room()
+
     def stop(self) -> None:
         self.manager.shutdown()
 

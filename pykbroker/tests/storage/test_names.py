@@ -20,9 +20,9 @@ topics = st.text("abcXYZ019._-", min_size=1, max_size=249)
 @given(topics, st.integers(0, 2**31 - 1), st.sampled_from([names.DELETE, names.FUTURE, names.STRAY]), st.integers())
 def test_what_is_put_aside_is_known_again_and_no_longer_a_partition(topic, partition, why, seed) -> None:
     disk = SimulatedDisk()
-    folder = DirectoryContents(LogDirectory("/data", disk, ManualClock(0), random.Random(seed)))
+    contents = DirectoryContents(LogDirectory("/data", disk, ManualClock(0), random.Random(seed)))
     disk.make_directory(f"/data/{topic}-{partition}")
-    aside = folder.put_aside((topic, int(partition)), why).rpartition("/")[2]
+    aside = contents.put_aside((topic, int(partition)), why).rpartition("/")[2]
     assert names.put_aside_as(aside) == why
     assert len(aside) <= 255
 

@@ -87,7 +87,7 @@ def test_a_tombstone_larger_than_any_batch_does_not_keep_the_others(world, caplo
     world.advance(HOUR + 60_000)
     turns(world)
     assert list(shard(world).groups) == [long]
-    assert "could not be appended" in caplog.text
+    assert "cannot be appended" in caplog.text
 
 
 def test_a_deleted_topic_needs_no_batch_that_holds_all_of_its_offsets(world):
@@ -178,12 +178,12 @@ def test_a_shard_that_moves_between_two_slices_is_left_alone(caplog):
     world.cluster.runtime.slices.weight_of_a_turn = 20
     world.delete_topic("t")
     first = world.coordinator(GROUP)
-    world.cluster.begin_stop(first)
-    world.cluster.stop_broker(first)
+    world.lifecycle.begin_stop(first)
+    world.lifecycle.stop(first)
     for _ in range(100):
         world.advance(0)
     assert not any(shard(world).committed.offsets.of_group(group) for group in GROUPS)
-    assert "could not be appended" not in caplog.text
+    assert "cannot be appended" not in caplog.text
 
 
 def test_sessions_that_end_together_are_ended_some_in_a_turn_but_before_anybody_asks():

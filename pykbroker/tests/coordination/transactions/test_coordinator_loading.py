@@ -9,6 +9,7 @@ from pykbroker.coordination.transactions.ending import end_transaction
 from pykbroker.coordination.transactions.records import encode, record
 from pykbroker.coordination.transactions.transaction import Transaction
 from pykbroker.metadata.names import TRANSACTION_STATE
+from pykbroker.partitions.internal_records import append_internal
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
@@ -41,7 +42,7 @@ def world(monkeypatch) -> MemoryCluster:
     )
     others = [Transaction(transactional_id=f"id-{n}", producer_id=10_000 + n, timeout_ms=1) for n in range(IDS)]
     for each in [prepared, *others]:
-        partition.append_internal([encode(record(each, 2))], now_ms)
+        append_internal(partition, [encode(record(each, 2))], now_ms)
     # As ``restart``, but the timer that begins to load is left to the test.
     advance, world.advance = world.advance, lambda _: None
     world.start()

@@ -185,8 +185,8 @@ def test_offsets_for_a_group_that_moves_meanwhile_are_refused():
     request = TxnOffsetCommitRequest(name, GROUP, producer.producer_id, producer.epoch, topics=topics)
     answer = world.post(request, 5, broker=leader)
     assert not answer.done
-    world.cluster.begin_stop(leader)
-    world.cluster.stop_broker(leader)
+    world.lifecycle.begin_stop(leader)
+    world.lifecycle.stop(leader)
     world.settle()
     assert answer.value.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
     index = world.cluster.groups.partition_of(GROUP)

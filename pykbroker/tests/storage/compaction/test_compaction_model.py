@@ -20,6 +20,7 @@ from pykbroker.storage.compaction.compaction import CompactionPlan
 from pykbroker.storage.directory import CLEANED, COMPACTED_MARK, SWAP
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import TOPIC_ID, Store, append, append_marker, batch
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.records import decode_records
@@ -93,7 +94,7 @@ class Worker:
         self.end = self.synced = self.cleaned_to = 0
         self.sequences = dict.fromkeys(PRODUCERS, 0)
         self.store.manager.delete(old)
-        self.store.manager.directories.place((old.topic, 0))
+        self.store.make_room(old.topic)
         self.log = self.opened()
         assert self.log.log_end_offset == 0
 
@@ -144,9 +145,9 @@ class Worker:
 
     def rounds(self) -> None:
         now = self.store.clock.now_ms()
-        self.store.manager.flush_round()
-        self.store.manager.retention_round(now)
-        self.store.manager.checkpoint_round()
+        flush_round(self.store.manager)
+        retention_round(self.store.manager, now)
+        checkpoint_round(self.store.manager)
         self.synced = max(self.synced, self.log.recovery_point)
 
     def compact(self) -> None:
@@ -157,7 +158,7 @@ class Worker:
         plan.job.memory_bytes = self.random.choice((500, 1500, 10**6))
         log, result = self.log, self.cleaned(plan)
         manager.finish_compaction(plan, result)
-        assert not manager.home.offline
+        assert not manager.metadata_directory.offline
         if log is not self.log:
             return
         if isinstance(result, CleaningResult):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pykbroker.storage.directories.contents import ForeignDirectoryError
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -44,7 +46,7 @@ class Stores:
             append(self.log(index), batch([b"%d" % index]))
 
     def where(self, count: int = 6) -> list[str]:
-        return [self.log(index).home.path for index in range(count)]
+        return [self.log(index).directory.path for index in range(count)]
 
     def fail(self, directory: str) -> None:
         """Every change below the directory is refused."""
@@ -69,13 +71,13 @@ def test_a_new_partition_goes_where_the_fewest_are(stores):
     assert stores.where() == [*DISKS, *DISKS]
     for index in (0, 3):
         stores.manager.delete(stores.log(index))
-    assert [stores.log(index).home.path for index in (10, 11, 12)] == ["/a", "/a", "/a"]
+    assert [stores.log(index).directory.path for index in (10, 11, 12)] == ["/a", "/a", "/a"]
 
 
 def test_directories_are_chosen_before_there_are_files(stores):
     for index in range(4):
         stores.manager.directories.place(("t", index))
-    assert [stores.log(index).home.path for index in (3, 2, 1, 0)] == ["/a", "/c", "/b", "/a"]
+    assert [stores.log(index).directory.path for index in (3, 2, 1, 0)] == ["/a", "/c", "/b", "/a"]
 
 
 @pytest.mark.parametrize("stop", [True, False])
@@ -110,30 +112,32 @@ def test_one_directory_fails_and_the_others_go_on(stores):
     stores.disk.fail = None
     assert refused(lambda: stores.log(4).plan_read(0, 100))
     append(stores.log(2), batch([b"more"]))
-    for name in ("retention_round", "flush_round", "checkpoint_round"):
-        getattr(stores.manager, name)(*(START_MS,) if name == "retention_round" else ())
+    retention_round(stores.manager, START_MS)
+    flush_round(stores.manager)
+    checkpoint_round(stores.manager)
     assert refused(lambda: stores.log(20)), "it may be in the directory that failed"
     stores.manager.directories.place(("new", 0))
-    assert stores.log(0, "new").home.path in ("/a", "/c")
+    assert stores.log(0, "new").directory.path in ("/a", "/c")
     stores.manager.shutdown()
     assert not stores.disk.exists("/b/.kafka_cleanshutdown")
     stores.start()
     assert [len(contents(stores.log(index))) for index in range(6)] == [1, 1, 2, 1, 1, 1]
 
 
-@pytest.mark.parametrize("round_name", ["retention_round", "checkpoint_round"])
-def test_a_round_that_fails_in_one_directory_goes_through_the_others(stores, round_name):
+@pytest.mark.parametrize(
+    "run", [partial(retention_round, now_ms=START_MS), checkpoint_round], ids=["retention", "checkpoints"]
+)
+def test_a_round_that_fails_in_one_directory_goes_through_the_others(stores, run):
     stores.fill()
     for index in range(6):
         log = stores.log(index)
         log.flush()
-        log.home.remove_later(f"{log.home.path}/t-{index}/00000000000000000000", 0)
+        log.directory.remove_later(f"{log.directory.path}/t-{index}/00000000000000000000", 0)
         stores.disk.create(f"{log.path}/00000000000000000000.log.deleted")
     stores.fail("/a")
-    arguments = () if round_name == "checkpoint_round" else (START_MS,)
-    assert refused(lambda: getattr(stores.manager, round_name)(*arguments))
+    assert refused(lambda: run(stores.manager))
     assert [contents.directory.offline for contents in stores.manager.directories] == [True, False, False]
-    if round_name == "checkpoint_round":
+    if run is checkpoint_round:
         assert b"t 5 1" in stores.disk.read("/c/recovery-point-offset-checkpoint")
     else:
         assert not stores.disk.exists("/c/t-5/00000000000000000000.log.deleted")
@@ -162,7 +166,7 @@ def test_without_the_directory_of_the_metadata_log_nothing_is_served(stores):
 
 def test_a_directory_for_the_metadata_log_alone():
     stores = Stores(metadata_apart=True)
-    assert stores.log(0, "__cluster_metadata").home.path == "/a"
+    assert stores.log(0, "__cluster_metadata").directory.path == "/a"
     stores.fill(4)
     assert stores.where(4) == ["/b", "/c", "/b", "/c"]
     stores.manager.shutdown()

@@ -17,6 +17,7 @@ from pykbroker.storage.checkpoints import (
 )
 from pykbroker.storage.directories.closed_logs import read_looks
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import checkpoint_round
 from pykbroker.tests.storage.support import Store, append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -35,7 +36,7 @@ def store() -> Store:
     log.flush()
     log.delete_records_before(5)
     store.manager.directories.metadata.cleaner_offsets[KEY] = 7
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     assert all(KEY in checkpoint(store, name) for name in CHECKPOINTS)
     return store
 
@@ -99,7 +100,7 @@ def test_a_full_disk_that_cannot_forget_takes_no_new_log(store):
     with pytest.raises(KafkaError) as refused:
         made_again(store)
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert not store.manager.home.offline
+    assert not store.manager.metadata_directory.offline
     store.disk.fail = None
     made_again(store)
     check(store)
@@ -108,7 +109,7 @@ def test_a_full_disk_that_cannot_forget_takes_no_new_log(store):
 def test_checkpoints_do_not_carry_on_what_is_gone(store):
     store.manager.delete(store.log())
     store.start()
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     assert [checkpoint(store, name) for name in CHECKPOINTS] == [{}] * 4
 
 
@@ -162,3 +163,17 @@ def test_epochs_that_are_being_written_when_it_is_deleted(monkeypatch):
     deletion.join()
     assert not store.disk.exists(f"/data/t-0/{LEADER_EPOCHS}")
     assert store.log(topic_id=NEW_ID).epochs.entries() == []
+
+
+def test_room_that_was_planned_but_not_made_is_made_by_the_next_plan(store):
+    """No thread could be begun for the first."""
+    store.manager.delete(store.log())
+    assert store.manager.directories.plan_room([KEY]) is not None
+    store.make_room("t")
+    assert [checkpoint(store, name) for name in CHECKPOINTS] == [{}] * 4
+    assert store.manager.directories.plan_room([KEY]) is None
+    store.lose_power()
+    assert not store.disk.exists("/data/t-0")
+    store.start()
+    made_again(store)
+    check(store)

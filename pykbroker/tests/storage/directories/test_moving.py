@@ -13,6 +13,7 @@ from pykbroker.storage.directories.moving import LogMove
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.directories.test_log_directories import Stores
+from pykbroker.tests.storage.rounds import checkpoint_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, append_marker, batch, contents
 from pykbroker.wire.errors import KafkaError
 
@@ -25,7 +26,7 @@ class Moving:
     def __init__(self) -> None:
         self.stores = Stores()
         log = self.log()
-        assert log.home.path == "/a"
+        assert log.directory.path == "/a"
         for number in range(12):
             append(log, batch([b"%d" % number + bytes(30)], producer=(7, 0, number)), epoch=number // 5)
         append(log, batch([b"aborted"], producer=(8, 0, 0), transactional=True), epoch=2)
@@ -33,7 +34,7 @@ class Moving:
         append(log, batch([b"open", b"too"], producer=(9, 0, 0), transactional=True), epoch=2)
         log.delete_records_before(5)
         log.flush()
-        self.stores.manager.checkpoint_round()
+        checkpoint_round(self.stores.manager)
 
     def log(self) -> Log:
         return self.stores.manager.open("t", TOPIC_ID, 0, CONFIG)
@@ -65,14 +66,14 @@ def test_all_of_it_arrives():
     moving = Moving()
     before = picture(moving.log())
     moving.move()
-    assert moving.log().home.path == "/b"
+    assert moving.log().directory.path == "/b"
     assert picture(moving.log()) == before
-    assert [folder.partitions for folder in moving.stores.manager.directories] == [0, 1, 0]
+    assert [contents.partitions for contents in moving.stores.manager.directories] == [0, 1, 0]
     for stop in (True, False):
         if stop:
             moving.stores.manager.shutdown()
         moving.stores.start()
-        assert moving.log().home.path == "/b"
+        assert moving.log().directory.path == "/b"
         assert picture(moving.log()) == before
     end = moving.log().log_end_offset
     assert append(moving.log(), batch([b"next"], producer=(7, 0, 12))).base_offset == end
@@ -87,7 +88,7 @@ def test_what_comes_meanwhile_arrives_too():
             append(log, batch([b"%d" % number + bytes(30)], producer=(7, 0, number)), epoch=3)
         append_marker(log, 9, 0, commit=True)
         log.delete_records_before(8)
-        moving.stores.manager.retention_round(START_MS)
+        retention_round(moving.stores.manager, START_MS)
 
         before.append(picture(log))
 
@@ -95,7 +96,7 @@ def test_what_comes_meanwhile_arrives_too():
     moving.move(meanwhile)
     assert moving.log() is not log
     assert picture(moving.log()) == before[0]
-    moving.stores.manager.retention_round(START_MS)
+    retention_round(moving.stores.manager, START_MS)
     assert moving.log().log_start_offset > 8, "retention goes on where it waited"
 
 
@@ -112,7 +113,7 @@ def test_a_large_rest_is_copied_once_more():
     move.copy()
     assert move.nearly_complete
     moving.stores.manager.finish_move(move)
-    assert moving.log().home.path == "/b"
+    assert moving.log().directory.path == "/b"
     assert picture(moving.log()) == before
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -50,19 +52,21 @@ def test_a_full_disk_refuses_appends_and_lets_reads_and_later_appends_go_on(stor
             refused += error.code is ErrorCode.KAFKA_STORAGE_ERROR
             assert log.log_end_offset == before
     assert refused
-    assert not store.manager.home.offline
+    assert not store.manager.metadata_directory.offline
     assert len([record for record in caplog.records if "takes no more data" in record.message]) == 1
     expected = contents(log)
     store.disk.fail = None
     append(log, batch([b"again"]))
     assert contents(log) == [*expected, (log.log_end_offset - 1, b"again")]
     for _ in range(3):  # small writes get through, and large ones do not
-        error = store.manager.home.refused(OSError(errno.ENOSPC, "No space left on device"), "the next append")
+        error = store.manager.metadata_directory.refused(
+            OSError(errno.ENOSPC, "No space left on device"), "the next append"
+        )
         assert error.message == "the next append failed: the disk is full (No space left on device)"
-        store.manager.home.succeeded()
+        store.manager.metadata_directory.succeeded()
     assert len([record for record in caplog.records if "because the disk is full" in record.message]) == 1
     store.clock.advance(60_000)
-    store.manager.home.refused(OSError(errno.ENOSPC, "full"), "the next append")
+    store.manager.metadata_directory.refused(OSError(errno.ENOSPC, "full"), "the next append")
     assert len([record for record in caplog.records if "takes no more data" in record.message]) == 2, "full once more"
     store.start()
     assert contents(store.log(SMALL)) == [*expected, (log.log_end_offset - 1, b"again")]
@@ -72,7 +76,7 @@ def test_a_failed_write_takes_the_directory_offline(store, log, caplog):
     store.disk.fail = failing(errno.EIO, "write")
     storage_error(lambda: append(log, batch([b"lost"])))
     store.disk.fail = None
-    assert store.manager.home.offline
+    assert store.manager.metadata_directory.offline
     storage_error(lambda: append(log, batch([b"more"])))
     storage_error(lambda: log.plan_read(0, 100))
     storage_error(lambda: store.log(SMALL, topic="other"))
@@ -88,7 +92,7 @@ def test_a_failed_append_that_cannot_be_taken_back_takes_the_directory_offline(s
         OSError(errno.ENOSPC, "full") if name.split()[0] in ("write", "truncate") else None
     )
     storage_error(lambda: append(log, batch([b"lost"])))
-    assert store.manager.home.offline
+    assert store.manager.metadata_directory.offline
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EDQUOT])
@@ -97,7 +101,7 @@ def test_a_failed_sync_is_never_tried_again(store, log, code):
     store.disk.fail = failing(code, "sync")
     storage_error(log.flush)
     store.disk.fail = None
-    assert store.manager.home.offline
+    assert store.manager.metadata_directory.offline
     assert log.recovery_point == 0
     storage_error(lambda: append(log, batch([b"x"])))
 
@@ -108,7 +112,7 @@ def test_reads_that_fail(store, log, monkeypatch):
 
     monkeypatch.setattr(log.active.log, "pread", broken)
     storage_error(lambda: log.plan_read(log.active.base_offset, 100).read())
-    assert store.manager.home.offline
+    assert store.manager.metadata_directory.offline
 
 
 def test_a_transaction_index_that_cannot_be_written(store, log):
@@ -122,15 +126,18 @@ def test_a_transaction_index_that_cannot_be_written(store, log):
     assert log.aborted_transactions(0, log.log_end_offset) == []
 
 
-@pytest.mark.parametrize("round_name", ["checkpoint_round", "flush_round", "retention_round"])
-def test_rounds_that_fail(store, log, round_name):
+@pytest.mark.parametrize(
+    "run",
+    [checkpoint_round, flush_round, partial(retention_round, now_ms=START_MS + 10**9)],
+    ids=["checkpoints", "flushes", "retention"],
+)
+def test_rounds_that_fail(store, log, run):
     log.delete_records_before(5)
     log.roll(START_MS)
     store.clock.advance(10**9)
-    arguments = (store.clock.now_ms(),) if round_name == "retention_round" else ()
     store.disk.fail = lambda _number, name: OSError(errno.EIO, "on purpose")
-    storage_error(lambda: getattr(store.manager, round_name)(*arguments))
-    assert store.manager.home.offline
+    storage_error(lambda: run(store.manager))
+    assert store.manager.metadata_directory.offline
 
 
 def test_a_full_disk_while_a_transaction_is_aborted(store, log):
@@ -143,7 +150,7 @@ def test_a_full_disk_while_a_transaction_is_aborted(store, log):
         assert log.has_open_transaction(7)
         assert log.aborted_transactions(0, end) == []
     store.disk.fail = None
-    assert not store.manager.home.offline
+    assert not store.manager.metadata_directory.offline
     append_marker(log, 7, 0, commit=False)
     assert log.aborted_transactions(0, end + 1) == [(7, end - 1, end, end + 1)]
 

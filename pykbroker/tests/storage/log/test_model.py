@@ -23,6 +23,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.flushing import FlushPlan
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.reading import ReadPlan
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, append, append_marker, batch, contents
 from pykbroker.wire.batch_header import iter_batches
 from pykbroker.wire.compression import Compression
@@ -170,7 +171,7 @@ class Worker:
         # Killed in the middle, it may have dropped any part of that.
         self.truncating = offset
         self.log.truncate_to(offset)
-        self.store.manager.checkpoint_round()
+        checkpoint_round(self.store.manager)
         self.truncating = None
         self.check_visible()
         del self.values[offset:]
@@ -178,9 +179,9 @@ class Worker:
         self.go_on_as_the_log_knows()
 
     def rounds(self) -> None:
-        self.store.manager.flush_round()
-        self.store.manager.retention_round(self.now() + 100_000)
-        self.store.manager.checkpoint_round()
+        flush_round(self.store.manager)
+        retention_round(self.store.manager, self.now() + 100_000)
+        checkpoint_round(self.store.manager)
         self.check_visible()
         self.start_synced = self.log.log_start_offset
         self.synced = max(self.synced, self.log.recovery_point)
@@ -196,7 +197,7 @@ class Worker:
         old = self.log
         self.forget()
         self.store.manager.delete(old)
-        self.store.manager.directories.place((old.topic, 0))
+        self.store.make_room(old.topic)
         if self.random.random() < 0.3:
             self.random.choice((self.stop_cleanly, self.kill, self.lose_power))()
         self.log = self.opened()
@@ -230,7 +231,7 @@ class Worker:
         flush.run()
         flush.finish()
         if log is self.log:
-            self.synced = max(self.synced, min(flush.end_offset, len(self.values)))
+            self.synced = max(self.synced, min(flush.work.end_offset, len(self.values)))
 
     def end_read(self, values: list[bytes | None], read: ReadPlan) -> None:
         """It brings what was there when it began, or an error; never what a later topic of that name has, and no harm."""
@@ -241,7 +242,7 @@ class Worker:
             if not header.is_control:
                 for record in decode_records(data[position : position + header.size]):
                     assert record.value == values[record.offset]
-        assert not self.store.manager.home.offline
+        assert not self.store.manager.metadata_directory.offline
 
     # -- ends ---------------------------------------------------------------------------------------------------------
 
@@ -262,7 +263,7 @@ class Worker:
             topic, topic_id = self.log.topic, self.topic_id
             self.forget()
             self.store.manager.delete_unopened(topic, topic_id, 0, self.config)
-            self.store.manager.directories.place((topic, 0))
+            self.store.make_room(topic)
 
     def kill(self) -> None:
         self.start()
@@ -326,7 +327,7 @@ class Worker:
             assert refused in (None, ErrorCode.KAFKA_STORAGE_ERROR)
             assert (self.log.log_end_offset == end) == (refused is not None)
         disk.fail = None
-        assert not self.store.manager.home.offline
+        assert not self.store.manager.metadata_directory.offline
         self.append()
         self.check(len(self.values))
 

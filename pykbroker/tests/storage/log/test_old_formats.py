@@ -52,7 +52,7 @@ def check_refused(store: Store, manager: LogManager) -> None:
         with pytest.raises(OldFormatError, match="copy the topic to a new one") as refused:
             store.log()
         assert refused.value.code is ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
-    assert not manager.home.offline
+    assert not manager.metadata_directory.offline
     assert contents(store.log(topic="other")) == [(0, b"x")]
 
 

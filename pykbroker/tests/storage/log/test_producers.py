@@ -130,13 +130,13 @@ def test_markers_of_an_old_coordinator_or_epoch(log):
 
 def test_transactions_of_version_2_end_with_a_higher_epoch():
     producers = Producers()
-    producers.apply_batch(header(PID, 3, 0, 0, transactional=True))
+    producers.note(header(PID, 3, 0, 0, transactional=True), None)
     marker = EndTxnMarker(commit=True, coordinator_epoch=0)
     with pytest.raises(KafkaError) as caught:
         producers.check_marker(header(PID, 3, -1, 1), marker, transaction_version=2)
     assert caught.value.code is ErrorCode.INVALID_PRODUCER_EPOCH
     producers.check_marker(header(PID, 4, -1, 1), marker, transaction_version=2)
-    producers.apply_marker(header(PID, 4, -1, 1), marker)
+    producers.note(header(PID, 4, -1, 1), marker)
     producers.check_marker(header(PID, 4, -1, 2), marker, transaction_version=2)
 
 
@@ -151,9 +151,9 @@ def test_idle_producers_are_forgotten_but_not_those_with_a_transaction(log):
 
 def test_snapshots_keep_what_counts():
     before = Producers()
-    before.apply_batch(header(PID, 3, 7, 100, count=3, transactional=True))
-    before.apply_batch(header(5, 0, 2**31 - 1, 103, count=3))
-    before.apply_marker(header(6, 1, -1, 106), EndTxnMarker(commit=False, coordinator_epoch=9))
+    before.note(header(PID, 3, 7, 100, count=3, transactional=True), None)
+    before.note(header(5, 0, 2**31 - 1, 103, count=3), None)
+    before.note(header(6, 1, -1, 106), EndTxnMarker(commit=False, coordinator_epoch=9))
     after = Producers()
     after.decode(before.encode(), 107)
     assert after.end_offset == 107
@@ -170,7 +170,7 @@ def test_snapshots_keep_what_counts():
 )
 def test_damaged_snapshots(damage):
     producers = Producers()
-    producers.apply_batch(header(PID, 0, 0, 0))
+    producers.note(header(PID, 0, 0, 0), None)
     with pytest.raises(CorruptSnapshotError):
         Producers().decode(damage(producers.encode()), 1)
 
@@ -203,7 +203,7 @@ def test_only_transactions_of_version_2_begin_with_sequence_0(version: int, tran
 
 def test_a_snapshot_remembers_a_batch_of_one_record_at_sequence_0():
     producers, restored = Producers(), Producers()
-    producers.apply_batch(header(1, 0, 0, 0))
+    producers.note(header(1, 0, 0, 0), None)
     restored.decode(producers.encode(), 1)
     repeated = restored.check_batch(header(1, 0, 0, 7), check_sequence=True)
     assert repeated is not None

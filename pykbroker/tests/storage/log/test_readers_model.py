@@ -93,7 +93,7 @@ class Observed(Worker):
         except KafkaError as error:
             if not (self.log.deleted and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
                 raise
-        assert not self.store.manager.home.offline
+        assert not self.store.manager.metadata_directory.offline
 
     def search(self) -> None:
         wanted = START_MS + self.random.randrange(self.store.clock.now_ms() - START_MS + 100)
@@ -130,7 +130,7 @@ class Observed(Worker):
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_readers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment, "_loading", Lock())
+    monkeypatch.setattr(segment, "Lock", Lock)
     worker = Observed(seed)
     for _ in range(3):
         worker.observe()

@@ -121,7 +121,7 @@ def test_a_file_that_is_missing_fails_its_readers_alone(question, caplog):
         with pytest.raises(KafkaError) as caught:
             QUESTIONS[question](log)
         assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert not store.manager.home.offline
+    assert not store.manager.metadata_directory.offline
     assert len(caplog.records) == 1, "one line for one file"
     assert len(bytes(log.plan_read(log.active.base_offset, 1000).read())) > 0
     assert append(log, batch([b"more"])).base_offset == 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.storage.rounds import checkpoint_round
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
 
 CONFIG = LogConfig(segment_bytes=2000, index_interval_bytes=200)
@@ -51,12 +52,12 @@ def test_after_a_kill(store):
     check(reopened(store))
 
 
-def test_after_a_clean_stop_nothing_is_made_anew(store):
+def test_after_a_clean_shutdown_nothing_is_made_anew(store):
     store.stop()
     before = store.disk.operations
     log = reopened(store)
     assert store.manager.clean
-    # The marker of the clean stop is removed, and that synced.
+    # The marker of the clean shutdown is removed, and that synced.
     assert store.disk.operations == before + 2
     check(log)
 
@@ -81,6 +82,17 @@ def test_other_files_are_made_anew_after_a_kill(store, ending, content):
     store.log(CONFIG).flush()
     for name in names(store, ending):
         damage(store, name, content)
+    check(reopened(store))
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_damaged_epochs_are_made_anew_from_all_batches(store, stop):
+    """Those before the recovery point too."""
+    store.log(CONFIG).flush()
+    checkpoint_round(store.manager)
+    if stop:
+        store.stop()
+    damage(store, "leader-epoch-checkpoint", b"rubbish\n")
     check(reopened(store))
 
 
@@ -144,7 +156,7 @@ def test_a_batch_that_is_damaged_ends_the_log(store):
 def test_before_the_recovery_point_nothing_is_read(store):
     log = store.log(CONFIG)
     log.flush()
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     data = bytearray(store.disk.read(log.segments[0].log.path))
     data[100] ^= 1
     store.disk.write(log.segments[0].log.path, bytes(data))

@@ -53,7 +53,7 @@ def test_what_is_left_is_not_read_and_comes_in_slices() -> None:
     assert bytes(left.slice_now(500, 100)) == whole[500:600]
 
 
-def test_a_slice_of_a_file_that_is_gone_is_an_error_and_no_failure_of_the_folder() -> None:
+def test_a_slice_of_a_file_that_is_gone_is_an_error_and_no_failure_of_the_directory() -> None:
     store = Store()
     log = store.log()
     append(log, batch([bytes(5000)]))
@@ -66,4 +66,4 @@ def test_a_slice_of_a_file_that_is_gone_is_an_error_and_no_failure_of_the_folder
         with pytest.raises(KafkaError) as refused:
             read(0, 100)
         assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert not log.home.offline
+    assert not log.directory.offline

@@ -1,4 +1,4 @@
-"""The data of a cluster, in one folder or in two, and one address, for Apache Kafka and pykbroker in turn."""
+"""The data of a cluster, in one log directory or in two, and one address, for Apache Kafka and pykbroker in turn."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ SETTINGS = {
 _KAFKA_ONLY = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "200"}
 
 
-class DataFolder:
+class SharedLogDirectories:
     """Data that outlives the broker that serves it: at most one of the two runs."""
 
     def __init__(
-        self, folder: Path, *, standalone: bool = False, folders: int = 1, settings: dict[str, str] | None = None
+        self, parent: Path, *, standalone: bool = False, count: int = 1, settings: dict[str, str] | None = None
     ) -> None:
         """``standalone``: what Kafka formats gets a dynamic quorum of one (KIP-853), in place of static voters. ``settings``
         go before the usual ones.
         """
         (port,) = free_ports(1)
-        self.paths = [folder / f"data-{number}" for number in range(folders)]
+        self.paths = [parent / f"data-{number}" for number in range(count)]
         settings = {**SETTINGS, **(settings or {}), "log.dirs": ",".join(map(str, self.paths))}
         self._settings = settings
         self._brokers: dict[str, BrokerProcess] = {
-            "kafka": ApacheKafka(folder / "kafka", {**settings, **_KAFKA_ONLY}, standalone=standalone),
-            "ours": Pykbroker(folder / "ours", settings),
+            "kafka": ApacheKafka(parent / "kafka", {**settings, **_KAFKA_ONLY}, standalone=standalone),
+            "ours": Pykbroker(parent / "ours", settings),
         }
         for broker in self._brokers.values():
             broker.data_dir = self.paths[0]
@@ -54,13 +54,13 @@ class DataFolder:
         self._running: BrokerProcess | None = None
 
     def start(self, which: str) -> None:
-        """Have ``kafka`` or ``ours`` serve the folder."""
+        """Have ``kafka`` or ``ours`` serve them."""
         assert self._running is None
         self._running = self._brokers[which]
         self._running.start()
 
     def start_second(self, which: str) -> None:
-        """Have the other one try to serve the folder at the same time, on other ports."""
+        """Have the other one try to serve them at the same time, on other ports."""
         other = type(self._brokers[which])(self.paths[0].parent / f"second-{which}", self._settings)
         other.data_dir = self.paths[0]
         other.start()
@@ -72,7 +72,7 @@ class DataFolder:
             broker.stop() if how == "stop" else broker.kill()
 
     def checkpoint(self, name: str) -> dict[str, int]:
-        """An offset checkpoint, over all folders: ``topic-partition`` to offset."""
+        """An offset checkpoint, over all directories: ``topic-partition`` to offset."""
         found = {}
         for file in (path / name for path in self.paths):
             for line in file.read_text().splitlines()[2:] if file.exists() else ():

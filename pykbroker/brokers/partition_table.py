@@ -1,0 +1,137 @@
+"""The partitions of the process, and the settings of their logs, as the metadata has them.
+
+A new partition is here (and its log can be opened) before anybody is told of its topic, a deleted one is gone before its
+deletion is answered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.brokers.discarding import Discards
+from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from pykbroker.partitions.partition import Partition
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.wire.internal.partition_record import PartitionRecord
+from pykbroker.wire.internal.topic_record import TopicRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pykbroker.config.broker import BrokerConfig
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
+    from pykbroker.metadata.replay import MetadataRecord
+    from pykbroker.metadata.source import MetadataSource
+    from pykbroker.partitions.dormant_logs import DormantLogs
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.storage.directories.manager import LogManager
+    from pykbroker.storage.log.log import Log
+
+
+class PartitionTable:
+    """See the module."""
+
+    def __init__(
+        self, config: BrokerConfig, logs: LogManager, metadata: MetadataSource, runtime: Runtime, dormant: DormantLogs
+    ) -> None:
+        self.runtime = runtime
+        #: The partitions by topic, or its id, and index.
+        self.by_name: dict[tuple[str, int], Partition] = {}
+        self.by_id: dict[tuple[bytes, int], Partition] = {}
+        self._config = config
+        self._logs = logs
+        self._metadata = metadata
+        self._dormant = dormant
+        self._discards = Discards(logs, runtime.slices)
+        self._load(metadata.image)
+        metadata.subscribe(self._follow)
+
+    def finish(self) -> None:
+        """Put aside the files of deleted partitions that are left."""
+        self._discards.finish()
+
+    def make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
+        """Before new partitions are in the metadata for good, nothing of others that had their names may come back: what a
+        thread has to do for that, None where it is nothing.
+        """
+        names = {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
+        keys = [
+            (names.get(record.topic_id) or self._name_of(record.topic_id), record.partition_id)
+            for record in records
+            if isinstance(record, PartitionRecord)
+        ]
+        for key in keys:
+            self._discards.make_room(key)
+        return self._logs.directories.plan_room(keys)
+
+    def open_log(self, partition: Partition) -> Log:
+        """The log of a partition, made when it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
+        self._dormant.partitions.discard(partition)
+        return self._logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
+
+    def _log_config(self, topic: str) -> LogConfig:
+        overrides = self._metadata.image.topic_config(topic)
+        return LogConfig.from_settings(self._config.effective_topic_settings(overrides))
+
+    def _load(self, image: MetadataImage) -> None:
+        self._apply_broker_settings(image)
+        for topic in image.topics.values():
+            for state in topic.in_order():
+                self._add(Partition(self, topic.name, topic.id, state))
+
+    def _add(self, partition: Partition) -> None:
+        self.by_name[partition.topic, partition.index] = partition
+        self.by_id[partition.topic_id, partition.index] = partition
+
+    def _name_of(self, topic_id: bytes) -> str:
+        topic = self._metadata.image.topic_by_id(topic_id)
+        return "" if topic is None else topic.name
+
+    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        for topic in delta.deleted_topics:
+            config = self._log_config(topic.name)
+            for index in range(len(topic.partitions)):
+                self._remove(topic.name, topic.id, index, config)
+        self._discards.begin()
+        for change in delta.partitions:
+            partition = self.by_id.get((change.topic.id, change.after.index))
+            if partition is not None:
+                partition.apply(change.after)
+            elif change.topic.id in image.topics_by_id:
+                key = change.topic.name, change.after.index
+                self._add(Partition(self, change.topic.name, change.topic.id, change.after))
+                self._logs.directories.place(key)
+        for kind, name in delta.configs:
+            if kind == TOPIC_RESOURCE and name in image.topics:
+                self._reconfigure(name)
+            elif kind == BROKER_RESOURCE:
+                self._apply_broker_settings(image)
+                self._reconfigure_all()
+
+    def _apply_broker_settings(self, image: MetadataImage) -> None:
+        """Broker settings altered at run time lie over those of the file (KIP-226)."""
+        this_broker = str(self._config.node_id)
+        self._config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, this_broker))
+
+    def _remove(self, topic: str, topic_id: bytes, index: int, config: LogConfig) -> None:
+        """From here on nobody finds the partition; its files go soon."""
+        partition = self.by_id.pop((topic_id, index), None)
+        if partition is None:
+            return
+        if self.by_name.get((topic, index)) is partition:
+            del self.by_name[topic, index]
+        partition.mark_deleted()
+        self._dormant.partitions.discard(partition)
+        self._discards.add(partition, config)
+
+    def _reconfigure(self, topic: str) -> None:
+        config = self._log_config(topic)
+        for index in range(len(self._metadata.image.topics[topic].partitions)):
+            partition = self.by_name.get((topic, index))
+            if partition is not None and partition.opened_log is not None:
+                partition.update_config(config)
+
+    def _reconfigure_all(self) -> None:
+        for topic in self._metadata.image.topics:
+            self._reconfigure(topic)

@@ -1,0 +1,71 @@
+"""From what was found to a Fetch response."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchResponse, NodeEndpoint, PartitionData
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pykbroker.handlers.fetching.asked import Asked
+    from pykbroker.partitions.fetch_sessions import FetchItem, FetchSession
+
+
+def answer(fetch: Asked, found: list[tuple[FetchItem, PartitionData]], leaders: Collection[int]) -> FetchResponse:
+    """What was found, but of a session only what is news; and who the leaders are that it names."""
+    session = fetch.session
+    response = FetchResponse(session_id=session.id if session is not None else 0)
+    topics: dict[str | bytes, FetchableTopicResponse] = {}
+    for item, data in found:
+        if session is not None and not _to_send(session, item, data, fetch.incremental):
+            continue
+        topic = topics.get(item.topic)
+        if topic is None:
+            topic = topics[item.topic] = (
+                FetchableTopicResponse(topic_id=item.topic)
+                if isinstance(item.topic, bytes)
+                else FetchableTopicResponse(topic=item.topic)
+            )
+            response.responses.append(topic)
+        topic.partitions.append(data)
+    if leaders:
+        response.node_endpoints = [
+            NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in fetch.broker.cluster.nodes(fetch.listener)
+            if node.node_id in leaders
+        ]
+    return response
+
+
+def _to_send(session: FetchSession, item: FetchItem, data: PartitionData, incremental: bool) -> bool:
+    """Whether a session's answer names this partition, and what the session remembers of it."""
+    has_news = (
+        bool(data.records)
+        or data.error_code != 0
+        or data.diverging_epoch is not None
+        or data.preferred_read_replica >= 0
+    )
+    changed = data.high_watermark != item.sent_high_watermark or data.log_start_offset != item.sent_log_start_offset
+    item.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
+    item.sent_log_start_offset = data.log_start_offset if data.error_code == 0 else -1
+    if has_news:
+        session.ready.pop(item.key, None)  # to the end of the order, so that the others have their turn
+        session.ready[item.key] = item
+    elif item.partition is not None and item.fetch_offset == item.partition.log_end_offset:
+        session.ready.pop(item.key, None)  # nothing there until an append or a change brings it back
+    return has_news or changed or not incremental
+
+
+def without_records(index: int, code: int, *, known: bool = True) -> PartitionData:
+    """An answer without records. Of a partition that nobody knows Kafka names no aborted transactions, else null."""
+    return PartitionData(
+        partition_index=index,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        aborted_transactions=None if known else [],
+        records=b"",
+    )

@@ -1,0 +1,186 @@
+"""Fetch: one look over the partitions that are asked for, which reads what memory holds and says whether that is enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.handlers.fetching.answer import answer, without_records
+from pykbroker.handlers.fetching.reading import Reading
+from pykbroker.partitions.replica_selector import replica_to_read
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.frames import CUT_SIZE
+from pykbroker.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
+
+if TYPE_CHECKING:
+    from pykbroker.handlers.fetching.asked import Asked
+    from pykbroker.partitions.fetch_sessions import FetchItem
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.storage.log.reading import ReadPlan
+    from pykbroker.wire.messages.fetch import FetchResponse
+
+#: While clients leave this much of their answers unsent, in bytes, everybody's answers are small ones; Apache Kafka need
+#: not care, for it does not read what it sends.
+_UNSENT_BUDGET = 128 * 1024 * 1024
+_SMALL_ANSWER = 256 * 1024
+#: So many bytes of an answer are read at once; what is more stays in its files until the client takes it.
+_INLINE_BYTES = 1024 * 1024
+_LEADER_SINCE = 16
+#: The errors that tell who leads.
+_TELL_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+class Attempt:
+    """What one look over the partitions found."""
+
+    def __init__(self, fetch: Asked) -> None:
+        self.fetch = fetch
+        self.size = 0
+        self.counted = 0  # of min_bytes
+        room = max(_SMALL_ANSWER, _UNSENT_BUDGET - fetch.broker.cluster.runtime.unsent_bytes)
+        self.left = min(fetch.max_bytes, room)
+        self.needed = min(fetch.request.min_bytes, self.left)
+        self.urgent = False  # an error or a divergence is answered at once
+        self.found: list[tuple[FetchItem, PartitionData]] = []
+        self.cold: list[Reading] = []
+        self.leaders: set[int] = set()
+
+    def enough(self) -> bool:
+        fetch = self.fetch
+        return self.urgent or self.counted >= self.needed or fetch.broker.leaving or not self.found_any_to_wait_for()
+
+    def found_any_to_wait_for(self) -> bool:
+        """A fetch of no partitions at all is answered at once."""
+        session = self.fetch.session
+        return bool(session.items) if session is not None else bool(self.fetch.items)
+
+    def look_at(self, item: FetchItem) -> None:
+        fetch = self.fetch
+        partition = self._resolve(item)
+        if isinstance(partition, ErrorCode):
+            self.urgent = True
+            self.found.append((item, without_records(item.index, partition, known=False)))
+            return
+        try:
+            partition.check_served_by(fetch.broker.node_id, item.current_leader_epoch, leader_only=fetch.leader_only)
+            if item.last_fetched_epoch >= 0 and self._diverged(item, partition):
+                return
+            if fetch.rack and self._sent_to_its_rack(item, partition):
+                return
+            self._read(item, partition)
+        except KafkaError as error:
+            self._fail(item, partition, error.code)
+
+    def _resolve(self, item: FetchItem) -> Partition | ErrorCode:
+        partition = item.partition
+        if partition is not None and not partition.deleted:
+            return partition
+        cluster = self.fetch.broker.cluster
+        if isinstance(item.topic, bytes):
+            partition = cluster.partition_by_id(item.topic, item.index)
+            if partition is None:
+                return (
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if cluster.topic_name(item.topic) is not None
+                    else ErrorCode.UNKNOWN_TOPIC_ID
+                )
+        else:
+            partition = cluster.partition(item.topic, item.index)
+            if partition is None:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        self.fetch.follow(item, partition)
+        return partition
+
+    def _read(self, item: FetchItem, partition: Partition) -> None:
+        fetch = self.fetch
+        upper = partition.last_stable_offset if fetch.committed else partition.high_watermark
+        limit = min(item.max_bytes, self.left)
+        plan = partition.log.plan_read(item.fetch_offset, limit, upper_offset=upper, at_least_one=not self.size)
+        data = PartitionData(
+            partition_index=item.index,
+            high_watermark=partition.high_watermark,
+            last_stable_offset=partition.last_stable_offset,
+            log_start_offset=partition.log_start_offset,
+            aborted_transactions=None,
+            records=b"",
+        )
+        if fetch.committed:
+            data.aborted_transactions = []
+        if plan is not None:
+            size = self._carry_out(Reading(item, partition, data, plan, committed=fetch.committed), limit)
+            self.size += size
+            self.left -= size
+            self.counted += size
+            if self.counted < self.needed:
+                self._count_more(plan, limit - size)
+        self.found.append((item, data))
+
+    def _count_more(self, plan: ReadPlan, cut: int) -> None:
+        """As Kafka counts: what a limit cut off counts up to the limit, for no wait would bring it; and who reads in an
+        older segment does not wait, for nothing is added there.
+        """
+        if plan.ends_in_older_segment:
+            self.urgent = True
+        elif cut > 0 and plan.limited:
+            self.counted += cut
+
+    def _carry_out(self, reading: Reading, limit: int) -> int:
+        """How many bytes it brings; where the disk must be waited for, how many it may bring, later."""
+        inline = max(_INLINE_BYTES - self.size, CUT_SIZE)
+        brought = reading.now(inline)
+        if brought is not None:
+            return brought
+        self.cold.append(reading)
+        return limit
+
+    def _diverged(self, item: FetchItem, partition: Partition) -> bool:
+        """Whether the client's log and ours part before its fetch offset; then the answer says where."""
+        epoch, end = partition.log.end_offset_for_epoch(item.last_fetched_epoch)
+        if epoch < 0 or end < 0 or item.fetch_offset < partition.log_start_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch >= item.last_fetched_epoch and end >= item.fetch_offset:
+            return False
+        data = without_records(item.index, ErrorCode.NONE)
+        data.high_watermark = partition.high_watermark
+        data.last_stable_offset = partition.last_stable_offset
+        data.log_start_offset = partition.log_start_offset
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)
+        self.urgent = True
+        self.found.append((item, data))
+        return True
+
+    def _sent_to_its_rack(self, item: FetchItem, partition: Partition) -> bool:
+        """Whether a replica in the client's rack is to be read instead; then the answer says which."""
+        broker = self.fetch.broker
+        if partition.leader != broker.node_id:
+            return False
+        preferred = replica_to_read(broker.cluster.metadata.image.brokers, partition, self.fetch.rack)
+        if preferred == partition.leader:
+            return False
+        data = without_records(item.index, ErrorCode.NONE)
+        data.high_watermark = partition.high_watermark
+        data.last_stable_offset = partition.last_stable_offset
+        data.log_start_offset = partition.log_start_offset
+        data.preferred_read_replica = preferred
+        self.urgent = True
+        self.found.append((item, data))
+        return True
+
+    def _fail(self, item: FetchItem, partition: Partition, code: int) -> None:
+        data = without_records(item.index, code)
+        if code in _TELL_LEADER and self.fetch.version >= _LEADER_SINCE:
+            data.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+            self.leaders.add(partition.leader)
+        self.urgent = True
+        self.found.append((item, data))
+
+    def finish_cold(self) -> Deferred[FetchResponse]:
+        """Read what is not in the page cache in a thread, then answer."""
+
+        def read_all() -> None:
+            for reading in self.cold:
+                reading.wait()
+
+        return self.fetch.broker.cluster.runtime.offload_read(read_all).map(
+            lambda _: answer(self.fetch, self.found, self.leaders)
+        )

@@ -1,0 +1,64 @@
+"""The reading of one partition for a Fetch: in memory at once, or in a thread that waits for the disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.fetch import AbortedTransaction
+
+if TYPE_CHECKING:
+    from pykbroker.partitions.fetch_sessions import FetchItem
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.storage.log.reading import ReadPlan
+    from pykbroker.wire.messages.fetch import PartitionData
+    from pykbroker.wire.primitives import Buffer
+
+
+class Reading:
+    """What one partition brings: its batches and, for a reader of committed data, the aborted transactions in them."""
+
+    __slots__ = ("committed", "data", "inline", "item", "partition", "plan")
+
+    def __init__(
+        self, item: FetchItem, partition: Partition, data: PartitionData, plan: ReadPlan, *, committed: bool
+    ) -> None:
+        self.item = item
+        self.partition = partition
+        self.data = data
+        self.plan = plan
+        self.committed = committed
+        self.inline = 0
+
+    def now(self, inline: int) -> int | None:
+        """Read what memory holds: how many bytes, or None where the disk must be waited for.
+
+        More than ``inline`` bytes are left in their file, for the connection to read as the client takes them.
+        """
+        self.inline = inline
+        records = self.plan.read_now(inline)
+        if records is None:
+            return None
+        self.data.records = cast("Buffer", records)
+        try:
+            self._find_aborted(read_cached)
+        except WouldBlockError:
+            self.data.records = b""
+            return None
+        return len(records)
+
+    def wait(self) -> None:
+        """Read, in a thread that may wait for the disk."""
+        try:
+            self.data.records = cast("Buffer", self.plan.read(self.inline))
+            self._find_aborted(read_blocking)
+        except KafkaError as error:
+            self.data.error_code, self.data.records = error.code, b""
+
+    def _find_aborted(self, read: Reader) -> None:
+        if self.committed:
+            txns = self.partition.log.aborted_transactions(self.item.fetch_offset, self.plan.end_offset, read)
+            self.data.aborted_transactions = [
+                AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in txns
+            ]

@@ -1,0 +1,37 @@
+"""Brokers of the process: stopped, killed and started while the others go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.brokers.broker import WrongBroker
+from pykbroker.http.api.refusal import refusing
+from pykbroker.http.api.route import Call
+
+if TYPE_CHECKING:
+    from pykbroker.http.api.steering import Steering
+
+VERBS: Final = ("stop", "kill", "start")
+
+
+async def listed(steering: Steering, call: Call) -> dict[str, Any]:
+    steering.cluster()
+    return {"brokers": steering.node.brokers.describe(steering.node.addresses())}
+
+
+async def stop(steering: Steering, call: Call) -> dict[str, Any]:
+    with refusing(409, WrongBroker):
+        await steering.node.brokers.stop(call.number("id"))
+    return await listed(steering, call)
+
+
+async def kill(steering: Steering, call: Call) -> dict[str, Any]:
+    with refusing(409, WrongBroker):
+        await steering.node.brokers.stop(call.number("id"), abrupt=True)
+    return await listed(steering, call)
+
+
+async def start(steering: Steering, call: Call) -> dict[str, Any]:
+    with refusing(409, WrongBroker, OSError):
+        await steering.node.brokers.start(call.number("id"))
+    return await listed(steering, call)

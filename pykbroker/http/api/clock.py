@@ -1,0 +1,33 @@
+"""The clock of the brokers, which a test may move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.faults.durations import milliseconds
+from pykbroker.http.api.refusal import Refusal, refusing
+from pykbroker.http.api.route import Call
+
+if TYPE_CHECKING:
+    from pykbroker.http.api.steering import Steering
+
+
+async def now(steering: Steering, call: Call) -> dict[str, Any]:
+    kind = "real" if steering.host.time is None else "manual"
+    return {"kind": kind, "now_ms": steering.cluster().runtime.clock.now_ms()}
+
+
+async def advance(steering: Steering, call: Call) -> dict[str, Any]:
+    steering.cluster()
+    if steering.host.time is None:
+        raise Refusal(409, 'time passes by itself here; a test moves that of Kafka(clock="manual")')
+    with refusing(400, ValueError, OverflowError):
+        ms = milliseconds(call.text("by"))
+    if ms > _LONGEST_MS:
+        raise Refusal(400, "a leap of more than 36500d is none")
+    async with steering.living:
+        await steering.host.time.advance(ms)
+    return await now(steering, call)
+
+
+_LONGEST_MS = 36_500 * 86_400_000

@@ -1,0 +1,86 @@
+"""The description of the interface, in OpenAPI 3.1: made of the table."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from pykbroker import __version__
+from pykbroker.http.api import schemas
+from pykbroker.http.api.route import Route
+from pykbroker.http.api.table import ROUTES
+
+#: What is answered wherever something is changed.
+_CHANGING: Final = {
+    400: "what was said cannot be meant",
+    403: "a page of others sent it",
+    415: "it was not sent as application/json",
+}
+_ALL: Final = {
+    401: "the token is missing, or another",
+    421: "the broker is not known by this name",
+    503: "it is stopping",
+}
+
+
+def description() -> dict[str, Any]:
+    """The document."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "pykbroker",
+            "version": __version__,
+            "description": "What tests tell and ask a running broker.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/api/v1"}],
+        "paths": paths,
+        "components": {
+            "schemas": {"Problem": schemas.PROBLEM},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    refusals = {**_ALL, **(_CHANGING if route.changes else {}), **({400: _CHANGING[400]} if route.query else {})}
+    refusals |= route.refusals
+    said: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.meaning,
+        "parameters": [
+            *({"name": name, "in": "path", "required": True, "schema": _word(name)} for name in _names(route.path)),
+            *(
+                {"name": name, "in": "query", "description": what, "schema": _word(name)}
+                for name, what in route.query.items()
+            ),
+        ],
+        "responses": {
+            "200": {"description": "Done.", "content": {"application/json": {"schema": route.answer}}},
+            **{str(status): _refusal(why) for status, why in sorted(refusals.items())},
+        },
+    }
+    if route.changes:
+        schema = schemas.NOTHING if route.body is None else route.body
+        said["requestBody"] = {
+            "required": bool(schema.get("required")),
+            "content": {"application/json": {"schema": schema}},
+        }
+    return said
+
+
+def _names(path: str) -> list[str]:
+    return re.findall(r"\{(\w+)\}", path)
+
+
+def _word(name: str) -> dict[str, Any]:
+    return schemas.WHOLE if name in ("number", "id", "limit") else schemas.TEXT
+
+
+def _refusal(why: str) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {"description": why, "content": {"application/problem+json": {"schema": schema}}}

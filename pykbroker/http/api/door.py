@@ -1,0 +1,92 @@
+"""Takes a request to its row of the table: what comes from other pages, is too large or no JSON comes no further."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import hdrs, web
+
+from pykbroker.http.api.description import description
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.api.route import Call, Route
+from pykbroker.http.api.table import ROUTES
+from pykbroker.http.guard import problem
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.http.api.steering import Steering
+
+PREFIX: Final = "/api/v1"
+_JSON: Final = "application/json"
+_DESCRIPTION: Final = "/openapi.json"
+
+
+async def answer(request: web.Request, steering: Steering) -> web.StreamResponse:
+    """The answer to a request below ``/api/v1``."""
+    path = request.rel_url.raw_path.removeprefix(PREFIX)
+    try:
+        if path == _DESCRIPTION:
+            _only(request, ["GET"])
+            return web.json_response(description())
+        route, words = _find(request, path)
+        if route.changes:
+            check_origin(request)
+        said = Call(words, _query(request, route), await _body(request, route))
+        return web.json_response(await route.handler(steering, said))
+    except Refusal as refusal:
+        return problem(refusal.status, str(refusal))
+    except KafkaError as error:
+        return problem(409, f"{error.code.name}: {error.message}")
+
+
+def _find(request: web.Request, path: str) -> tuple[Route, dict[str, str]]:
+    """Raises Refusal, and HTTPMethodNotAllowed with what may be done."""
+    found = [(route, words) for route in ROUTES if (words := route.words(path)) is not None]
+    if not found:
+        raise Refusal(404, f"there is no such path; {PREFIX}{_DESCRIPTION} has all of them")
+    _only(request, [route.method for route, _ in found])
+    return next((route, words) for route, words in found if route.method == request.method)
+
+
+def _only(request: web.Request, methods: list[str]) -> None:
+    if request.method not in methods:
+        raise web.HTTPMethodNotAllowed(request.method, methods)
+
+
+def check_origin(request: web.Request) -> None:
+    """A page of others may send what it likes, as long as it looks like a form; a browser says where it comes from, and asks
+    before it sends JSON. Raises Refusal.
+    """
+    origin = request.headers.get(hdrs.ORIGIN)
+    if origin is not None and origin.lower() != f"http://{request.headers.get(hdrs.HOST, '')}".lower():
+        raise Refusal(403, f"pages of {origin[:100]!r} may change nothing here")
+    if request.content_type != _JSON:
+        raise Refusal(415, f"what changes something is sent as JSON: with the header Content-Type: {_JSON}")
+
+
+def _query(request: web.Request, route: Route) -> dict[str, str]:
+    """Raises Refusal for a word that means nothing here: misspelt, it would be all that was asked for."""
+    for name in request.query:
+        if name not in route.query:
+            known = ", ".join(route.query) or "none"
+            raise Refusal(400, f"{name[:40]!r} is not asked for here; these words may follow the path: {known}")
+    return dict(request.query)
+
+
+async def _body(request: web.Request, route: Route) -> dict[str, Any]:
+    """The object that was sent; an empty one where that may be left out. Raises Refusal."""
+    if not route.changes:
+        return {}
+    raw = await request.read()
+    try:
+        said = json.loads(raw or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, f"the body is no JSON: {error}") from error
+    if not isinstance(said, dict):
+        raise Refusal(400, "the body is an object of JSON, in braces")
+    known = None if route.body is None else route.body.get("properties")
+    unknown = [name for name in said if name not in (known or {})] if known or route.body is None else []
+    if unknown:
+        raise Refusal(400, f"the body has {unknown[0][:40]!r}; it may have: {', '.join(known or ()) or 'nothing'}")
+    return said

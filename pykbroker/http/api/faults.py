@@ -1,0 +1,50 @@
+"""Rules by which requests go wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.faults.book import Rule, UnknownRule
+from pykbroker.faults.fault import BadFault, Fault
+from pykbroker.http.api.refusal import Refusal, refusing
+from pykbroker.http.api.route import Call
+
+if TYPE_CHECKING:
+    from pykbroker.http.api.steering import Steering
+
+
+async def listed(steering: Steering, call: Call) -> dict[str, Any]:
+    return {"faults": [_as_json(rule) for rule in steering.node.faults.book.rules.values()]}
+
+
+async def add(steering: Steering, call: Call) -> dict[str, Any]:
+    steering.cluster()
+    with refusing(400, BadFault):
+        if "text" in call.body:
+            if len(call.body) > 1:
+                raise Refusal(400, "a fault is said in 'text' or in words of their own, not in both")
+            fault = Fault.parse(call.text("text"))
+        else:
+            fault = Fault.from_json(call.body)
+    return _as_json(steering.node.faults.add(fault))
+
+
+async def one(steering: Steering, call: Call) -> dict[str, Any]:
+    number = call.number("number")
+    rule = steering.node.faults.book.rules.get(number)
+    if rule is None:
+        raise Refusal(404, f"there is no rule {number}")
+    return _as_json(rule)
+
+
+async def remove(steering: Steering, call: Call) -> dict[str, Any]:
+    with refusing(404, UnknownRule):
+        return _as_json(steering.node.faults.remove(call.number("number")))
+
+
+async def clear(steering: Steering, call: Call) -> dict[str, Any]:
+    return {"faults": [_as_json(rule) for rule in steering.node.faults.clear()]}
+
+
+def _as_json(rule: Rule) -> dict[str, Any]:
+    return {**rule.as_json(), "text": str(rule.fault)}

@@ -1,0 +1,23 @@
+"""What is not done, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Refusal(Exception):
+    """What is asked is not done: a status of HTTP, and what to do instead."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@contextmanager
+def refusing(status: int, *errors: type[Exception]) -> Iterator[None]:
+    """These errors say to whoever asked what is wrong."""
+    try:
+        yield
+    except errors as error:
+        raise Refusal(status, str(error)) from error

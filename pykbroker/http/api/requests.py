@@ -1,0 +1,55 @@
+"""What clients sent, and what they were answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.http.api.refusal import refusing
+from pykbroker.http.api.route import Call, whole
+from pykbroker.testing.request_log import MOST_REQUESTS, Request, chosen
+
+if TYPE_CHECKING:
+    from pykbroker.http.api.steering import Steering
+
+QUERY: Final = {
+    "api": "Kafka's name of an API, such as Produce",
+    "client_id": "the id that the client says",
+    "topic": "a topic that the request names",
+    "limit": f"the newest so many alone (at most {MOST_REQUESTS} are kept)",
+}
+
+
+async def listed(steering: Steering, call: Call) -> dict[str, Any]:
+    asked = call.query
+    with refusing(400, ValueError):
+        found = chosen(steering.requests, asked.get("api"), asked.get("client_id"), asked.get("topic"))
+    limit = whole("limit", asked["limit"]) if "limit" in asked else MOST_REQUESTS
+    newest = found[-limit:] if limit else []
+    return {"recording": steering.noting, "requests": [_as_json(each) for each in newest]}
+
+
+async def forget(steering: Steering, call: Call) -> dict[str, Any]:
+    steering.requests.clear()
+    return {"recording": steering.noting}
+
+
+async def record(steering: Steering, call: Call) -> dict[str, Any]:
+    steering.note(on=call.flag("on"))
+    return {"recording": steering.noting}
+
+
+def _as_json(request: Request) -> dict[str, Any]:
+    return {
+        "api": request.api,
+        "version": request.version,
+        "client_id": request.client_id,
+        "client": request.client,
+        "broker": request.node_id,
+        "correlation_id": request.correlation_id,
+        "topics": sorted(request.topics),
+        "at_ms": request.at_ms,
+        "took_ms": request.took_ms,
+        "error_codes": sorted(code.name for code in request.error_codes),
+        "refused": request.refused,
+        "text": str(request),
+    }

@@ -1,0 +1,73 @@
+"""Schemas of what is said and answered: JSON Schema, as OpenAPI 3.1 has it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Final
+
+from pykbroker.faults.fault import Fault
+
+Schema = dict[str, Any]
+
+TEXT: Final[Schema] = {"type": "string"}
+WHOLE: Final[Schema] = {"type": "integer"}
+FLAG: Final[Schema] = {"type": "boolean"}
+_MAYBE_TEXT: Final[Schema] = {"type": ["string", "null"]}
+
+
+def made(*optional: str, **properties: Schema) -> Schema:
+    """An object with these properties and no others, of which all must be there but the optional."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def many(items: Schema) -> Schema:
+    """A list."""
+    return {"type": "array", "items": items}
+
+
+def _type_of(annotation: str) -> Schema:
+    if "bool" in annotation:
+        return FLAG
+    if "float" in annotation:
+        return {"type": "number"}
+    return WHOLE if "int" in annotation else TEXT
+
+
+#: The words of a fault; durations are said as text, or in milliseconds.
+_WORDS: Final = {
+    each.name: {"type": ["string", "number"]} if each.name in ("delay", "throttle") else _type_of(str(each.type))
+    for each in fields(Fault)
+}
+NEW_FAULT: Final = made(*_WORDS, "text", text=TEXT, **_WORDS)
+FAULT: Final = made(number=WHOLE, fault=made(*_WORDS, **_WORDS), matched=WHOLE, fired=WHOLE, text=TEXT)
+FAULTS: Final = made(faults=many(FAULT))
+BROKERS: Final = made(brokers=many(made(id=WHOLE, state={"enum": ["running", "stopped"]}, address=TEXT, leads=WHOLE)))
+CLOCK: Final = made(kind={"enum": ["real", "manual"]}, now_ms=WHOLE)
+SNAPSHOTS: Final = made(snapshots=many(TEXT))
+RECORDING: Final = made(recording=FLAG)
+REQUESTS: Final = made(
+    recording=FLAG,
+    requests=many(
+        made(
+            api=TEXT,
+            version=WHOLE,
+            client_id=_MAYBE_TEXT,
+            client=TEXT,
+            broker=WHOLE,
+            correlation_id=WHOLE,
+            topics=many(TEXT),
+            at_ms=WHOLE,
+            took_ms={"type": ["number", "null"]},
+            error_codes=many(TEXT),
+            refused=_MAYBE_TEXT,
+            text=TEXT,
+        )
+    ),
+)
+NOTHING: Final = made()
+PROBLEM: Final = made(title=TEXT, status=WHOLE)

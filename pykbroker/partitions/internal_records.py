@@ -1,0 +1,98 @@
+"""What a process writes into its partitions itself: coordinators' records, and the ends of transactions.
+
+As in Kafka that is done by the leader, with acks=all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.image import NO_LEADER
+from pykbroker.storage.log.validate import Origin
+from pykbroker.wire.batch_header import HEADER_SIZE
+from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, encode_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.storage.log.config import LogConfig
+    from pykbroker.storage.log.log import AppendResult
+
+#: A record has at most so many bytes besides its key and its value: lengths, attributes, its deltas, no headers.
+_RECORD_OVERHEAD = 23
+
+
+def append_internal(
+    partition: Partition,
+    records: Sequence[tuple[bytes | None, bytes | None]],
+    timestamp_ms: int,
+    producer: tuple[int, int] | None = None,
+) -> AppendResult:
+    """Append a coordinator's records as one batch.
+
+    With ``producer`` (id and epoch) they are part of its transaction, and count when its marker says so. Raises KafkaError
+    (NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_PRODUCER_EPOCH,
+    KAFKA_STORAGE_ERROR).
+    """
+    producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+    batch = encode_batch(
+        [
+            Record(offset=delta, timestamp=timestamp_ms, key=key, value=value, headers=[])
+            for delta, (key, value) in enumerate(records)
+        ],
+        base_offset=0,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=producer is not None,
+    )
+    return _append(partition, batch, timestamp_ms)
+
+
+def batches_that_fit(config: LogConfig, records: Sequence[tuple[bytes | None, bytes | None]]) -> Iterator[slice]:
+    """How to divide a coordinator's records over batches that the log takes, in their order.
+
+    A record too large for any batch has one of its own, to be refused alone.
+    """
+    room = min(config.max_message_bytes, config.segment_bytes) - HEADER_SIZE
+    begin = size = 0
+    for number, (key, value) in enumerate(records):
+        needed = len(key or b"") + len(value or b"") + _RECORD_OVERHEAD
+        if size + needed > room and number > begin:
+            yield slice(begin, number)
+            begin, size = number, 0
+        size += needed
+    if begin < len(records):
+        yield slice(begin, len(records))
+
+
+def append_marker(
+    partition: Partition,
+    marker: EndTxnMarker,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    transaction_version: int,
+    timestamp_ms: int,
+) -> AppendResult:
+    """Append the end of a producer's transaction.
+
+    Raises KafkaError (NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED,
+    KAFKA_STORAGE_ERROR).
+    """
+    batch = encode_end_txn_batch(marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=timestamp_ms)
+    return _append(partition, batch, timestamp_ms, transaction_version)
+
+
+def _append(partition: Partition, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> AppendResult:
+    if partition.leader == NO_LEADER:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    partition.check_enough_in_sync()
+    return partition.append(
+        memoryview(bytearray(batch)),
+        now_ms=timestamp_ms,
+        origin=Origin.COORDINATOR,
+        transaction_version=transaction_version,
+    )

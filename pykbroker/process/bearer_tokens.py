@@ -1,0 +1,115 @@
+"""OAUTHBEARER as its settings ask for it: which tokens are good, and where the keys of their issuers are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from pykbroker.config.listener_security import CALLBACK_HANDLER, MechanismSettings
+from pykbroker.config.setting import ConfigError
+from pykbroker.security.sasl.mechanism import Mechanism
+from pykbroker.security.sasl.oauthbearer import OAuthBearerExchange
+from pykbroker.security.sasl.unsecured_tokens import UnsecuredTokens
+
+if TYPE_CHECKING:
+    import ssl
+
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.security.sasl.key_sets import KeySet, RemoteKeySet
+
+_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
+_UNSECURED: Final = f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
+_SIGNED: Final = f"{_PACKAGE}.OAuthBearerValidatorCallbackHandler"
+_VALIDATOR: Final = "sasl.oauthbearer.jwt.validator.class"
+_VALIDATORS: Final = (f"{_PACKAGE}.DefaultJwtValidator", f"{_PACKAGE}.BrokerJwtValidator")
+_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
+_ENDPOINT: Final = "sasl.oauthbearer.jwks.endpoint."
+
+
+class BearerTokens:
+    """Those of one process: one set of keys for each address, whatever number of listeners take tokens."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self._key_sets: dict[str, KeySet | RemoteKeySet] = {}
+
+    def mechanism(self, settings: MechanismSettings) -> Mechanism:
+        """What begins an exchange. Raises ConfigError."""
+        handler = settings.callback_handler or _UNSECURED
+        if handler == _UNSECURED:
+            try:
+                return partial(OAuthBearerExchange, UnsecuredTokens(settings.module.options, self._now_ms).validate)
+            except ValueError as error:
+                raise ConfigError(f"OAUTHBEARER: {error}") from error
+        if handler != _SIGNED:
+            raise ConfigError(
+                f"{CALLBACK_HANDLER} of OAUTHBEARER is {handler}, and classes of Java are not run: write {_SIGNED}"
+            )
+        if (validator := settings.value(_VALIDATOR)) not in _VALIDATORS:
+            raise ConfigError(f"{_VALIDATOR} is {validator}, and classes of Java are not run: take it out")
+        return self._signed(settings)
+
+    def follow(self, runtime: Runtime) -> None:
+        """Keys of addresses are asked for again from now on."""
+        for key_set in self._key_sets.values():
+            key_set.follow(runtime)
+
+    def _signed(self, settings: MechanismSettings) -> Mechanism:
+        try:
+            from pykbroker.security.sasl.signed_tokens import Rules, SignedTokens  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise ConfigError("signed tokens of OAUTHBEARER need the extra pykbroker[security]: install it") from error
+        value = settings.value
+        rules = Rules(
+            value("sasl.oauthbearer.expected.audience"),
+            value("sasl.oauthbearer.expected.issuer"),
+            value("sasl.oauthbearer.clock.skew.seconds"),
+            value("sasl.oauthbearer.sub.claim.name"),
+            value("sasl.oauthbearer.scope.claim.name"),
+        )
+        return partial(OAuthBearerExchange, SignedTokens(self._keys(settings).find, rules, self._now_ms).validate)
+
+    def _keys(self, settings: MechanismSettings) -> KeySet | RemoteKeySet:
+        url = settings.value(_URL)
+        if not url:
+            raise ConfigError(f"{_SIGNED} needs {_URL}: the file: or http(s): address of the issuer's keys (JWKS)")
+        if url not in self._key_sets:
+            self._key_sets[url] = _key_set(url, settings)
+        return self._key_sets[url]
+
+
+def _key_set(url: str, settings: MechanismSettings) -> KeySet | RemoteKeySet:
+    from pykbroker.security.sasl.key_sets import KeySet, RemoteKeySet, fetch_keys  # noqa: PLC0415 - unsecured tokens need none
+    from pykbroker.security.sasl.signed_tokens import KeySetError  # noqa: PLC0415 - an extra
+
+    scheme = urlsplit(url).scheme.lower()
+    try:
+        if scheme == "file":
+            return KeySet(Path(unquote(urlsplit(url).path)))
+        if scheme in ("http", "https"):
+            times = (
+                settings.value(_ENDPOINT + name) for name in ("refresh.ms", "retry.backoff.ms", "retry.backoff.max.ms")
+            )
+            return RemoteKeySet(partial(fetch_keys, url, _trusting(settings.module.options)), *times)
+    except (OSError, KeySetError) as error:
+        raise ConfigError(f"{_URL}={url}: {error}") from error
+    raise ConfigError(f"{_URL}={url} is no address of keys: it begins with file:, http: or https:")
+
+
+def _trusting(options: Mapping[str, Any]) -> ssl.SSLContext | None:
+    """Whom to believe at an https address: the login module may name a trust store, as in Kafka."""
+    import ssl  # noqa: PLC0415 - file: and SASL_PLAINTEXT do without
+
+    from pykbroker.security.tls.settings import TlsError, TrustStoreSettings  # noqa: PLC0415 - see above
+    from pykbroker.security.tls.stores import read_trust_store  # noqa: PLC0415 - see above
+
+    prefix = "ssl.truststore."
+    named = (options.get(prefix + name) for name in ("location", "password", "certificates"))
+    try:
+        trusted = read_trust_store(TrustStoreSettings(options.get(f"{prefix}type", "JKS"), *named))
+    except TlsError as error:
+        raise ConfigError(f"OAUTHBEARER: {error}") from error
+    return None if trusted is None else ssl.create_default_context(cadata=trusted)

@@ -1,0 +1,79 @@
+"""OAUTHBEARER (RFC 7628): somebody is who a token says, for as long as it says so. What a token must be the validator knows.
+
+A token that is refused is told with the reason in JSON, and the exchange fails when the client has acknowledged that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from pykbroker.security.sasl.mechanism import Authenticated, Refused, refused_aloud
+
+_ACKNOWLEDGED: Final = b"\x01"
+_SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_PAIRS: Final = r"(?:[A-Za-z]+=[\x21-\x7E \t\r\n]+\x01)*"
+_FIRST: Final = re.compile(rf"n,(?:a=(?P<authzid>{_SASL_NAME}))?,\x01(?P<pairs>{_PAIRS})\x01")
+_AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
+_MALFORMED: Final = "Invalid OAUTHBEARER client first message"
+
+
+class TokenRefused(Exception):
+    """The text is for the log; ``status`` and ``scope`` are told, by RFC 7628."""
+
+    def __init__(self, reason: str, status: str = "invalid_token", scope: str | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.scope = scope
+
+    @property
+    def told(self) -> str:
+        """In JSON, with the blanks of Kafka."""
+        scope = "" if self.scope is None else f', "scope":"{self.scope}"'
+        return f'{{"status":"{self.status}"{scope}}}'
+
+
+#: Whose token it is. Raises TokenRefused.
+Validate = Callable[[str], Authenticated]
+
+
+class OAuthBearerExchange:
+    """See the module. One token says it all, unless it is refused."""
+
+    def __init__(self, validate: Validate) -> None:
+        self._validate = validate
+        self._refusal: TokenRefused | None = None
+        self.result: Authenticated | None = None
+
+    def evaluate(self, token: bytes) -> bytes:
+        if token == _ACKNOWLEDGED and self._refusal is not None:
+            raise Refused(str(self._refusal), told=self._refusal.told)
+        self._refusal = None
+        said = _FIRST.fullmatch(token.decode("utf-8", "replace"))
+        if said is None:
+            raise Refused(_MALFORMED)
+        try:
+            identity = self._validate(_bearer(said["pairs"]))
+        except TokenRefused as refusal:
+            self._refusal = refusal
+            return refusal.told.encode()
+        if said["authzid"] not in (None, identity.name):
+            raise refused_aloud(
+                f"Authentication failed: Client requested an authorization id ({said['authzid']}) that is different from the "
+                f"token's principal name ({identity.name})"
+            )
+        self.result = identity
+        return b""
+
+
+def _bearer(pairs: str) -> str:
+    auth = dict(pair.split("=", 1) for pair in pairs.split("\x01") if pair).get("auth")
+    if auth is None:
+        raise Refused(f"{_MALFORMED}: 'auth' not specified")
+    said = _AUTH.fullmatch(auth)
+    if said is None:
+        raise Refused(f"{_MALFORMED}: invalid 'auth' format")
+    if said["scheme"].lower() != "bearer":
+        raise Refused(f"{_MALFORMED}: its scheme is {said['scheme']}, and only Bearer is taken")
+    return said["token"]

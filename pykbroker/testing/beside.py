@@ -1,0 +1,46 @@
+"""The HTTP side of a test's broker: opened when it is served, closed before it stops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.http import options
+from pykbroker.http.installed import side
+
+if TYPE_CHECKING:
+    from pykbroker.http.api.steering import Steering
+    from pykbroker.http.side import HttpSide
+    from pykbroker.testing.embedded import Embedded
+    from pykbroker.testing.request_log import RequestLog
+
+
+class Beside:
+    """Raises ConfigError for an address that is none, and where a package is missing."""
+
+    def __init__(self, address: str, host: Embedded, log: RequestLog) -> None:
+        self._options = options.parse(address)
+        self._make = side()
+        self._host = host
+        self._log = log
+        self._side: HttpSide | None = None
+
+    def open(self) -> None:
+        """Raises ConfigError for listeners that want a token, and StartFailed where the address cannot be had."""
+        self._host.begin(self._open()).result()
+
+    async def _open(self) -> None:
+        node = self._host.node
+        options.check(self._options, node.cluster.config.listeners)
+        made = self._side = self._make(node, self._options, self._steering)
+        await made.open()
+
+    def _steering(self) -> Steering:
+        from pykbroker.http.api.steering import Steering  # noqa: PLC0415 - imported with the first request
+
+        return Steering(self._host, self._log)
+
+    def close(self) -> None:
+        """Harmless when repeated, and where it was not opened."""
+        opened, self._side = self._side, None
+        if opened is not None and self._host.running:
+            self._host.begin(opened.close()).result()

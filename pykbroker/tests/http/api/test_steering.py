@@ -1,0 +1,91 @@
+"""The interface of a broker that ``serve`` runs, and of one in a test's own process or in another."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pykbroker.config.setting import ConfigError
+from pykbroker.process.log_directories import StartFailed
+from pykbroker.testing import Kafka
+from pykbroker.tests.cli.test_serve import serving
+
+
+def ask(address: str, method: str, path: str, body: object = None) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(address, timeout=30)
+    raw = None if body is None else json.dumps(body)
+    connection.request(method, f"/api/v1{path}", raw, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    answer = response.status, json.load(response)
+    connection.close()
+    return answer
+
+
+def test_a_broker_that_serve_runs(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with serving("--listen", "127.0.0.1:0", "--ephemeral", "--http", "0", "--json") as (process, line):
+        ready = json.loads(line)
+        address = ready["http"]
+        assert ask(address, "GET", "/requests") == (200, {"recording": False, "requests": []})
+        assert ask(address, "PUT", "/requests/recording", {"on": True}) == (200, {"recording": True})
+        bootstrap = ready["brokers"][0]["listeners"]["PLAINTEXT"]
+        assert topics_of(bootstrap, create="kept") == {"kept"}
+        apis = {each["api"] for each in ask(address, "GET", "/requests")[1]["requests"]}
+        assert apis >= {"CreateTopics", "Metadata"}
+        assert ask(address, "PUT", "/requests/recording", {"on": False}) == (200, {"recording": False})
+        assert ask(address, "PUT", "/snapshots/one") == (200, {"snapshots": ["one"]})
+        assert ask(address, "POST", "/faults", {"api": "*", "drop": True, "client": "nobody"})[0] == 200
+        assert ask(address, "POST", "/reset") == (200, {})
+        assert topics_of(bootstrap) == set()
+        assert ask(address, "GET", "/faults") == (200, {"faults": []})
+        assert ask(address, "GET", "/requests") == (200, {"recording": False, "requests": []})
+        assert ask(address, "POST", "/snapshots/one/restore") == (200, {})
+        assert topics_of(bootstrap) == {"kept"}
+        process.terminate()
+        assert process.wait(30) == 0
+    assert list(tmp_path.iterdir()) == [], "the data, and what was kept of them, go with the process"
+
+
+def test_data_that_stay_are_kept(tmp_path: Path) -> None:
+    with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--http", "0", "--json") as (_, line):
+        status, answer = ask(json.loads(line)["http"], "POST", "/reset")
+        assert (status, "stay" in answer["title"]) == (409, True)
+
+
+def topics_of(bootstrap: str, create: str | None = None) -> set[str]:
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    if create is not None:
+        admin.create_topics([NewTopic(create, 1)])[create].result(20)
+    return set(admin.list_topics(timeout=20).topics)
+
+
+@pytest.mark.parametrize("process", [False, True])
+def test_a_tests_broker_has_it_when_it_is_asked_for(process: bool) -> None:
+    with Kafka(http=0, process=process) as kafka:
+        assert ask(kafka.http_address, "GET", "/brokers")[1]["brokers"][0]["state"] == "running"
+        assert ask(kafka.http_address, "POST", "/reset") == (200, {})
+    with Kafka() as kafka, pytest.raises(RuntimeError, match="Kafka\\(http=0\\)"):
+        _ = kafka.http_address
+
+
+def test_what_is_no_address_is_said_at_once() -> None:
+    with pytest.raises(ConfigError, match="--http wants HOST:PORT"):
+        Kafka(http="nowhere:")
+
+
+def test_a_port_that_is_taken_leaves_nothing_behind() -> None:
+    before = set(Path(tempfile.gettempdir()).glob("pykbroker-test-*"))
+    with Kafka(http=0) as kafka:
+        second = Kafka(http=kafka.http_address)
+        with pytest.raises(StartFailed, match="the port is in use"):
+            second.start()
+        with pytest.raises(RuntimeError, match="not running"):
+            _ = second.node
+    assert set(Path(tempfile.gettempdir()).glob("pykbroker-test-*")) <= before

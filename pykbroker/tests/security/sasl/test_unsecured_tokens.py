@@ -1,0 +1,56 @@
+"""Unsecured tokens: who is believed. Against Apache Kafka: compat_tests/security/token_flows.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykbroker.security.sasl.oauthbearer import TokenRefused
+from pykbroker.security.sasl.unsecured_tokens import UnsecuredTokens
+from pykbroker.tests.kit.tokens import unsecured
+
+NOW_MS = 1_700_000_000_000
+NOW = NOW_MS // 1000
+
+
+def tokens(**options: str) -> UnsecuredTokens:
+    return UnsecuredTokens({f"unsecuredValidator{name}": text for name, text in options.items()}, lambda: NOW_MS)
+
+
+def test_who_it_is_and_until_when() -> None:
+    identity = tokens().validate(unsecured(NOW_MS))
+    assert identity.name == "alice"
+    assert identity.expires_ms == NOW_MS + 3_600_000
+
+
+@pytest.mark.parametrize(
+    "claims", [{"sub": None}, {"sub": " "}, {"sub": 5}, {"exp": None}, {"exp": NOW}, {"exp": "1"}, {"iat": NOW + 1}]
+)
+def test_what_is_refused(claims: dict[str, object]) -> None:
+    with pytest.raises(TokenRefused) as refused:
+        tokens().validate(unsecured(NOW_MS, **claims))
+    assert refused.value.told == '{"status":"invalid_token"}'
+
+
+@pytest.mark.parametrize(
+    "token", ["", "a", "a.b", "e30.e30.", "e30.e30.c2ln", "\u00e9.x.", "bm9uZQ.bm9uZQ.", "++++.e30."]
+)
+def test_what_is_no_token(token: str) -> None:
+    with pytest.raises(TokenRefused):
+        tokens().validate(token)
+
+
+def test_options_name_claims_scopes_and_a_skew() -> None:
+    made = tokens(PrincipalClaimName="who", ScopeClaimName="roles", RequiredScope="a b", AllowableClockSkewMs="2000")
+    good = {"who": "carol", "roles": ["b", "a"], "exp": NOW - 1, "iat": None}
+    assert made.validate(unsecured(NOW_MS, **good)).name == "carol"
+    with pytest.raises(TokenRefused) as refused:
+        made.validate(unsecured(NOW_MS, **(good | {"roles": "a b"})))
+    assert refused.value.told == '{"status":"insufficient_scope", "scope":"[a, b]"}'
+    with pytest.raises(TokenRefused):
+        made.validate(unsecured(NOW_MS, **(good | {"exp": NOW - 2})))
+
+
+@pytest.mark.parametrize("skew", ["-1", "soon"])
+def test_a_skew_that_is_no_number_is_an_error(skew: str) -> None:
+    with pytest.raises(ValueError, match="AllowableClockSkewMs"):
+        tokens(AllowableClockSkewMs=skew)
