@@ -14,6 +14,7 @@ from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
 from pykbroker.lake.ledger import Place
+from pykbroker.lake.tables.table import Compacted
 from pykbroker.lake.trouble import DataLost, LakeError
 
 DAY_MS = 86_400_000
@@ -92,7 +93,8 @@ def test_a_batch_that_was_taken_is_not_taken_again(make: Callable[..., Workshop]
     assert workshop.offsets(topic) == [(0, offset) for offset in range(15)]
     assert workshop.lake.entry(0).partitions == before.partitions
     assert workshop.lake.last_entry().total_rows == 15
-    assert workshop.lake.table.compact(1 << 27).after == 1
+    left_alone = form is Format.PARQUET  # of plain files, those of the last batch may still be moving
+    assert workshop.lake.table.compact(1 << 27) == (Compacted(0, 0) if left_alone else Compacted(2, 1))
     assert workshop.offsets(topic) == [(0, offset) for offset in range(15)]
 
 
