@@ -54,7 +54,9 @@ class _Pool:
         key = (fixture, brokers, repr(sorted(settings.items())))
         kafka = self._brokers.pop(key, None)
         if kafka is None:
-            kafka = Kafka(settings, brokers=brokers).start()
+            own: dict[str, Any] = {name: settings[name] for name in _OF_LISTENER if name in settings}
+            others = {name: value for name, value in settings.items() if name not in own}
+            kafka = Kafka(others, brokers=brokers, **own).start()
         else:
             kafka.reset()
         self._brokers[key] = kafka
@@ -121,7 +123,8 @@ def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, bool]
     return given, count, served_only
 
 
-_OWN = ("brokers", "served_only")
+_OF_LISTENER = ("security", "users")
+_OWN = ("brokers", "served_only", *_OF_LISTENER)
 
 
 @pytest.hookimpl(wrapper=True)

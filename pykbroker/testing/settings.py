@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
+
+if TYPE_CHECKING:
+    from pykbroker.security.ready_made import ReadyMade
 
 #: What a test wants other than an operator. Anything given explicitly wins.
 TEST_SETTINGS: Final = {
@@ -23,13 +26,20 @@ MANUAL_CLOCK_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
 
 
 def texts(
-    settings: Mapping[str, object] | None, keywords: Mapping[str, object], *, host: str, port: int, manual: bool = False
+    settings: Mapping[str, object] | None,
+    keywords: Mapping[str, object],
+    *,
+    host: str,
+    port: int,
+    manual: bool = False,
+    security: ReadyMade | None = None,
 ) -> dict[str, str]:
     """All settings as Kafka's files have them. Raises ConfigError for one that Kafka does not have, with what may have
     been meant, or whose value is bad.
     """
     given = {
-        "listeners": f"PLAINTEXT://{host}:{port}",
+        "listeners": f"{'PLAINTEXT' if security is None else security.protocol}://{host}:{port}",
+        **({} if security is None else security.broker_settings()),
         **TEST_SETTINGS,
         **(MANUAL_CLOCK_SETTINGS if manual else {}),
         **{name: as_text(value) for name, value in (settings or {}).items()},
