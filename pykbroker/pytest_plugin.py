@@ -7,6 +7,7 @@ before each test that was not the first to use them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -35,8 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
         marked.discard("pykbroker")
     config.addinivalue_line(
         "markers",
-        "kafka(settings=None, *, brokers=1, served_only=False, **settings): the broker that the fixtures kafka and "
-        "kafka_cluster give: Kafka's settings, with underscores for dots; served_only fails the test when a client sent "
+        "kafka(settings=None, *, brokers=1, served_only=False, seed=None, **settings): the broker that the fixtures kafka and "
+        "kafka_cluster give: Kafka's settings, with underscores for dots; seed is what there is at first, a path being one beside "
+        "the test's file; served_only fails the test when a client sent "
         "what is not served",
     )
 
@@ -97,15 +99,17 @@ def kafka_bootstrap(kafka: Kafka) -> str:
 
 
 def _given(request: pytest.FixtureRequest, pool: _Pool, fixture: str, brokers: int) -> Iterator[Kafka]:
-    settings, brokers, served_only = _marked(request.node, brokers)
+    settings, brokers, served_only, seed = _marked(request.node, brokers)
     kafka = pool.take(fixture, brokers, settings)
     request.node.stash.setdefault(_USED, {})[fixture] = kafka
+    if seed is not None:
+        kafka.seed(request.path.parent / seed if isinstance(seed, str | os.PathLike) else seed)
     yield kafka
     if served_only:
         kafka.check_served()
 
 
-def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, bool]:
+def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, bool, Any]:
     """What the markers say, that of the function before that of its class and its module."""
     given: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("kafka"))):
@@ -120,11 +124,11 @@ def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, bool]
     if not isinstance(count, int) or count < 1:
         raise pytest.UsageError(f"@pytest.mark.kafka(brokers=...) is a number of brokers from 1 on, not {count!r}")
     served_only = bool(given.pop("served_only", False))
-    return given, count, served_only
+    return given, count, served_only, given.pop("seed", None)
 
 
 _OF_LISTENER = ("security", "users")
-_OWN = ("brokers", "served_only", *_OF_LISTENER)
+_OWN = ("brokers", "served_only", "seed", *_OF_LISTENER)
 
 
 @pytest.hookimpl(wrapper=True)

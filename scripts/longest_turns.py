@@ -23,7 +23,7 @@ from pykbroker.brokers.cluster import Cluster
 from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.controller.topics import NewTopic
-from pykbroker.coordination.transactions.transaction import State
+from pykbroker.coordination.transactions.transaction import TransactionState
 from pykbroker.metadata.image import Endpoint
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.network.server import Server
@@ -124,7 +124,7 @@ class Bench:
                     await asyncio.sleep(0.01)
             self.names[name] = made.value
 
-    def states(self) -> list[State]:
+    def states(self) -> list[TransactionState]:
         shards = self.cluster.transactions.shards.loaded.values()
         return [each.state for loaded in shards for each in loaded.shard.transactions.values()]
 
@@ -133,7 +133,9 @@ async def transactions_time_out(bench: Bench) -> None:
     await bench.start(transaction_abort_timed_out_transaction_cleanup_interval_ms="8000")
     await bench.topic("t", 1)
     await bench.late_transactions(5000, 3000)
-    await bench.measure("5,000 transactions time out", lambda: None, lambda: State.ONGOING not in bench.states())
+    await bench.measure(
+        "5,000 transactions time out", lambda: None, lambda: TransactionState.ONGOING not in bench.states()
+    )
 
 
 async def transactional_ids_expire(bench: Bench) -> None:

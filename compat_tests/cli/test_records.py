@@ -17,7 +17,7 @@ import pytest
 
 from compat_tests.cli.conftest import Result
 from compat_tests.harness.process import BrokerProcess
-from pykbroker.cli.partitioner import murmur2
+from pykbroker.seeding.partitioner import murmur2
 
 Run = Callable[..., Result]
 START = 1_769_868_000_000  # 2026-01-31T14:00:00Z

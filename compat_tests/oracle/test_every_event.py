@@ -15,7 +15,7 @@ from compat_tests.conftest import make_target
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.remote_groups import RemoteGroup
-from pykbroker.coordination.groups.consumer.group import State
+from pykbroker.coordination.groups.consumer.group import ConsumerGroupState
 from pykbroker.tests.coordination.groups.consumer import test_every_classic_member_event as of_classic_members
 from pykbroker.tests.coordination.groups.consumer import test_every_event as of_groups
 from pykbroker.tests.coordination.groups.consumer import test_every_member_event as of_members
@@ -33,7 +33,7 @@ class Subject(NamedTuple):
 
 
 SUBJECTS = [
-    Subject("group", of_groups.Group, of_groups.TABLE, State, of_groups.WITH_THE_CLOCK),
+    Subject("group", of_groups.Group, of_groups.TABLE, ConsumerGroupState, of_groups.WITH_THE_CLOCK),
     Subject("member", of_members.Member, of_members.TABLE, of_members.STATES, of_members.WITH_THE_CLOCK),
     Subject(
         "classic-member",

@@ -2,7 +2,7 @@
 
 Shell commands (``sh``) are run line by line in a folder with three brokers' ``pykbroker-data``, as on the reader's machine;
 ``scripts/serve`` and ``pykbroker serve`` are started, must say that they are ready, and are stopped. Python (``python``) is run
-with the test's address in place of 127.0.0.1:9092. A block that is no command is ``text``. ``ELSEWHERE`` has the others.
+with the test's address in place of 127.0.0.1:9092, and by pytest, as a file by itself, where it has tests. A block that is no command is ``text``. ``ELSEWHERE`` has the others.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import ROOT
 from compat_tests.snippets.blocks import Block, blocks, headings, links, pages
 from compat_tests.snippets.isolation import all_free, own_network
+from scripts.jars import classpath
 
 #: Commands that are not run here, as regular expressions of the whole line, and why.
 ELSEWHERE = {
@@ -46,6 +47,8 @@ LIMIT_S = 600
 ALL = [block for page in pages() for block in blocks(page)]
 SHELL = [block for block in ALL if block.language == "sh"]
 PYTHON = [block for block in ALL if block.language == "python"]
+PROGRAMS = [block for block in PYTHON if "\ndef test_" not in block.text]
+TESTS = [block for block in PYTHON if block not in PROGRAMS]
 SERVES = [(block.place, line) for block in SHELL for line in block.commands() if _SERVE.match(line)]
 
 
@@ -160,15 +163,35 @@ def brokers_of(ready: str) -> int:
     return ready.count(" on ")
 
 
-@of(PYTHON)
+def spark_environment() -> dict[str, str]:
+    """Spark's resolver takes what lies in a Maven repository of the user for whole, and it may not be: it gets one of its own,
+    kept in build/, so that the connector is downloaded once.
+    """
+    return {"SPARK_SUBMIT_OPTS": f"-Duser.home={ROOT / 'build' / 'snippets-home'}"}
+
+
+@of(TESTS)
+def test_tests_pass(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(block.text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"], cwd=tmp_path,
+        env={**os.environ, **spark_environment(), "CLASSPATH": classpath("kafka")}, timeout=LIMIT_S,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-8000:]
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    assert int(passed[1]) >= block.text.count("\ndef test_")
+    assert "skipped" not in done.stdout
+
+
+@of(PROGRAMS)
 def test_programs_run(block: Block, home: tuple[Path, str]) -> None:
     folder, bootstrap = home
     flights = "".join(f'{carrier}:{{"delay": {delay}}}\n' for carrier, delay in (("UA", 7), ("DL", -2), ("B6", 31)))
     send = [sys.executable, "-m", "pykbroker", "produce", "flights", "-b", bootstrap, "--key-separator", ":"]
     subprocess.run(send, input=flights, text=True, check=True)
-    # Spark's resolver takes what lies in a Maven repository of the user for whole, and it may not be: it gets one of its own,
-    # kept in build/, so that the connector is downloaded once.
-    environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"-Duser.home={ROOT / 'build' / 'snippets-home'}"}
+    environment = {**os.environ, **spark_environment()}
     done = subprocess.run(
         [sys.executable, "-c", _ADDRESS.sub(bootstrap, block.text)], cwd=folder, env=environment, timeout=LIMIT_S,
         capture_output=True, text=True, check=False,

@@ -87,7 +87,7 @@ class KafkaPython:
     def consume(self, bootstrap: str, topic: str, group: str) -> str:
         consumer = kafka.KafkaConsumer(
             topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False,
-            fetch_max_wait_ms=200, request_timeout_ms=7000, session_timeout_ms=6000, metadata_max_age_ms=300,  # it may be assigned partitions of a topic it has no metadata of yet
+            fetch_max_wait_ms=200, request_timeout_ms=7000, session_timeout_ms=6000, metadata_max_age_ms=300,  # where nobody waits for a group's first members it may join before it has the topic's metadata, join again, and fall silent: with Apache Kafka too, once in sixty times
             **self.common,
         )  # fmt: skip
         try:

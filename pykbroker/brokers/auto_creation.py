@@ -51,8 +51,8 @@ class AutoCreation:
 def _tell_refused(results: Sequence[TopicResult]) -> None:
     for result in results:
         if result.error is not None:
-            log.warning("Topic %s was not created on its first use: %s", result.name, result.error)
+            log.warning("Auto-creation of topic %s failed: %s", result.name, result.error)
 
 
 def _tell_failed(names: Sequence[str], error: KafkaError) -> None:
-    log.warning("The topics %s were not created on their first use: %s", ", ".join(names), error)
+    log.warning("Auto-creation of the topics %s failed: %s", ", ".join(names), error)

@@ -38,7 +38,7 @@ def lines(image: MetadataImage, delta: MetadataDelta) -> Iterator[str]:
         if kind != TOPIC_RESOURCE or (name in image.topics and image.topics[name].id not in new):
             yield f"Settings of {_resource(kind, name)} are now {_settings(image.config(kind, name))}"
     if delta.client_quotas:
-        yield "Client quotas were altered"
+        yield "Altered client quotas"
     for feature in sorted(delta.features):
         yield f"Feature {feature} is at level {image.features.get(feature, 0)} now"
 
@@ -50,7 +50,7 @@ def _partitions(changes: Sequence[PartitionChange]) -> Iterator[str]:
     led = [change for change in changes if change.before is not None and change.before.leader != change.after.leader]
     if led:
         moves = [f"{_partition(change)} by {_broker(change.after.leader)}" for change in led]
-        yield f"{_counted(len(led), 'partition')} led by another broker: {_some(moves)}"
+        yield f"{_counted(len(led), 'partition')} with a new leader: {_some(moves)}"
     in_sync = [change for change in changes if change.before is not None and change.before.isr != change.after.isr]
     if in_sync:
         sets = [f"{_partition(change)} {list(change.after.isr)}" for change in in_sync]

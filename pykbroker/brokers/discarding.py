@@ -61,7 +61,7 @@ class Discards:
             else:
                 self._logs.delete_unopened(partition.topic, partition.topic_id, partition.index, config)
         except KafkaError:
-            log.exception("The files of %s-%d could not be removed; they go at the next start", *key)
+            log.exception("Files of deleted partition %s-%d cannot be removed; the next start removes them", *key)
 
     def _steps(self) -> Steps:
         while self._left:

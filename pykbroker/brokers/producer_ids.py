@@ -28,7 +28,9 @@ class ProducerIds:
         self._asking: Deferred[None] | None = None
 
     def available(self) -> Deferred[None]:
-        """Completes when there is a number to take; fails with KafkaError where the controller gives none."""
+        """Completes when there is a number to take; fails with KafkaError KAFKA_STORAGE_ERROR where the controller
+        gives none.
+        """
         return Deferred.completed(None) if self._left or self._following else self._ask()
 
     def take(self) -> int:
@@ -71,5 +73,5 @@ class ProducerIds:
 
 
 def _refused(error: KafkaError) -> None:
-    log.warning("No producer ids could be had from the controller: %s", error)
+    log.warning("Producer ids cannot be allocated by the controller: %s", error)
     raise error

@@ -73,7 +73,7 @@ def alter_resources(
     """Check every resource by itself and alter those that are good, together. Answers in the order given.
 
     ``loggers`` says that the request may name loggers, whose levels change at once and are not kept (KIP-412).
-    Fails with KafkaError when the metadata log cannot be written: then no setting has changed.
+    Fails with KafkaError KAFKA_STORAGE_ERROR when the metadata log cannot be written: then no setting has changed.
     """
     answers: list[KafkaError | None] = []
 

@@ -145,7 +145,7 @@ class Client:
         return answer
 
     def topic(self, name: str, *, create: bool = False) -> MetadataResponseTopic:
-        """The metadata of one topic, all of whose partitions have leaders; waits for that. Raises KafkaError."""
+        """The metadata of one topic, all of whose partitions have leaders; waits for that. Raises the answer's KafkaError."""
 
         def ask() -> MetadataResponseTopic:
             (topic,) = self.metadata([name], create=create).topics
@@ -158,7 +158,9 @@ class Client:
         return self.retrying(ask, final=() if create else (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,))
 
     def leader(self, topic: str, partition: int) -> Connection:
-        """The broker that leads a partition. Raises KafkaError when there is none, CliError when no such partition."""
+        """The broker that leads a partition. Raises KafkaError LEADER_NOT_AVAILABLE when
+        there is none, CliError when no such partition.
+        """
         return self.node(self.leader_id(topic, partition))
 
     def leader_id(self, topic: str, partition: int) -> int:

@@ -56,7 +56,9 @@ class Fetcher:
         self._asked.clear()
 
     def poll(self, wait_s: float) -> list[Fetched]:
-        """What arrives within ``wait_s``, or nothing. Raises KafkaError, and Unreachable when a leader stays away."""
+        """What arrives within ``wait_s``, or nothing. Raises the answer's KafkaError, and Unreachable when a
+        leader stays away.
+        """
         if not self.positions:
             return []
         self._client.retrying(lambda: self._ask(wait_s))
@@ -118,7 +120,7 @@ class Fetcher:
         return fetched
 
     def _recover(self, partition: Partition, code: ErrorCode) -> None:
-        """Make the next poll work, if that can be. Raises KafkaError if it cannot."""
+        """Make the next poll work, if that can be. Raises the KafkaError of ``code`` if it cannot."""
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             start = list_offsets(self._client, {partition: EARLIEST})[partition]
             end = list_offsets(self._client, {partition: LATEST})[partition]

@@ -48,7 +48,7 @@ class Group:
 
 
 def find_groups(connection: Connection) -> list[ListedGroup]:
-    """The groups that this broker coordinates. Raises KafkaError."""
+    """The groups that this broker coordinates. Raises the answer's KafkaError."""
     answer = connection.call(ListGroupsRequest(), ListGroupsResponse)
     raise_for(answer.error_code)
     return answer.groups

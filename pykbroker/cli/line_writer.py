@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.output import counted, sentence
-from pykbroker.cli.partitioner import Partitioner
 from pykbroker.cli.trouble import BadLine, refusal
+from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import Record
 
@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 
 Send = Callable[[Partition, list[Record]], object]
-"""Writes a batch. Raises KafkaError when it is refused."""
+"""Writes a batch. Raises the KafkaError with which it is refused."""
 Read = Callable[[bytes], tuple[Record, int | None]]
 """The record on a line, and the partition it names. Raises BadLine."""
 

@@ -41,7 +41,7 @@ class Membership:
         self._heartbeat_due = 0.0
 
     def join(self) -> list[Partition]:
-        """Join, or join again after a rebalance began; returns the partitions assigned. Raises KafkaError."""
+        """Join, or join again after a rebalance began; returns the partitions assigned. Raises the answer's KafkaError."""
         while True:
             try:
                 joined = self._client.retrying(self._join)
@@ -71,7 +71,7 @@ class Membership:
         return True
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
-        """Commit as this member. Raises KafkaError: UNKNOWN_MEMBER_ID and the like when its partitions moved on."""
+        """Commit as this member. Raises the answer's KafkaError: UNKNOWN_MEMBER_ID and the like when its partitions moved on."""
         commit_offsets(self._client, self._group, offsets, generation=self._generation, member=self._member_id)
 
     def hurry(self, patience_s: float) -> None:

@@ -52,7 +52,7 @@ def list_offsets(
 ) -> dict[Partition, int]:
     """The offset for each partition's timestamp (LATEST, EARLIEST, or milliseconds); -1 where no record is that late.
 
-    Raises KafkaError when a leader refuses.
+    Raises the KafkaError of a leader that refuses.
     """
     return client.retrying(lambda: _list_offsets(client, wanted, isolation)) if wanted else {}
 
@@ -77,7 +77,7 @@ def _list_offsets(client: Client, wanted: Mapping[Partition, int], isolation: in
 
 
 def committed_offsets(client: Client, group: str) -> dict[Partition, int]:
-    """What ``group`` has committed, of every topic; nothing for a group that does not exist. Raises KafkaError."""
+    """What ``group`` has committed, of every topic; nothing for a group that does not exist. Raises the answer's KafkaError."""
 
     def ask() -> dict[Partition, int]:
         connection = client.coordinator(group)
@@ -105,7 +105,7 @@ def committed_offsets(client: Client, group: str) -> dict[Partition, int]:
 def commit_offsets(
     client: Client, group: str, offsets: Mapping[Partition, int], *, generation: int = -1, member: str = ""
 ) -> None:
-    """Commit ``offsets`` for ``group``: as a member of it, or by hand when it has none. Raises KafkaError."""
+    """Commit ``offsets`` for ``group``: as a member of it, or by hand when it has none. Raises the answer's KafkaError."""
     if not offsets:
         return
     topics = [

@@ -36,7 +36,9 @@ class Producer:
             client.retrying(self._init_producer_id)
 
     def send(self, partition: Partition, records: list[Record]) -> int:
-        """Write one batch; returns its base offset, -1 with acks 0. Raises KafkaError when the broker refuses it."""
+        """Write one batch; returns its base offset, -1 with acks 0. Raises the KafkaError with which the broker
+        refuses it.
+        """
         idempotent = self._producer_id != NO_PRODUCER_ID
         batch = encode_batch(
             records,

@@ -90,7 +90,7 @@ class Reader:
         self._fetcher = Fetcher(client, committed_only=committed_only)
 
     def read(self, partitions: list[Partition], start: Start, until: Until) -> None:
-        """Print from ``start`` on. Raises KafkaError."""
+        """Print from ``start`` on. Raises the answer's KafkaError."""
         ends = until.ends(self._client, partitions, committed_only=self._committed_only)
         self._fetcher.assign(start.positions(self._client, partitions, self._out.remark))
         if start.last is not None:
@@ -99,7 +99,9 @@ class Reader:
             self._print_some(None if until.never else ends)
 
     def read_as_member(self, membership: Membership, group: str, start: Start, until: Until) -> None:
-        """Print the partitions that the group gives us, from where it is; commit what was printed. Raises KafkaError."""
+        """Print the partitions that the group gives us, from where it is; commit what was printed. Raises the
+        answer's KafkaError.
+        """
         clock = self._client.clock
         try:
             ends = self._take_over(membership, group, start, until)

@@ -97,7 +97,7 @@ def _check(targets: dict[Partition, int], ends: dict[Partition, int]) -> None:
 
 
 def _delete(client: Client, partition: Partition, offset: int) -> int:
-    """Returns where the partition begins then. Raises KafkaError."""
+    """Returns where the partition begins then. Raises the answer's KafkaError."""
     wanted = DeleteRecordsTopic(
         name=partition.topic, partitions=[DeleteRecordsPartition(partition_index=partition.number, offset=offset)]
     )

@@ -40,7 +40,9 @@ class Replicas:
 
 
 def read_replicas(client: Client, names: Iterable[str], *, may_lack: bool = False) -> dict[str, dict[int, Replicas]]:
-    """The partitions of each topic by number. Raises KafkaError for a topic that is not there, unless it ``may_lack``."""
+    """The partitions of each topic by number. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION for a topic that is not there,
+    unless it ``may_lack``.
+    """
     names = sorted(names)
     if not names:
         return {}

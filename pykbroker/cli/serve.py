@@ -12,6 +12,7 @@ import logging
 import os
 import resource
 import sys
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +26,11 @@ from pykbroker.runtime.levels import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.api.steering import Steering
     from pykbroker.process.node import Beside, Node
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.seeding.seed import Seed
 
 DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
 #: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
@@ -59,7 +63,8 @@ def _serve(options: argparse.Namespace) -> int:
         config = configuration(options)
         _check_racks(options)
         beside = _http_side(options, config)
-    except (ConfigError, ValueError, OSError) as error:
+        seed = _seed(options.seed)
+    except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
     with contextlib.ExitStack() as stack:
@@ -69,7 +74,20 @@ def _serve(options: argparse.Namespace) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             directory = os.path.join(folder, "data")  # noqa: PTH118 - beside it is what is kept of it
             config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options, beside)
+        return run(config, options, beside, seed)
+
+
+def _seed(paths: list[Path]) -> Seed | None:
+    """What --seed names, all together. Raises BadSeed, OSError, or ModuleNotFoundError for YAML without its package."""
+    if not paths:
+        return None
+    from pykbroker.seeding.reading import read
+    from pykbroker.seeding.seed import Seed
+
+    seed = Seed()
+    for path in paths:
+        seed.add(read(path))
+    return seed
 
 
 def parser() -> argparse.ArgumentParser:
@@ -84,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
   pykbroker serve --listen 127.0.0.1:9092 --listen 192.168.1.5:9092   listeners PLAINTEXT and PLAINTEXT2
   pykbroker serve --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
                   --set listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT --set inter.broker.listener.name=IN
+  pykbroker serve --ephemeral --seed topics.yaml   with topics and records to begin with
   pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094
   pykbroker serve --http 8080                      with health, readiness and metrics for this machine""",
     )
@@ -127,6 +146,15 @@ def parser() -> argparse.ArgumentParser:
         type=_racks,
         default=None,
         help="the rack of each broker of --brokers (default: broker.rack for all)",
+    )
+    made.add_argument(
+        "--seed",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        default=[],
+        help="topics and records to begin with, of a .yaml, .json, .jsonl or .csv file or a folder of them; topics that are "
+        "there already are left as they are; repeatable",
     )
     made.add_argument(
         "--http",
@@ -278,7 +306,12 @@ def _steering(node: Node, options: argparse.Namespace) -> Steering:
     return of_node(node, folder)
 
 
-def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Node], Beside] | None = None) -> int:
+def run(
+    config: BrokerConfig,
+    options: argparse.Namespace,
+    beside: Callable[[Node], Beside] | None = None,
+    seed: Seed | None = None,
+) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
     _allow_descriptors()
@@ -302,6 +335,7 @@ def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Nod
                     durable=not options.ephemeral,
                     with_parent=options.exit_with_parent,
                     beside=beside,
+                    before_clients=None if seed is None else partial(_sow, seed),
                 )
             )
         except StartFailed as error:
@@ -309,6 +343,20 @@ def run(config: BrokerConfig, options: argparse.Namespace, beside: Callable[[Nod
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_FAILED
     return EXIT_OK
+
+
+def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
+    from pykbroker.process.log_directories import StartFailed
+    from pykbroker.seeding.seed import BadSeed
+    from pykbroker.seeding.sowing import Sown, sow
+
+    def told(sown: Sown) -> None:
+        logging.getLogger(__name__).info("Seeded with %s", sown)
+
+    def refused(error: BadSeed) -> None:
+        raise StartFailed(str(error)) from error
+
+    return sow(cluster, seed, only_new=True).map(told).recover(BadSeed, refused)
 
 
 def _say_ready(node: Node) -> None:

@@ -27,7 +27,9 @@ class Start:
     def positions(
         self, client: Client, partitions: Iterable[Partition], tell: Callable[[str], None]
     ) -> dict[Partition, int]:
-        """The first offset to read in each partition; ``tell`` hears where it is not the one asked. Raises KafkaError."""
+        """The first offset to read in each partition; ``tell`` hears where it is not the one asked. Raises the
+        answer's KafkaError.
+        """
         partitions = list(partitions)
         if self.at_end:
             return end_offsets(client, partitions)
@@ -69,6 +71,6 @@ def named(offsets: Mapping[Partition, int]) -> str:
 def end_offsets(
     client: Client, partitions: Iterable[Partition], *, committed_only: bool = False
 ) -> dict[Partition, int]:
-    """The offset after the last record that may be read in each partition now. Raises KafkaError."""
+    """The offset after the last record that may be read in each partition now. Raises the answer's KafkaError."""
     isolation = READ_COMMITTED if committed_only else READ_UNCOMMITTED
     return list_offsets(client, dict.fromkeys(partitions, LATEST), isolation=isolation)

@@ -18,7 +18,8 @@ from pykbroker.wire.messages.write_txn_markers import (
 
 
 def fence(client: Client, transactional_id: str) -> dict[str, Any]:
-    """Abort the open transaction and give the id a new producer epoch, which the old producer has not. Raises KafkaError.
+    """Abort the open transaction and give the id a new producer epoch, which the old producer has not. Raises the
+    answer's KafkaError.
 
     What Java's Admin.fenceProducers does: a new incarnation of the producer says hello.
     """
@@ -36,7 +37,9 @@ def fence(client: Client, transactional_id: str) -> dict[str, Any]:
 
 
 def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict[str, Any]:
-    """Write an abort marker for the transaction that began at ``start_offset``. Raises KafkaError, CliError."""
+    """Write an abort marker for the transaction that began at ``start_offset``. Raises the answer's
+    KafkaError, or CliError.
+    """
     found = [
         producer
         for producer in client.retrying(lambda: active_producers(client, partition))

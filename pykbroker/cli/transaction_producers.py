@@ -67,7 +67,7 @@ def producers(
 
 
 def active_producers(client: Client, partition: Partition) -> list[ProducerState]:
-    """The producers that the leader of a partition remembers, by producer id. Raises KafkaError."""
+    """The producers that the leader of a partition remembers, by producer id. Raises the answer's KafkaError."""
     wanted = TopicRequest(name=partition.topic, partition_indexes=[partition.number])
     connection = client.leader(*partition)
     answer = connection.call(DescribeProducersRequest(topics=[wanted]), DescribeProducersResponse)

@@ -25,7 +25,9 @@ class Until:
         return not self.at_end and self.offset is None and self.timestamp is None
 
     def ends(self, client: Client, partitions: Iterable[Partition], *, committed_only: bool) -> dict[Partition, int]:
-        """The offset before which to end in each partition; the end where there is no choice. Raises KafkaError."""
+        """The offset before which to end in each partition; the end where there is no choice. Raises the answer's
+        KafkaError.
+        """
         partitions = list(partitions)
         ends = end_offsets(client, partitions, committed_only=committed_only)
         if self.offset is not None:

@@ -60,13 +60,13 @@ class RecordLog(Protocol):
 
     def append(self, records: Sequence[MetadataRecord]) -> int:
         """Write the records; ``sync`` makes them durable, or says that not all could be written. Returns the first one's offset.
-        Raises KafkaError where none could.
+        Raises KAFKA_STORAGE_ERROR where none could.
         """
         ...
 
     def sync(self, first: int) -> None:
         """Have what was appended from offset ``first`` on survive a power loss, or take it back. For any thread, which waits
-        for the disk. Raises KafkaError.
+        for the disk. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         ...
 
@@ -136,7 +136,7 @@ class Commits:
     def commit_now(self, records: Sequence[MetadataRecord]) -> None:
         """Append, sync and publish in this turn, which waits for the disk: for the start and the end of the process.
 
-        Raises KafkaError when the log cannot take the records: then nothing has changed.
+        Raises KafkaError KAFKA_STORAGE_ERROR when the log cannot take the records: then nothing has changed.
         """
         if records:
             prepare, first = self._append(records)
@@ -145,7 +145,7 @@ class Commits:
 
     def finish_now(self) -> None:
         """Bring what was appended already to its end, and forget what has not begun: the process ends, its threads have
-        ended, and nobody is left to take an answer. Raises KafkaError as ``commit_now``.
+        ended, and nobody is left to take an answer. Raises what ``commit_now`` raises.
         """
         self._asked.clear()
         change, self._under_way = self._under_way, None

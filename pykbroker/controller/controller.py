@@ -90,8 +90,8 @@ class Controller:
     # The start and the end of the process, which wait for the disk
 
     def commit(self, records: Sequence[MetadataRecord]) -> None:
-        """Append, sync and publish at once. Raises KafkaError when the log cannot take the records: then nothing has
-        changed.
+        """Append, sync and publish at once. Raises KafkaError KAFKA_STORAGE_ERROR when the log cannot take the
+        records: then nothing has changed.
         """
         self._commits.commit_now(records)
 
@@ -122,7 +122,7 @@ class Controller:
             self._commits.finish_now()
             self.commit([fencing(broker) for broker in self.image.active_brokers()])
         except KafkaError as error:
-            logger.warning("The end of the brokers could not be written to the metadata log: %s", error)
+            logger.warning("Fencing of the brokers at shutdown cannot be written to the metadata log: %s", error)
 
     # Brokers
 

@@ -31,7 +31,9 @@ def election_type(code: int) -> ElectionType:
 
 
 def plan_election(image: MetadataImage, kind: ElectionType, name: str, index: int) -> PartitionChangeRecord:
-    """The record that makes the wanted leader lead. Raises KafkaError where none is needed or none can be had."""
+    """The record that makes the wanted leader lead. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION,
+    ELECTION_NOT_NEEDED, or PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE where none can be had.
+    """
     topic = image.topic(name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")

@@ -75,7 +75,9 @@ def safety_records(image: MetadataImage, static_min_isr: int) -> list[ConfigReco
 
 
 def check_min_isr(image: MetadataImage, resource_type: int, name: str, changed: Mapping[str, str | None]) -> None:
-    """Refuse what would give brokers different ``min.insync.replicas``, or none, while the feature is on. Raises KafkaError."""
+    """Refuse what would give brokers different ``min.insync.replicas``, or none, while the feature is on. Raises KafkaError
+    INVALID_CONFIG.
+    """
     if resource_type != BROKER_RESOURCE or MIN_ISR not in changed or not is_enabled(image):
         return
     if name:

@@ -46,7 +46,9 @@ def plan_reassignment(
 ) -> PartitionChangeRecord | None:
     """The record that moves a partition to ``replicas``, the preferred leader first, or with None takes back a move.
 
-    None where nothing is to change. ``same_factor`` refuses another number of replicas (KIP-860). Raises KafkaError.
+    None where nothing is to change. ``same_factor`` refuses another number of replicas (KIP-860).
+    Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR or
+    NO_REASSIGNMENT_IN_PROGRESS.
     """
     topic = image.topic(name)
     if topic is None:
@@ -128,7 +130,9 @@ def _begun(partition: PartitionImage, target: Sequence[int]) -> PartitionImage:
 
 
 def _taken_back(topic: TopicImage, partition: PartitionImage) -> PartitionImage:
-    """The partition as it was before its reassignment. Raises KafkaError where that would lose the last in sync."""
+    """The partition as it was before its reassignment. Raises KafkaError NO_REASSIGNMENT_IN_PROGRESS, or
+    INVALID_REPLICA_ASSIGNMENT where that would lose the last in sync.
+    """
     if not is_under_way(partition):
         raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
     isr = [replica for replica in partition.isr if replica not in partition.adding_replicas]

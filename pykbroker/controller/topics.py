@@ -23,7 +23,7 @@ from pykbroker.wire.internal.partition_record import PartitionRecord
 from pykbroker.wire.internal.remove_topic_record import RemoveTopicRecord
 from pykbroker.wire.internal.topic_record import TopicRecord
 
-#: Checks the settings of a new topic; raises KafkaError.
+#: Checks the settings of a new topic; raises KafkaError INVALID_CONFIG.
 ConfigCheck = Callable[[Mapping[str, str]], None]
 
 
@@ -92,7 +92,11 @@ class TopicPlanner:
         self._defaults = defaults
 
     def create(self, new: NewTopic) -> tuple[list[MetadataRecord], TopicResult]:
-        """The records that create a topic, and what the answer says of it. Raises KafkaError."""
+        """The records that create a topic, and what the answer says of it.
+
+        Raises KafkaError TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_CONFIG, INVALID_PARTITIONS,
+        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or INVALID_REQUEST.
+        """
         if new.name == CLUSTER_METADATA:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {CLUSTER_METADATA} is prohibited.")
         self._check_name(new.name)
@@ -111,7 +115,11 @@ class TopicPlanner:
         return records, TopicResult(new.name, None, topic_id, len(replicas), len(replicas[0]))
 
     def add_partitions(self, wanted: NewPartitions) -> list[MetadataRecord]:
-        """The records for partitions beyond those a topic has. Raises KafkaError."""
+        """The records for partitions beyond those a topic has.
+
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION, INVALID_REPLICATION_FACTOR or
+        INVALID_REPLICA_ASSIGNMENT.
+        """
         topic = self._image.topic(wanted.name)
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -130,7 +138,7 @@ class TopicPlanner:
         return [self._partition_record(topic.id, first + i, brokers) for i, brokers in enumerate(replicas)]
 
     def remove(self, topic_id: bytes) -> MetadataRecord:
-        """The record that removes a topic. Raises KafkaError."""
+        """The record that removes a topic. Raises KafkaError UNKNOWN_TOPIC_ID."""
         if topic_id not in self._image.topics_by_id:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         return RemoveTopicRecord(topic_id=topic_id)

@@ -9,8 +9,8 @@ from pykbroker.partitions.internal_records import append_internal, batches_that_
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.outcome import Outcome, Record
-    from pykbroker.coordination.shard import Codec
+    from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
+    from pykbroker.coordination.shard import RecordCodec
     from pykbroker.coordination.shards import Loaded
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 GOES_ON = (None, *map(shown, _TOO_LARGE))
 
 
-def append(loaded: Loaded[Any], outcome: Outcome, codec: Codec, now_ms: int) -> ErrorCode | None:
+def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: int) -> ErrorCode | None:
     """Append the records of a step and replay them. The code that clients are to see when it fails."""
     if not outcome.atomic:
         return _append_each(loaded, outcome.records, codec, now_ms)
@@ -52,7 +52,9 @@ def append(loaded: Loaded[Any], outcome: Outcome, codec: Codec, now_ms: int) -> 
     return None
 
 
-def _append_each(loaded: Loaded[Any], records: list[Record], codec: Codec, now_ms: int) -> ErrorCode | None:
+def _append_each(
+    loaded: Loaded[Any], records: list[CoordinatorRecord], codec: RecordCodec, now_ms: int
+) -> ErrorCode | None:
     """The same in as many batches as are needed, for records of which each stands for itself.
 
     One that is too large for any batch is passed over, and with it what follows of its owner, as is the record that ends
@@ -87,6 +89,6 @@ def _append(
     try:
         append_internal(loaded.partition, batch, now_ms, producer)
     except KafkaError as error:
-        log.warning("Coordinator records could not be appended to %r: %s", loaded.partition, error)
+        log.warning("Coordinator records cannot be appended to %r: %s", loaded.partition, error)
         return error.code
     return None

@@ -30,7 +30,8 @@ class CoordinatingBroker(Protocol):
 class TransactionPort(Protocol):
     """Towards the coordinator of a transactional id: AddPartitionsToTxn, as brokers ask it (KIP-890).
 
-    ``producer`` is an id and an epoch. Both raise, or fail with, KafkaError.
+    ``producer`` is an id and an epoch. Both raise, or fail with, what ``add_partitions`` raises, NOT_COORDINATOR or
+    COORDINATOR_LOAD_IN_PROGRESS.
     """
 
     def verify(
@@ -60,7 +61,8 @@ class MarkerPort(Protocol):
     ) -> Deferred[None] | None:
         """Completes when the marker is committed; None if it is already, or the topic is gone, and its transaction with it.
 
-        Raises, or fails with, KafkaError.
+        Raises, or fails with, KafkaError INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, NOT_LEADER_OR_FOLLOWER,
+        NOT_ENOUGH_REPLICAS or KAFKA_STORAGE_ERROR.
         """
         ...
 

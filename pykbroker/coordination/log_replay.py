@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pykbroker.coordination.shard import Codec, Shard
+from pykbroker.coordination.shard import RecordCodec, Shard
 from pykbroker.wire.control_records import decode_end_txn_marker
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.records import BatchHeader, decode_records
@@ -33,7 +33,7 @@ class LogReplay(Generic[S]):
 
     __slots__ = ("_batches", "_codec", "_next_offset", "partition", "shard")
 
-    def __init__(self, partition: Partition, shard: S, codec: Codec) -> None:
+    def __init__(self, partition: Partition, shard: S, codec: RecordCodec) -> None:
         self.partition = partition
         self.shard = shard
         self._codec = codec

@@ -15,7 +15,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode
 
 
-class Record(NamedTuple):
+class CoordinatorRecord(NamedTuple):
     """A coordinator record in decoded form, as its codec knows it; a value of None is a tombstone.
 
     ``producer_id`` is that of the producer in whose transaction the record stands, else -1.
@@ -32,7 +32,7 @@ class Outcome:
     """What is to come of one step, in the order in which the runtime carries it out."""
 
     #: 1. Appended in one batch, then replayed one by one.
-    records: list[Record] = field(default_factory=list)
+    records: list[CoordinatorRecord] = field(default_factory=list)
     #: 4. Sent last of all; a KafkaError fails the reply.
     replies: list[tuple[Deferred[Any], Any]] = field(default_factory=list)
     #: 2. A further step that builds on the replayed records.
@@ -58,5 +58,5 @@ class Part:
     them weigh (``slices.py``).
     """
 
-    records: list[Record] = field(default_factory=list)
+    records: list[CoordinatorRecord] = field(default_factory=list)
     weight: float = 0.0

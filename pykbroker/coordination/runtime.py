@@ -17,7 +17,7 @@ from pykbroker.coordination.deadlines import Deadlines, disarm_all
 from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.outcome import Outcome, Part
 from pykbroker.coordination.placement import partition_for
-from pykbroker.coordination.shard import Codec, Shard
+from pykbroker.coordination.shard import RecordCodec, Shard
 from pykbroker.coordination.shards import Loaded, Shards
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -54,7 +54,7 @@ class CoordinatorRuntime(Generic[S]):
         topic: str,
         partitions: int,
         *,
-        codec: Codec,
+        codec: RecordCodec,
         new_shard: Callable[[], S],
         opened: Callable[[Loaded[S]], None],
         effects: Callable[[Loaded[S], Any], None] | None = None,
@@ -117,7 +117,7 @@ class CoordinatorRuntime(Generic[S]):
     ) -> Deferred[T]:
         """Take a step of the state machine, which answers through its outcome.
 
-        Raises KafkaError as ``at`` does, or what ``step`` raises.
+        Raises what ``at`` and ``step`` raise.
         """
         loaded = self.at(broker, key)
         reply: Deferred[T] = Deferred()
@@ -127,7 +127,7 @@ class CoordinatorRuntime(Generic[S]):
     def read(self, broker: CoordinatingBroker | None, key: str, question: Callable[[S], T]) -> Deferred[T]:
         """What ``question`` says of the shard of a key, once the state that it looked at is committed.
 
-        Raises KafkaError as ``at`` does, or what ``question`` raises; fails with NOT_COORDINATOR where it may be undone.
+        Raises what ``at`` and ``question`` raise; fails with NOT_COORDINATOR where it may be undone.
         """
         loaded = self.at(broker, key)
         found = question(loaded.shard)
@@ -135,7 +135,7 @@ class CoordinatorRuntime(Generic[S]):
         return self._when_committed(loaded.partition, found)
 
     def read_all(self, broker: CoordinatingBroker, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:
-        """The same of all shards that the broker leads, in one list. Raises KafkaError as ``at`` does."""
+        """The same of all shards that the broker leads, in one list. Raises what ``at`` raises."""
         parts = [
             self._when_committed(loaded.partition, list(question(loaded.shard)))
             for loaded in self.shards.led_by(broker)
@@ -245,10 +245,10 @@ def _send(replies: Replies) -> None:
 
 def _send_failure(replies: Replies, error: Exception) -> None:
     """What was answered for may be undone: everyone is to ask who coordinates."""
-    log.warning("Coordinator records could not be committed: %s", error)
+    log.warning("Coordinator records cannot be committed: %s", error)
     _send([(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies])
 
 
 def _look_again(error: Exception) -> None:
-    log.warning("Coordinator records could not be committed: %s", error)
+    log.warning("Coordinator records cannot be committed: %s", error)
     raise KafkaError(ErrorCode.NOT_COORDINATOR) from error

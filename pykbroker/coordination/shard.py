@@ -6,21 +6,21 @@ import math
 from collections.abc import Iterator
 from typing import Protocol
 
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 
 
-class Codec(Protocol):
+class RecordCodec(Protocol):
     """Records to bytes and back: a module of the coordinator's."""
 
-    def encode(self, record: Record, /) -> tuple[bytes, bytes | None]:
+    def encode(self, record: CoordinatorRecord, /) -> tuple[bytes, bytes | None]:
         """Key and value as they stand in the log."""
         ...
 
-    def decode(self, key: bytes, value: bytes | None, /) -> Record | None:
+    def decode(self, key: bytes, value: bytes | None, /) -> CoordinatorRecord | None:
         """A record out of the log, None for a type that is not known. Raises WireError."""
         ...
 
-    def owner_of(self, record: Record, /) -> str:
+    def owner_of(self, record: CoordinatorRecord, /) -> str:
         """The group, or the transactional id, that a record belongs to."""
         ...
 
@@ -28,7 +28,7 @@ class Codec(Protocol):
 class Shard:
     """To be subclassed. A key is a group or a transactional id; ``replay`` is the only place where persisted state changes."""
 
-    def replay(self, record: Record) -> None:
+    def replay(self, record: CoordinatorRecord) -> None:
         """Take a record that is in the log into the state."""
         raise NotImplementedError
 

@@ -92,7 +92,7 @@ class Shards(Generic[S]):
         return self._load(found) if loaded is None else loaded
 
     def led_by(self, broker: CoordinatingBroker) -> Iterator[Loaded[S]]:
-        """Every shard of the broker; those that were never needed are loaded. Raises KafkaError as ``at``."""
+        """Every shard of the broker; those that were never needed are loaded. Raises what ``at`` raises."""
         for index in range(self._count()):
             found = self._cluster.partition(self._topic, index)
             if found is not None and found.leader == broker.node_id:
@@ -157,7 +157,7 @@ class Shards(Generic[S]):
         try:
             done = replay.advance()
         except KafkaError as error:
-            log.warning("What the coordinator keeps in %r cannot be read: %s", found, error)
+            log.warning("Coordinator state in %r cannot be loaded: %s", found, error)
             del self._loading[found.index]  # the next request tries again
             return
         if not done:

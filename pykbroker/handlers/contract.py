@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Handle(Protocol):
-    """Carries out a request. Raises KafkaError where the module says by ``failed`` what that is for all of a request,
-    and CloseConnection.
+    """Carries out a request. Raises CloseConnection, and where the module says by ``failed`` what that is for all of a
+    request, a KafkaError of any code.
     """
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, /) -> Answer: ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.runtime.waits import attempt, gather
 from pykbroker.security.operations import GROUP_OPERATIONS
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -41,7 +41,7 @@ def _describe(broker: Broker, group_id: str, version: int) -> Deferred[Described
     def describe(group: Group | None) -> DescribedGroup:
         if isinstance(group, ClassicGroup):
             return _described(group)
-        described = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
+        described = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
         if version >= _NOT_FOUND_SINCE:
             described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
             reason = "not found" if group is None else "is not a classic group"
@@ -54,7 +54,7 @@ def _describe(broker: Broker, group_id: str, version: int) -> Deferred[Described
 
 def _described(group: ClassicGroup) -> DescribedGroup:
     """What the members said and got is shown while the group is stable: else it is of no generation."""
-    stable = group.state is State.STABLE
+    stable = group.state is ClassicGroupState.STABLE
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state.value,

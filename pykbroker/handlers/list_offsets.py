@@ -145,7 +145,7 @@ def _search_all(searches: list[_Search], version: int) -> None:
         except KafkaError as error:
             answer.error_code = error.code
         except WireError as error:  # as Kafka answers it
-            log.warning("A search by timestamp in %r met a batch that cannot be decoded: %s", partition, error)
+            log.warning("ListOffsets by timestamp in %r failed: a batch cannot be decoded: %s", partition, error)
             answer.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.transactions.transaction import State
+from pykbroker.coordination.transactions.transaction import TransactionState
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.messages.list_transactions import ListTransactionsResponse, TransactionState
+from pykbroker.wire.messages.list_transactions import ListTransactionsResponse
+from pykbroker.wire.messages.list_transactions import TransactionState as ListedTransaction
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
 
-_STATES = {state.title: state for state in State}
+_STATES = {state.title: state for state in TransactionState}
 
 
 def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest) -> Deferred[ListTransactionsResponse]:
@@ -42,7 +43,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest
         return ListTransactionsResponse(
             unknown_state_filters=[name for name in request.state_filters if name not in _STATES],
             transaction_states=[
-                TransactionState(
+                ListedTransaction(
                     transactional_id=each.transactional_id,
                     producer_id=each.producer_id,
                     transaction_state=each.state.title,

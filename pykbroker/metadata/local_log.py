@@ -188,7 +188,7 @@ class LocalLog:
                 error = failed
         if error is not None:
             logger.error(
-                "No snapshot of the metadata could be written; the log has it all, and goes on", exc_info=error
+                "Metadata snapshot cannot be written; the metadata log keeps all of it, and grows", exc_info=error
             )
 
     def _let_go(self) -> None:

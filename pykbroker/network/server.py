@@ -66,6 +66,7 @@ class Server:
         self._reading_threads = Threads("pykbroker-read")
         self._wake_up: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
+        self._serving = False
         self._closed = False
 
     # ---- sockets -----------------------------------------------------------------------------------------------------
@@ -87,11 +88,15 @@ class Server:
         return self._cluster.brokers[node_id]
 
     def _has_room(self) -> bool:
-        """For one connection more; the first that finds none is worth a line in the log."""
+        """For one connection more; the first that finds none is worth a line in the log. There is none between two clusters,
+        whose clients are to connect again.
+        """
+        if not self._serving:
+            return False
         room = sum(len(sockets.connections) for sockets in self._sockets.values()) < self._most_connections
         if not room and not self._said_full:
             log.warning(
-                "No more connections are accepted: %d are open, as many as the limit on open files (ulimit -n) allows",
+                "Connections are refused: %d are open, as many as the limit on open files (ulimit -n) allows",
                 self._most_connections,
             )
         self._said_full = not room
@@ -101,8 +106,8 @@ class Server:
         """Those of one broker."""
         return self._sockets[node_id]
 
-    async def start_serving(self, cluster: Cluster) -> None:
-        """Give the cluster this loop's time and threads, and accept connections."""
+    def take_up(self, cluster: Cluster) -> None:
+        """Give the cluster this loop's time and threads."""
         self._cluster = cluster
         cluster.runtime.offload = partial(self.offload, self._threads)
         cluster.runtime.offload_read = partial(self.offload, self._reading_threads)
@@ -110,13 +115,18 @@ class Server:
         cluster.runtime.wake_queue.schedule = lambda run: self._loop.call_soon(self._in_turn, run)
         self._drive(cluster)
         self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
+
+    async def start_serving(self) -> None:
+        """Accept connections, for the cluster that was taken up."""
+        self._serving = True
         for sockets in self._sockets.values():
             await sockets.start_serving()
 
     def forget_cluster(self) -> None:
-        """Cut the connections, and drive the cluster's timers no more; listening goes on, and who connects meanwhile waits
-        for ``start_serving``.
+        """Cut the connections, and drive the cluster's timers no more; listening goes on, and who connects before
+        ``start_serving`` is turned away.
         """
+        self._serving = False
         if self._cluster is not None:
             self._cluster.runtime.timers.wake = None
             self._cluster.runtime.wake_queue.schedule = None

@@ -176,7 +176,7 @@ class Partition:
     def committed(self) -> Deferred[None] | None:
         """The wait until everything appended so far is committed; None where it is already.
 
-        It fails with KafkaError when some of it may be lost.
+        It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
         log = self.log
         if log.high_watermark < log.log_end_offset:

@@ -21,7 +21,7 @@ _LAST_WAIT_S: Final = 1.0
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
-class LineWriter(logging.Handler):
+class LogLineWriter(logging.Handler):
     """Writes records to a descriptor, each as a line, in a thread that the first of them starts."""
 
     def __init__(self, descriptor: int, most_waiting: int = MOST_WAITING) -> None:
@@ -99,10 +99,10 @@ class LineWriter(logging.Handler):
             return
 
 
-def install(level: int, levels: dict[str, int], descriptor: int = 2) -> LineWriter:
+def install(level: int, levels: dict[str, int], descriptor: int = 2) -> LogLineWriter:
     """Send the process's log to a descriptor: what is at ``level``, or for loggers named in ``levels`` at theirs, and above."""
     logging.addLevelName(LEVELS["TRACE"], "TRACE")
-    writer = LineWriter(descriptor)
+    writer = LogLineWriter(descriptor)
     logging.root.handlers[:] = [writer]
     logging.root.setLevel(level)
     for name, own in levels.items():

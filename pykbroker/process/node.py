@@ -27,7 +27,7 @@ from pykbroker.process.control import Control
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.listening import address, advertised, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
-from pykbroker.process.one_by_one import OneByOne
+from pykbroker.process.one_by_one import OneByOne, done
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.disk import Disk, RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pykbroker.process.secured import SecuredListeners
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.disk import DirectoryLock
 
 log = logging.getLogger(__name__)
@@ -58,12 +59,14 @@ async def serve(
     durable: bool = True,
     with_parent: bool = False,
     beside: Callable[[Node], Beside] | None = None,
+    before_clients: Callable[[Cluster], Deferred[None]] | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which count from the beginning: the first process of a container has no
     other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``beside`` makes what
-    runs beside it. ``announce`` is called when clients are accepted. Raises StartFailed.
+    runs beside it. ``announce`` is called when clients are accepted, ``before_clients`` before. Raises StartFailed.
     """
     node = Node(config, brokers, racks=racks, durable=durable)
+    node.before_clients = before_clients
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
@@ -122,6 +125,8 @@ class Node:
         self.http: str | None = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+        #: What is done in a new cluster before clients are accepted.
+        self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
         #: Stops and starts brokers one by one, and says how they are.
         self.brokers = OneByOne(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
@@ -226,7 +231,10 @@ class Node:
         cluster.metadata.subscribe(changes.tell)
         if self._secured is not None:
             self._secured.follow(cluster)
-        await self.server.start_serving(cluster)
+        self.server.take_up(cluster)
+        if self.before_clients is not None:
+            await done(self.before_clients(cluster))
+        await self.server.start_serving()
         self._housekeeping.start()
 
     def _tell_started(self, took_s: float) -> None:

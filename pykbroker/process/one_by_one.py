@@ -44,9 +44,9 @@ class OneByOne:
             if abrupt:
                 self._server.sockets(node_id).cut()
             else:
-                await _done(lifecycle.begin_stop(node_id))
+                await done(lifecycle.begin_stop(node_id))
                 await self._server.sockets(node_id).finish()
-            await _done(lifecycle.stop(node_id))
+            await done(lifecycle.stop(node_id))
         log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
 
     async def start(self, node_id: int) -> None:
@@ -60,7 +60,7 @@ class OneByOne:
             sockets = self._server.sockets(node_id)
             await sockets.open_again()
             try:
-                await _done(lifecycle.start(node_id))
+                await done(lifecycle.start(node_id))
             except KafkaError:
                 sockets.close()
                 raise
@@ -94,7 +94,7 @@ class OneByOne:
         return f"broker {node_id} is not {state} in this process; these are: {', '.join(found) or 'none'}"
 
 
-async def _done(wait: Deferred[None]) -> None:
+async def done(wait: Deferred[None]) -> None:
     """Come back when the wait is over. Raises what it failed with."""
     over = asyncio.get_running_loop().create_future()
     wait.when_done(lambda _: over.set_result(None))

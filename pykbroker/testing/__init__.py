@@ -5,7 +5,7 @@ the fixture ``kafka``. docs/testing.md has it all.
 """
 
 from pykbroker.testing.faults import BadFault, Fault, NeverMatched, NeverMatchedWarning, PlacedFault
-from pykbroker.testing.kafka import Kafka, KafkaCluster
+from pykbroker.testing.kafka import Kafka, KafkaCluster, play
 from pykbroker.testing.records import Record
 from pykbroker.testing.request_log import Request
 from pykbroker.testing.waiting import TimedOut
@@ -21,4 +21,5 @@ __all__ = [
     "Record",
     "Request",
     "TimedOut",
+    "play",
 ]

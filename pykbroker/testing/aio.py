@@ -40,6 +40,8 @@ class Aio:
     records = _awaited(Asking.records)
     wait_for_record = _awaited(Asking.wait_for_record)
     wait_for_records = _awaited(Asking.wait_for_records)
+    seed = _awaited(Asking.seed)
+    export = _awaited(Asking.export)
     group = _awaited(Asking.group)
     wait_for_group = _awaited(Asking.wait_for_group)
     committed = _awaited(Asking.committed)

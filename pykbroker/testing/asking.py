@@ -11,16 +11,23 @@ from asyncio import wrap_future
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker.controller.topics import NewTopic
+from pykbroker.seeding.harvesting import check_topic
 from pykbroker.testing import records
 from pykbroker.testing.records import Bytes, Headers, Record
 from pykbroker.testing.waiting import Seen, Waits
 
 if TYPE_CHECKING:
+    import os
+
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.seeding.reading import Seedable
+    from pykbroker.seeding.seed import Seed
+    from pykbroker.seeding.sowing import Sown
     from pykbroker.testing.groups import Group, Partitions, Transaction
     from pykbroker.wire.errors import KafkaError
 
@@ -96,7 +103,9 @@ class Asking(ABC):
         replication_factor: int = -1,
         configs: Mapping[str, object] | None = None,
     ) -> None:
-        """Create a topic; -1 stands for the broker's default. It is there when this returns. Raises KafkaError."""
+        """Create a topic; -1 stands for the broker's default. It is there when this returns. Raises the
+        KafkaError with which Kafka refuses a topic.
+        """
         texts = {setting: _as_text(value) for setting, value in (configs or {}).items()}
         new = NewTopic(name, partitions, replication_factor, configs=texts)
         (result,) = self._ask_later(lambda cluster: cluster.controller.create_topics([new]))
@@ -106,7 +115,7 @@ class Asking(ABC):
         """Delete a topic; it is gone when this returns. Raises LookupError where there is none of this name."""
 
         def delete(cluster: Cluster) -> Deferred[dict[bytes, KafkaError | None]]:
-            records.check_topic(cluster, name)
+            check_topic(cluster, name)
             return cluster.controller.delete_topics([cluster.metadata.image.topics[name].id])
 
         (error,) = self._ask_later(delete).values()
@@ -149,7 +158,7 @@ class Asking(ABC):
         """
 
         def read(cluster: Cluster) -> list[Record]:
-            records.check_topic(cluster, topic)
+            check_topic(cluster, topic)
             return list(records.Reader(cluster, topic, partition).read())
 
         return self._ask(read)
@@ -197,6 +206,25 @@ class Asking(ABC):
 
         self._wait(look, f"there were no {count} such records in {topic}", timeout)
         return found[:count]
+
+    def seed(self, given: Seedable) -> Sown:
+        """Put topics and records in: of a .yaml, .json, .jsonl or .csv file, a folder of them, or the object that a file would
+        say. They are there when this returns. Raises BadSeed with the place of what is wrong and what to write instead.
+        """
+        from pykbroker.seeding.sowing import sow  # noqa: PLC0415 - start-up counts
+
+        return self._ask_later(sow, read_seed(given))
+
+    def export(self, path: str | os.PathLike[str], *topics: str, form: str = "jsonl") -> None:
+        """Write these topics, or all but Kafka's own, with their committed records: to a .yaml, .json, .jsonl or .csv file, or
+        to a folder with topics.json and a file of ``form`` for each topic. A CSV file has records alone. Raises ValueError
+        for a name that says no form, and LookupError for a topic that is not there.
+        """
+        from pykbroker.seeding import harvesting, writing  # noqa: PLC0415 - start-up counts
+
+        target = Path(path)
+        writing.check(target, form)
+        writing.write(self._ask(harvesting.harvest, topics), target, form)
 
     # ---- groups ------------------------------------------------------------------------------------------------------
 
@@ -311,6 +339,13 @@ class Asking(ABC):
             return Seen(value, met=bool(value))
 
         return self._wait(seen, "what was waited for is not so", timeout)
+
+
+def read_seed(given: Seedable) -> Seed:
+    """A seed of whatever it is given as. Raises BadSeed, OSError, or ModuleNotFoundError for YAML without its package."""
+    from pykbroker.seeding.reading import read  # noqa: PLC0415 - start-up counts
+
+    return read(given)
 
 
 def _as_text(value: object) -> str:

@@ -12,6 +12,7 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET
 from pykbroker.process.node import Node
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.waits import Deferred
 from pykbroker.testing.clock import ManualTime
 from pykbroker.testing.disk import DiskFaults
 from pykbroker.testing.loop import LoopThread, RunningLoop
@@ -19,6 +20,9 @@ from pykbroker.testing.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
     import asyncio
+
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.seeding.seed import Seed
 
 T = TypeVar("T")
 
@@ -30,6 +34,8 @@ class Embedded:
         self, name: str, settings: dict[str, str], brokers: int, data_dir: Path | None, dispatcher: Dispatcher
     ) -> None:
         self.disk = DiskFaults()
+        #: What is there at the start, and again after a reset.
+        self.seed: Seed | None = None
         #: Where the clock stands still.
         self.time: ManualTime | None = None
         self._settings = settings
@@ -96,6 +102,7 @@ class Embedded:
             wrap_disk=self.disk.wrap,
             clock=None if self.time is None else self.time.clock,
         )
+        node.before_clients = self._sow
         await node.start()
         if self.time is not None:
             self.time.follow(node.cluster)
@@ -140,7 +147,7 @@ class Embedded:
     def reset(self) -> None:
         """Go on with nothing."""
         self._check_may_forget("reset")
-        self._go_on_with(self._new_folder())
+        self._go_on_with(self._new_folder(), seeded=True)
 
     def snapshot(self, name: str) -> None:
         """Keep what there is under a name, in place of what was kept under it before."""
@@ -167,20 +174,29 @@ class Embedded:
         self._check_may_forget("restore")
         directory = self._new_folder()
         shutil.copytree(kept, directory, dirs_exist_ok=True)
-        self._go_on_with(directory)
+        self._go_on_with(directory, seeded=False)
 
-    def _go_on_with(self, directory: Path) -> None:
+    def _go_on_with(self, directory: Path, *, seeded: bool) -> None:
         before, self._directory = self._directory, directory
-        self._thread.begin(self._begin_anew(directory)).result()
+        self._thread.begin(self._begin_anew(directory, seeded=seeded)).result()
         if before is not None:
             self._folder().remove_later(before)
 
-    async def _begin_anew(self, directory: Path) -> None:
+    async def _begin_anew(self, directory: Path, *, seeded: bool) -> None:
         self.ending()
+        self.node.before_clients = self._sow if seeded else None
         await self.node.begin_anew(self._config(directory))
         if self.time is not None:
             self.time.follow(self.node.cluster)
         self.begun(self.node)
+
+    def _sow(self, cluster: Cluster) -> Deferred[None]:
+        """Topics that a kept folder has already are left as they are."""
+        if self.seed is None:
+            return Deferred.completed(None)
+        from pykbroker.seeding.sowing import sow  # noqa: PLC0415 - start-up counts
+
+        return sow(cluster, self.seed, only_new=True).map(lambda _: None)
 
     def _check_may_forget(self, what: str) -> None:
         if self._kept is not None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer
     from pykbroker.security.context import Peer, RequestContext
+    from pykbroker.sessions.recording import Recorder
 
 #: Told of a frame that was no request, or none that is served, and of why its connection is closed.
 Refused = Callable[["Broker", "Peer", memoryview, CloseConnection], None]
@@ -41,6 +42,8 @@ class WatchedDispatcher(Dispatcher):
         super().__init__(intercept=intercept)
         self._interceptors = intercept
         self._refused = refused
+        #: Takes down what passes, as long as a session is recorded.
+        self.recorder: Recorder | None = None
 
     def add_step(self, step: Step) -> None:
         """Behind those that look on: they see what the client sees."""
@@ -51,6 +54,8 @@ class WatchedDispatcher(Dispatcher):
 
     def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
         try:
+            if self.recorder is not None:
+                return self.recorder.answer(broker, peer, frame, partial(super().answer, broker, peer, frame))
             return super().answer(broker, peer, frame)
         except CloseConnection as error:
             self._refused(broker, peer, frame, error)

@@ -7,15 +7,16 @@ import atexit
 import itertools
 import os
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pykbroker.testing import secured
 from pykbroker.testing.aio import Aio
-from pykbroker.testing.asking import Asking
+from pykbroker.testing.asking import Asking, read_seed
 from pykbroker.testing.brokers import TestBroker, move_coordinator, move_leader
 from pykbroker.testing.clock import ManualTime, duration
 from pykbroker.testing.disk import DiskFaults
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from pykbroker.process.node import Node
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.ready_made import ReadyMade
+    from pykbroker.seeding.reading import Seedable
+    from pykbroker.sessions.comparing import Played
     from pykbroker.testing.beside import Beside
 
 T = TypeVar("T")
@@ -44,7 +47,8 @@ class Kafka(Asking):
     """One broker, or several of one cluster, in a thread of this process, from ``with`` to its end.
 
     ``settings`` are Kafka's broker settings, by their names or as keywords with underscores in place of dots. Data lies in
-    a temporary folder that goes with the broker, unless ``data_dir`` names one that stays. Port 0 picks a free one.
+    a temporary folder that goes with the broker, unless ``data_dir`` names one that stays. Port 0 picks a free one. ``seed``
+    is what there is at the start and after each ``reset``: a file, a folder, or the object that a file would say.
 
     ``http`` opens the HTTP side: a port, or ``host:port`` (0 picks a free one); ``http_address`` says where it is.
 
@@ -65,25 +69,26 @@ class Kafka(Asking):
         data_dir: str | Path | None = None,
         clock: str = "real",
         strict_faults: bool = False,
+        seed: Seedable | None = None,
         process: bool = False,
         security: str | None = None,
         users: Mapping[str, str] | None = None,
         http: str | int | None = None,
         **more_settings: object,
     ) -> None:
-        """Raises ConfigError for a setting that Kafka does not have, or whose value is bad."""
+        """Raises ConfigError for a setting that Kafka does not have, or whose value is bad, and BadSeed or OSError for a seed
+        that cannot be read.
+        """
         super().__init__()
         if clock not in ("real", "manual"):
             raise ValueError(f'clock is {clock!r}; write clock="manual" for time that advance() moves, or leave it out')
         #: The helpers for coroutines.
         self.aio = Aio(self)
-        #: What looks at requests and acts on them, the outermost first.
-        self.interceptors = Interceptors()
-        #: Called by ``reset`` and ``restore`` on the broker's thread, just before the clients are cut off.
-        self.on_reset: list[Callable[[], None]] = []
+        self._interceptors = Interceptors()
+        self._on_reset: list[Callable[[], None]] = []
         self._requests = RequestLog()
-        self.interceptors.steps.append(self._requests)
-        self.on_reset.append(self._requests.clear)
+        self._interceptors.steps.append(self._requests)
+        self._on_reset.append(self._requests.clear)
         if process and clock == "manual":
             raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
         name = f"pykbroker-{next(_numbers)}"
@@ -93,22 +98,22 @@ class Kafka(Asking):
         )
         folder = None if data_dir is None else Path(data_dir)
         self._lines = LogLines(name)
+        sown = None if seed is None else read_seed(seed)
         asked = None if http is None else str(http)
-        self._separate = Separate(given, brokers, folder, asked) if process else None
-        self._embedded = Embedded(
-            *(name, given, brokers, folder, WatchedDispatcher(self.interceptors, self._requests.refused))
-        )
+        self._separate = Separate(given, brokers, folder, sown, asked) if process else None
+        self._dispatcher = WatchedDispatcher(self._interceptors, self._requests.refused)
+        self._embedded = Embedded(name, given, brokers, folder, self._dispatcher)
+        self._embedded.seed = sown
         if clock == "manual":
             self._embedded.time = ManualTime()
-        #: Rules by which requests go wrong.
-        self.faults = Faults(self._embedded, strict=strict_faults)
+        self._faults = Faults(self._embedded, strict=strict_faults)
         self._by_id: dict[int, TestBroker] = {}
         self._beside: Beside | None = None
         if asked is not None and not process:
             from pykbroker.testing.beside import Beside  # noqa: PLC0415 - start-up counts
 
             self._beside = Beside(asked, self._embedded, self._requests)
-        self.on_reset.append(self.faults.forget)
+        self._on_reset.append(self._faults.forget)
         self._embedded.ending = self._ending
         self._embedded.begun = lambda node: self._waits.follow(node.cluster)
 
@@ -142,7 +147,7 @@ class Kafka(Asking):
             self._embedded.stop()
         finally:
             self._lines.close()
-        self.faults.end()
+        self._faults.end()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -159,14 +164,16 @@ class Kafka(Asking):
         await asyncio.to_thread(self.stop)
 
     def _ending(self) -> None:
-        for tell in self.on_reset:
+        for tell in self._on_reset:
             tell()
 
     @property
     def _here(self) -> Embedded:
         if self._separate is not None:
             raise RuntimeError(
-                "this broker runs in a process of its own, where a test cannot look into it; leave process=True out"
+                "this broker runs in a process of its own, which a test cannot look into: leave process=True out, or ask "
+                "with a client at bootstrap_servers; a seed is given at the start, Kafka(process=True, seed=...), and faults "
+                "are added by `pykbroker faults add --data-dir` with its data_dir"
             )
         return self._embedded
 
@@ -221,7 +228,7 @@ class Kafka(Asking):
         self._ask_later(secured.alter, self.security.key_store(days))
 
     def reset(self) -> None:
-        """As new: topics, groups, transactions, credentials and settings altered at run time are gone, and connections of
+        """As at the start: topics, groups, transactions, credentials and settings altered at run time are gone, and connections of
         clients are cut. It takes as long however much there was. Raises RuntimeError for a broker with a ``data_dir``.
         """
         self._here.reset()
@@ -261,19 +268,62 @@ class Kafka(Asking):
         """
         return chosen(self._here.call(list, self._requests), api, client_id, topic)
 
+    @contextmanager
+    def recording(self, path: str | os.PathLike[str]) -> Iterator[None]:
+        """Write a file with every request that clients send until the end of ``with``, and what each was answered, for
+        ``play``. Raises RuntimeError where another recording is under way.
+        """
+        from pykbroker.sessions.recording import Recorder  # noqa: PLC0415 - start-up counts
+
+        if self._dispatcher.recorder is not None:
+            raise RuntimeError("a session is being recorded already; end its `with` first")
+        recorder = Recorder()
+        self._here.call(setattr, self._dispatcher, "recorder", recorder)
+        try:
+            yield
+        finally:
+            if self._here.running:
+                self._here.call(setattr, self._dispatcher, "recorder", None)
+            self._dispatcher.recorder = None
+            recorder.session.write(Path(path))
+
+    def play(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Played:
+        """Send what is recorded in a file to this broker, and say which answers differ. Raises BadSession with the line of
+        what is wrong.
+        """
+        return play(path, self.bootstrap_servers, timeout=timeout)
+
+    @property
+    def interceptors(self) -> Interceptors:
+        """What looks at requests and acts on them, the outermost first."""
+        _ = self._here
+        return self._interceptors
+
+    @property
+    def on_reset(self) -> list[Callable[[], None]]:
+        """Called by ``reset`` and ``restore`` on the broker's thread, just before the clients are cut off."""
+        _ = self._here
+        return self._on_reset
+
     # ---- what goes wrong, and when -------------------------------------------------------------------------------------
+
+    @property
+    def faults(self) -> Faults:
+        """Rules by which requests go wrong."""
+        _ = self._here
+        return self._faults
 
     @property
     def disk(self) -> DiskFaults:
         """How the disk fails."""
-        return self._embedded.disk
+        return self._here.disk
 
     def broker(self, node_id: int) -> TestBroker:
         """One broker: to be stopped, killed, paused, started again. Raises ValueError where there is none of that id."""
         known = list(self.node.addresses())
         if node_id not in known:
             raise ValueError(f"there is no broker {node_id}; these are: {', '.join(map(str, known))}")
-        return self._by_id.setdefault(node_id, TestBroker(self._here, self.faults, node_id))
+        return self._by_id.setdefault(node_id, TestBroker(self._here, self._faults, node_id))
 
     def move_leader(self, topic: str, partition: int, *, to: int) -> None:
         """Let another broker lead a partition, in a new leader epoch. Raises ValueError where it has no replica in sync."""
@@ -287,7 +337,7 @@ class Kafka(Asking):
         """Let time pass: ``advance("45s")``, ``advance(seconds=45)``; come back when all that became due has been done.
         Raises ValueError for a text that is no duration, and RuntimeError without ``clock="manual"``.
         """
-        time = self._embedded.time
+        time = self._here.time
         if time is None:
             raise RuntimeError('time passes by itself here; write Kafka(clock="manual") to move it')
         self._run(time.advance(duration(text, units)))
@@ -314,6 +364,15 @@ class KafkaCluster(Kafka):
 
     def __init__(self, settings: Mapping[str, object] | None = None, *, brokers: int = 3, **more: Any) -> None:
         super().__init__(settings, brokers=brokers, **more)
+
+
+def play(path: str | os.PathLike[str], bootstrap_servers: str, *, timeout: float = 30.0) -> Played:
+    """Send what is recorded in a file to any broker of Kafka's protocol, and say which answers differ. Raises BadSession with
+    the line of what is wrong, OSError, and ValueError where the session has more brokers than there are.
+    """
+    from pykbroker.sessions import playing  # noqa: PLC0415 - start-up counts
+
+    return playing.play(Path(path), bootstrap_servers, timeout_s=timeout)
 
 
 @atexit.register

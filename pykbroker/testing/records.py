@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pykbroker.cli.partitioner import Partitioner
 from pykbroker.runtime.waits import Deferred
+from pykbroker.seeding.harvesting import committed_records, partitions
+from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.wire import records as wire
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -110,47 +111,17 @@ class Reader:
             begin = max(self._read_to.get(partition.index, 0), partition.log_start_offset)
             end = self._read_to[partition.index] = partition.last_stable_offset
             if begin < end:
-                yield from _between(partition, begin, end)
+                for found in committed_records(partition, begin, end):
+                    yield Record(
+                        *(partition.topic, partition.index, found.offset, found.timestamp),
+                        *(found.key, found.value, tuple(found.headers)),
+                    )
 
     def _partitions(self) -> list[Partition]:
-        found = [
-            each
-            for each in self._cluster.partitions()
-            if each.topic == self._topic and self._only in (None, each.index)
-        ]
-        return sorted(found, key=lambda each: each.index)
-
-
-def _between(partition: Partition, begin: int, end: int) -> Iterator[Record]:
-    aborted = [
-        (each.producer_id, each.first_offset, each.last_offset)
-        for each in partition.log.aborted_transactions(begin, end)
-    ]
-    for header, data in partition.log.batches(begin):
-        if header.base_offset >= end:
-            return
-        producer, at = header.producer_id, header.base_offset
-        undone = header.is_transactional and any(
-            producer == each and first <= at <= last for each, first, last in aborted
-        )
-        if header.is_control or undone:
-            continue
-        for record in wire.decode_records(data, header=header):
-            if begin <= record.offset < end:
-                yield Record(
-                    *(partition.topic, partition.index, record.offset, record.timestamp),
-                    *(record.key, record.value, tuple(record.headers)),
-                )
-
-
-def check_topic(cluster: Cluster, topic: str) -> None:
-    """Raises LookupError where there is no such topic, with those that are there."""
-    if topic not in cluster.metadata.image.topics:
-        names = sorted(cluster.metadata.image.topics)
-        raise LookupError(f"there is no topic {topic!r}; there are {', '.join(names) if names else 'none'}")
+        return [each for each in partitions(self._cluster, self._topic) if self._only in (None, each.index)]
 
 
 def raise_refusal(error: KafkaError | None, about: str) -> None:
-    """Raises KafkaError in words where there is one."""
+    """Raises the error, where there is one, with words of what it is about."""
     if error is not None:
         raise KafkaError(ErrorCode(error.code), f"{about}: {error}")

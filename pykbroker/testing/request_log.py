@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
@@ -21,7 +22,7 @@ from pykbroker.wire.message import Message, WireStruct
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.handlers.contract import Answer, CloseConnection
+    from pykbroker.handlers.contract import Answer
     from pykbroker.security.context import Peer, RequestContext
 
 #: Kafka's names of the APIs: ``Produce``, ``ApiVersions``, ``AddOffsetsToTxn``.
@@ -52,6 +53,8 @@ class Request:
     topics: frozenset[str] = frozenset()
     #: Why the connection was closed instead of an answer: not served in this version, or malformed.
     refused: str | None = None
+    #: Why the connection was closed in place of an answer to what is served: a fault, say.
+    closed: str | None = None
     #: The error all of the request was answered with, where its handler raised one.
     error: ErrorCode | None = None
     #: When it came, in milliseconds since 1970 on the broker's clock, and how long its answer took.
@@ -69,6 +72,8 @@ class Request:
         about = f" {', '.join(sorted(self.topics))}" if self.topics else ""
         if self.refused is not None:
             ended = f"refused: {self.refused}"
+        elif self.closed is not None:
+            ended = f"closed: {self.closed}"
         elif self.took_ms is None:
             ended = "not answered yet"
         else:
@@ -83,10 +88,15 @@ class RequestLog:
     def __init__(self) -> None:
         self._kept: deque[Request] = deque()
         self._weight = 0
+        #: Those that were put off and will be handed in again, with when they came.
+        self._put_off: dict[tuple[str, int], tuple[Request, float]] = {}
+        #: What ended a connection last of those that came as far as this.
+        self._told: CloseConnection | None = None
 
     def clear(self) -> None:
         """Forget all of them."""
         self._kept.clear()
+        self._put_off.clear()
         self._weight = 0
 
     def __iter__(self) -> Iterator[Request]:
@@ -95,21 +105,9 @@ class RequestLog:
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
         clock = broker.cluster.runtime.clock
         peer = ctx.connection
-        noted = Request(
-            API_NAMES[ctx.api_key],
-            ctx.api_version,
-            ctx.client_id,
-            f"{ctx.client_host}:{peer.port}" if peer is not None else ctx.client_host,
-            broker.node_id,
-            ctx.correlation_id,
-            without_records(request),
-            at_ms=clock.now_ms(),
-        )
-        topics: set[str] = set()
-        weight = _walk(request, topics, broker.cluster.topic_name)
-        noted.topics = frozenset(topics)
-        self._keep(noted, weight)
-        began = clock.monotonic()
+        client = f"{ctx.client_host}:{peer.port}" if peer is not None else ctx.client_host
+        again = self._put_off.pop((client, ctx.correlation_id), None)
+        noted, began = again or (self._note(broker, ctx, client, request), clock.monotonic())
 
         def answered(response: Message | None) -> None:
             noted.took_ms = (clock.monotonic() - began) * 1000
@@ -120,20 +118,46 @@ class RequestLog:
             noted.took_ms = (clock.monotonic() - began) * 1000
             noted.error = ErrorCode(error.code)
 
+        def closed(error: CloseConnection) -> None:
+            noted.took_ms = (clock.monotonic() - began) * 1000
+            noted.closed = str(error)
+            self._told = error
+
         try:
             answer = proceed()
+        except NotYet:
+            self._put_off[client, ctx.correlation_id] = noted, began
+            raise
         except KafkaError as error:
             failed(error)
             raise
+        except CloseConnection as error:
+            closed(error)
+            raise
         if isinstance(answer, Deferred):
             # A branch beside the line: who waits for the answer is served by the answer itself.
-            answer.map(answered).recover(KafkaError, failed).or_log("noting an answer")
+            over = answer.map(answered).recover(KafkaError, failed).recover(CloseConnection, closed)
+            over.or_log("noting an answer")
         else:
             answered(answer)
         return answer
 
+    def _note(self, broker: Broker, ctx: RequestContext, client: str, request: Any) -> Request:
+        noted = Request(
+            *(API_NAMES[ctx.api_key], ctx.api_version, ctx.client_id, client, broker.node_id, ctx.correlation_id),
+            without_records(request),
+            at_ms=broker.cluster.runtime.clock.now_ms(),
+        )
+        topics: set[str] = set()
+        weight = _walk(request, topics, broker.cluster.topic_name)
+        noted.topics = frozenset(topics)
+        self._keep(noted, weight)
+        return noted
+
     def refused(self, broker: Broker, peer: Peer, frame: memoryview, error: CloseConnection) -> None:
-        """Note a frame that did not come as far as a handler, or whose handler ended its connection."""
+        """Note a frame that did not come as far as the steps before the handlers."""
+        if error is self._told:
+            return
         try:
             header, _ = decode_request_header(frame, 0)
         except WireError:
@@ -144,7 +168,7 @@ class RequestLog:
         client = f"{peer.host}:{peer.port}"
         last = self._kept[-1] if self._kept else None
         if last is not None and (last.client, last.correlation_id) == (client, correlation_id):
-            last.refused = str(error)
+            last.closed = last.closed or str(error)
             return
         at_ms = broker.cluster.runtime.clock.now_ms()
         self._keep(
@@ -173,6 +197,7 @@ class RequestLog:
             dropped = self._kept.popleft()
             self._weight -= dropped.weight
             dropped.weight = 0
+            self._put_off.pop((dropped.client, dropped.correlation_id), None)
 
 
 def chosen(

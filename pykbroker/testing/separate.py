@@ -8,9 +8,13 @@ import sys
 import threading
 from collections import deque
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.testing.temporary import TemporaryFolder
+
+if TYPE_CHECKING:
+    from pykbroker.seeding.seed import Seed
 
 _KEPT_LINES: Final = 200
 #: How long an orderly stop may take before it is made short.
@@ -20,13 +24,22 @@ _STOP_S: Final = 30.0
 class Separate:
     """``pykbroker serve`` as a child of this process; it ends with it, however that ends."""
 
-    def __init__(self, settings: dict[str, str], brokers: int, data_dir: Path | None, http: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: dict[str, str],
+        brokers: int,
+        data_dir: Path | None,
+        seed: Seed | None = None,
+        http: str | None = None,
+    ) -> None:
         where = ["--ephemeral"] if data_dir is None else ["--data-dir", str(data_dir)]
         given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         self._command = [
             *(sys.executable, "-m", "pykbroker", "serve", "--exit-with-parent", "--json", "--brokers", str(brokers)),
             *(*where, *given, *([] if http is None else ["--http", http])),
         ]
+        self._seed = seed
+        self._folder: TemporaryFolder | None = None
         self._running: subprocess.Popen[str] | None = None
         self._addresses: list[str] = []
         self.http: str | None = None
@@ -44,7 +57,7 @@ class Separate:
         """Come back when clients are accepted. Raises StartFailed with what the process said; then it is gone."""
         # A session of its own: Ctrl-C ends the tests, and they the broker when they have done with it.
         running = self._running = subprocess.Popen(  # noqa: S603 - this interpreter, and settings as single words
-            self._command,
+            [*self._command, *self._seeded()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -64,6 +77,16 @@ class Separate:
         if not self._addresses:
             self.stop()
             raise StartFailed("\n".join(self.lines) or "the process of the broker ended before it was ready")
+
+    def _seeded(self) -> list[str]:
+        if self._seed is None:
+            return []
+        from pykbroker.seeding.writing import write  # noqa: PLC0415 - start-up counts
+
+        self._folder = self._folder or TemporaryFolder()
+        path = self._folder.path / "seed.jsonl"
+        write(self._seed, path)
+        return ["--seed", str(path)]
 
     def _read_log(self, running: subprocess.Popen[str]) -> None:
         assert running.stderr is not None
@@ -86,6 +109,9 @@ class Separate:
             for pipe in (running.stdout, running.stderr):
                 if pipe is not None:
                     pipe.close()
+            if self._folder is not None:
+                self._folder.remove()
+                self._folder = None
 
     def addresses(self) -> list[str]:
         _ = self.pid

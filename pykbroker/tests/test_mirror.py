@@ -41,6 +41,7 @@ OTHERS = {
     "storage/log/test_readers_model.py": "readers in threads, under all that changes names",
     "storage/log/test_topic_settings.py": "all settings of topics",
     "test_architecture.py": "all modules",
+    "test_docstrings.py": "all docstrings",
     "test_mirror.py": "all tests",
     "test_platforms.py": "systems on which nothing else can be imported",
     "testing/test_endings.py": "all that makes brokers for tests",

@@ -13,7 +13,7 @@ from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.offsets import CommittedOffset, TopicOffsets
 from pykbroker.coordination.groups.records import offset_record, offset_tombstone
 from pykbroker.coordination.groups.settings import GroupSettings
-from pykbroker.coordination.outcome import Record
+from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -48,9 +48,9 @@ _LATEST_MS = 2**63 - 1
 
 def commit(
     request: OffsetCommitRequest, settings: GroupSettings, now_ms: int
-) -> tuple[list[Record], OffsetCommitResponse]:
+) -> tuple[list[CoordinatorRecord], OffsetCommitResponse]:
     """The records of an allowed commit, and its answer."""
-    records: list[Record] = []
+    records: list[CoordinatorRecord] = []
     response = OffsetCommitResponse()
     expires_ms = -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, _LATEST_MS)
     for topic in request.topics:
@@ -69,9 +69,9 @@ def commit(
 
 def commit_in_transaction(
     request: TxnOffsetCommitRequest, settings: GroupSettings, now_ms: int
-) -> tuple[list[Record], TxnOffsetCommitResponse]:
+) -> tuple[list[CoordinatorRecord], TxnOffsetCommitResponse]:
     """The records of an allowed commit in a transaction, and its answer."""
-    records: list[Record] = []
+    records: list[CoordinatorRecord] = []
     response = TxnOffsetCommitResponse()
     for topic in request.topics:
         answers: list[TxnOffsetCommitResponsePartition] = []
@@ -149,13 +149,13 @@ def _fetched(index: int, committed: CommittedOffset | None, *, unstable: bool) -
 
 def delete(
     group: Group, request: OffsetDeleteRequest, offsets: TopicOffsets
-) -> tuple[list[Record], OffsetDeleteResponse]:
+) -> tuple[list[CoordinatorRecord], OffsetDeleteResponse]:
     """The records and the answer of an OffsetDelete. Raises KafkaError NON_EMPTY_GROUP when the group has members who
     are not consumers, so that nobody can say which topics they read.
     """
     if not group.is_empty and group.protocol_type != PROTOCOL_TYPE:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-    records: list[Record] = []
+    records: list[CoordinatorRecord] = []
     response = OffsetDeleteResponse()
     for topic in request.topics:
         code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.subscribes(topic.name) else ErrorCode.NONE
@@ -176,7 +176,7 @@ def expire(
     pending: AbstractSet[tuple[str, int]],
     retention_ms: int,
     now_ms: int,
-) -> list[Record]:
+) -> list[CoordinatorRecord]:
     """Tombstones for those of a group's offsets (topic, partition, offset) that nobody wants any more (KIP-211).
 
     An offset of a classic group ages from when it became empty; in a stable group of consumers, in one that has no
@@ -187,7 +187,7 @@ def expire(
         return []
     empty_since_ms = group.empty_since_ms
     wanted: dict[str, bool] = {}
-    records: list[Record] = []
+    records: list[CoordinatorRecord] = []
     for topic, index, committed in offsets:
         if topic not in wanted:
             wanted[topic] = group.subscribes(topic)

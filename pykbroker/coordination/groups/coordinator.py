@@ -158,7 +158,7 @@ class GroupCoordinator:
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.sync(request, reply))
 
     def heartbeat(self, broker: CoordinatingBroker, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
-        """Heartbeat. Raises KafkaError for every refusal but REBALANCE_IN_PROGRESS."""
+        """Heartbeat. Every refusal is raised as KafkaError, but for REBALANCE_IN_PROGRESS."""
         _check_group_id(request.group_id)
         return self._runtime.read(broker, request.group_id, lambda shard: shard.heartbeat(request))
 

@@ -13,7 +13,7 @@ from pykbroker.coordination.groups import committing
 from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.coordination.groups.records import offset_tombstone
-from pykbroker.coordination.outcome import Part, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Part
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
@@ -99,7 +99,7 @@ class Forgetting:
         return bool(found) and all(gone(topic, each) for each in found)
 
 
-def _add(part: Part, records: list[Record], looked_at: int) -> None:
+def _add(part: Part, records: list[CoordinatorRecord], looked_at: int) -> None:
     part.records += records
     part.weight += len(records) + _GROUP_WEIGHT + _OFFSET_WEIGHT * looked_at
 

@@ -16,7 +16,7 @@ from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.consumer import kind as consumer
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.group import Find, Group
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -29,8 +29,8 @@ G_contra = TypeVar("G_contra", contravariant=True)
 
 
 class Kind(Protocol[G_contra]):
-    """What requests and time do to groups of one kind. What has a ``reply`` answers through the Outcome; any may raise
-    KafkaError.
+    """What requests and time do to groups of one kind. What has a ``reply`` answers through the Outcome; each kind's
+    function says which codes it raises.
     """
 
     def begin(self, group: G_contra, /) -> Outcome:
@@ -57,7 +57,7 @@ class Kind(Protocol[G_contra]):
         """Topics came, went, or have more partitions."""
         ...
 
-    def end(self, group: G_contra, /) -> list[Record]:
+    def end(self, group: G_contra, /) -> list[CoordinatorRecord]:
         """The records that end an empty group."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.classic.answers import not_assigned
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.leave_group import LeaveGroupResponse, MemberResponse
 
@@ -82,6 +82,6 @@ def topics_changed(group: None, names: frozenset[str]) -> None:
     """Nobody cares."""
 
 
-def end(group: None) -> list[Record]:
+def end(group: None) -> list[CoordinatorRecord]:
     """There is nothing to end."""
     return []

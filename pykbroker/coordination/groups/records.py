@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.outcome import Record
+from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.wire.internal.coordinator import (
     decode_coordinator_key,
     decode_coordinator_value,
@@ -41,7 +41,7 @@ def group_record(
     leader: str | None,
     timestamp_ms: int,
     members: Iterable[tuple[Member, bytes]] = (),
-) -> Record:
+) -> CoordinatorRecord:
     """A classic group at rest: its generation, and each member with its assignment."""
     value = GroupMetadataValue(
         protocol_type=protocol_type or "",
@@ -63,15 +63,15 @@ def group_record(
             for member, assignment in members
         ],
     )
-    return Record(GroupMetadataKey(group=group_id), value, _GROUP_VERSION)
+    return CoordinatorRecord(GroupMetadataKey(group=group_id), value, _GROUP_VERSION)
 
 
-def group_tombstone(group_id: str) -> Record:
+def group_tombstone(group_id: str) -> CoordinatorRecord:
     """The end of a classic group."""
-    return Record(GroupMetadataKey(group=group_id), None, _GROUP_VERSION)
+    return CoordinatorRecord(GroupMetadataKey(group=group_id), None, _GROUP_VERSION)
 
 
-def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Record:
+def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> CoordinatorRecord:
     """A committed offset."""
     value = OffsetCommitValue(
         offset=committed.offset,
@@ -82,27 +82,27 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
         topic_id=committed.topic_id,
     )
     version = _OFFSET_VERSION if committed.expire_timestamp_ms < 0 else _OFFSET_WITH_EXPIRY_VERSION
-    return Record(OffsetCommitKey(group=group_id, topic=topic, partition=partition), value, version)
+    return CoordinatorRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), value, version)
 
 
-def offset_tombstone(group_id: str, topic: str, partition: int) -> Record:
+def offset_tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:
     """The end of a committed offset."""
-    return Record(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None, _OFFSET_VERSION)
+    return CoordinatorRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None, _OFFSET_VERSION)
 
 
-def owner_of(record: Record) -> str:
+def owner_of(record: CoordinatorRecord) -> str:
     """The group that a record belongs to."""
     key = record.key
     return str(key.group if isinstance(key, GroupMetadataKey | OffsetCommitKey) else key.group_id)
 
 
-def encode(record: Record) -> tuple[bytes, bytes | None]:
+def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
     """Key and value as they stand in the log."""
     value = None if record.value is None else encode_coordinator_value(record.value, record.value_version)
     return encode_coordinator_key(record.key), value
 
 
-def decode(key: bytes, value: bytes | None) -> Record | None:
+def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
     """A record out of the log, or None for a type that this release does not know, as Kafka skips those.
 
     Raises WireError when the bytes are not what their type says.
@@ -110,9 +110,9 @@ def decode(key: bytes, value: bytes | None) -> Record | None:
     try:
         key_message = decode_coordinator_key(key)
     except UnknownRecordType as error:
-        log.warning("Skipping a record: %s", error)
+        log.warning("Skipping a record of __consumer_offsets: %s", error)
         return None
     if value is None:
-        return Record(key_message, None, 0)
+        return CoordinatorRecord(key_message, None, 0)
     version = int.from_bytes(value[:2], "big")
-    return Record(key_message, decode_coordinator_value(key_message, value), version)
+    return CoordinatorRecord(key_message, decode_coordinator_value(key_message, value), version)

@@ -25,7 +25,7 @@ from pykbroker.coordination.groups.forgetting import Forgetting, Gone
 from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.coordination.groups.records import group_record, group_tombstone, offset_tombstone
-from pykbroker.coordination.outcome import Outcome, Part, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome, Part
 from pykbroker.coordination.shard import Shard
 from pykbroker.runtime.slices import WEIGHT_OF_A_STEP
 from pykbroker.runtime.waits import Deferred
@@ -68,7 +68,7 @@ class GroupShard(Shard):
         request: ConsumerGroupHeartbeatRequest,
         reply: Deferred[ConsumerGroupHeartbeatResponse],
     ) -> Outcome:
-        """ConsumerGroupHeartbeat, checked by itself. Raises KafkaError (see ``consumer/heartbeats``)."""
+        """ConsumerGroupHeartbeat, checked by itself. Raises what ``Heartbeat.beat`` and ``leave`` raise."""
         group = self.groups.get(request.group_id)
         if request.member_epoch in (LEAVING, LEAVING_FOR_NOW):
             return leaving.leave(self._consumer_group(request.group_id), request, reply, self.groups.get)
@@ -181,7 +181,7 @@ class GroupShard(Shard):
     def commit(
         self, context: RequestContext, request: OffsetCommitRequest, reply: Deferred[OffsetCommitResponse]
     ) -> Outcome:
-        """OffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
+        """OffsetCommit. Raises what the kind's ``check_commit`` raises: then nothing of it is allowed."""
         group = self.groups.get(request.group_id)
         kind_of(group).check_commit(group, request, context.api_version)
         records, response = committing.commit(request, self._settings, self._clock.now_ms())
@@ -190,7 +190,7 @@ class GroupShard(Shard):
     def commit_in_transaction(
         self, request: TxnOffsetCommitRequest, reply: Deferred[TxnOffsetCommitResponse]
     ) -> Outcome:
-        """TxnOffsetCommit. Raises KafkaError when nothing of it is allowed (see ``committing``)."""
+        """TxnOffsetCommit. Raises what the kind's ``check_commit_in_transaction`` raises: then nothing of it is allowed."""
         group = self.groups.get(request.group_id)
         kind_of(group).check_commit_in_transaction(group, request)
         records, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
@@ -273,7 +273,7 @@ class GroupShard(Shard):
 
     # The log
 
-    def replay(self, record: Record) -> None:
+    def replay(self, record: CoordinatorRecord) -> None:
         """Take a record that is in the log into the state. Types of groups not served here are skipped."""
         ended, self._just_ended = self._just_ended, None
         if isinstance(record.key, OffsetCommitKey):

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pykbroker.coordination.transactions.transaction import AT_REST, PREPARED, State, TopicPartition, Transaction
+from pykbroker.coordination.transactions.transaction import (
+    AT_REST,
+    PREPARED,
+    TopicPartition,
+    Transaction,
+    TransactionState,
+)
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
@@ -26,10 +32,10 @@ def add_partitions(
     Raises KafkaError with INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED or CONCURRENT_TRANSACTIONS.
     """
     transaction = _current(transaction, producer_id, producer_epoch)
-    if transaction.state is State.ONGOING and partitions <= transaction.partitions:
+    if transaction.state is TransactionState.ONGOING and partitions <= transaction.partitions:
         return transaction
     return transaction.step(
-        State.ONGOING,
+        TransactionState.ONGOING,
         now_ms,
         partitions=transaction.partitions | partitions,
         start_ms=now_ms if transaction.state in AT_REST else transaction.start_ms,
@@ -42,14 +48,16 @@ def verify_partitions(
 ) -> dict[TopicPartition, ErrorCode]:
     """For each partition NONE, or TRANSACTION_ABORTABLE when it is not in the transaction.
 
-    Raises KafkaError as ``add_partitions`` does.
+    Raises what ``add_partitions`` raises.
     """
     known = _current(transaction, producer_id, producer_epoch).partitions
     return {each: ErrorCode.NONE if each in known else ErrorCode.TRANSACTION_ABORTABLE for each in partitions}
 
 
 def _current(transaction: Transaction | None, producer_id: int, producer_epoch: int) -> Transaction:
-    """The transaction if it is this producer's and open to changes. Raises KafkaError."""
+    """The transaction if it is this producer's and open to changes. Raises KafkaError
+    INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED or CONCURRENT_TRANSACTIONS.
+    """
     if transaction is None or transaction.producer_id != producer_id:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if transaction.producer_epoch != producer_epoch:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.transactions.transaction import State, TopicPartition, Transaction
+from pykbroker.coordination.transactions.transaction import TopicPartition, Transaction, TransactionState
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -86,7 +86,7 @@ class Completion:
         try:
             written = self._markers.write(
                 where,
-                EndTxnMarker(prepared.state is State.PREPARE_COMMIT, self._coordinator.leader_epoch),
+                EndTxnMarker(prepared.state is TransactionState.PREPARE_COMMIT, self._coordinator.leader_epoch),
                 producer_id=prepared.producer_id,
                 producer_epoch=prepared.producer_epoch,
                 transaction_version=prepared.client_version,
@@ -99,7 +99,10 @@ class Completion:
     def _refused(self, where: TopicPartition, error: Exception) -> None:
         """The marker is not in the log, or may be lost with the power: it is written again, unless none is needed."""
         log.warning(
-            "The end of a transaction of %s could not be told %s-%d: %s", self._prepared.producer_id, *where, error
+            "Transaction marker of producer id %s cannot be written to %s-%d: %s",
+            self._prepared.producer_id,
+            *where,
+            error,
         )
         if not (isinstance(error, KafkaError) and error.code in _OVER):
             self._left.append(where)

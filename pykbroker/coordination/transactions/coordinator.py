@@ -121,7 +121,9 @@ class TransactionCoordinator:
         *,
         client_version: int,
     ) -> Deferred[None]:
-        """Completes when the partitions are part of the transaction. Raises, or fails with, KafkaError (``adding``)."""
+        """Completes when the partitions are part of the transaction. Raises or fails with what
+        ``adding.add_partitions`` and ``_ask`` raise.
+        """
 
         def step(transaction: Transaction | None, reply: Deferred[None]) -> Outcome:
             changed = adding.add_partitions(
@@ -145,7 +147,7 @@ class TransactionCoordinator:
         producer_epoch: int,
         partitions: Iterable[TopicPartition],
     ) -> Deferred[dict[TopicPartition, ErrorCode]]:
-        """Which partitions are part of the transaction. Raises KafkaError (``adding.verify_partitions``)."""
+        """Which partitions are part of the transaction. Raises what ``adding.verify_partitions`` and ``_ask`` raise."""
         return self._read(
             broker,
             transactional_id,
@@ -174,7 +176,9 @@ class TransactionCoordinator:
         commit: bool,
         client_version: int,
     ) -> Deferred[ProducerIdentity]:
-        """Commit or abort; the identity to go on with. Raises, or fails with, KafkaError (``ending``)."""
+        """Commit or abort; the identity to go on with. Raises or fails with what ``end_transaction`` and
+        ``_ask`` raise.
+        """
 
         def step(transaction: Transaction | None, reply: Deferred[ProducerIdentity]) -> Outcome:
             changed = ending.end_transaction(
@@ -213,7 +217,9 @@ class TransactionCoordinator:
         transactional_id: str,
         step: Callable[[Transaction | None, Deferred[T]], Outcome],
     ) -> Deferred[T]:
-        """Take a step from the value of a transactional id, None where there is none."""
+        """Take a step from the value of a transactional id, None where there is none. Raises KafkaError INVALID_REQUEST for an
+        empty id, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
+        """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         return self._runtime.ask(
@@ -272,10 +278,10 @@ class TransactionCoordinator:
                 transaction, self._server_version, partial(self._new_producer_id, loaded), now_ms
             )
         except KafkaError as error:
-            log.warning("%s is late and could not be aborted: %s", name, error)
+            log.warning("Transaction of %s timed out and cannot be aborted: %s", name, error)
             return
         outcome = self._change(aborted)
-        outcome.then = partial(_tell, "Aborted a transaction of %s that took too long", name)
+        outcome.then = partial(_tell, "Aborted the transaction of %s, which timed out", name)
         self._runtime.run(loaded, None, outcome)
 
     def _new_producer_id(self, loaded: Loaded[TransactionShard]) -> int:

@@ -21,17 +21,17 @@ from pykbroker.coordination.transactions.transaction import (
     NO_EPOCH,
     NO_PRODUCER_ID,
     PREPARED,
-    State,
     Transaction,
+    TransactionState,
 )
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 #: What each decided state was decided for.
 _OUTCOME = {
-    State.PREPARE_COMMIT: True,
-    State.COMPLETE_COMMIT: True,
-    State.PREPARE_ABORT: False,
-    State.COMPLETE_ABORT: False,
+    TransactionState.PREPARE_COMMIT: True,
+    TransactionState.COMPLETE_COMMIT: True,
+    TransactionState.PREPARE_ABORT: False,
+    TransactionState.COMPLETE_ABORT: False,
 }
 
 
@@ -57,7 +57,7 @@ def end_transaction(
     else:
         repeated = _check_bumped_identity(transaction, producer_id, producer_epoch)
     state = transaction.state
-    if state is State.ONGOING:
+    if state is TransactionState.ONGOING:
         return _prepare(transaction, commit, client_version, new_producer_id, now_ms)
     if client_version >= EPOCH_BUMP_SINCE and state in AT_REST and not commit and not repeated:
         return _prepare(transaction, commit, client_version, new_producer_id, now_ms)
@@ -74,7 +74,7 @@ def abort_ongoing(
     """Abort an open transaction whose producer is late or replaced, under an epoch that it never learns."""
     if server_version < EPOCH_BUMP_SINCE:
         return transaction.step(
-            State.PREPARE_ABORT,
+            TransactionState.PREPARE_ABORT,
             now_ms,
             producer_epoch=min(transaction.producer_epoch + 1, MAX_EPOCH),
             last_producer_epoch=NO_EPOCH,
@@ -84,7 +84,9 @@ def abort_ongoing(
 
 
 def _check_identity(transaction: Transaction, producer_id: int, producer_epoch: int) -> bool:
-    """Up to version 1; whether the request may be a repeat, which its outcome then tells. Raises KafkaError."""
+    """Up to version 1; whether the request may be a repeat, which its outcome then tells. Raises KafkaError
+    INVALID_PRODUCER_ID_MAPPING or PRODUCER_FENCED.
+    """
     if transaction.producer_id != producer_id:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if transaction.producer_epoch != producer_epoch:
@@ -93,7 +95,9 @@ def _check_identity(transaction: Transaction, producer_id: int, producer_epoch: 
 
 
 def _check_bumped_identity(transaction: Transaction, producer_id: int, producer_epoch: int) -> bool:
-    """From version 2 on; whether the request is a repeat of one that bumped the epoch already. Raises KafkaError."""
+    """From version 2 on; whether the request is a repeat of one that bumped the epoch already. Raises KafkaError
+    INVALID_PRODUCER_ID_MAPPING or PRODUCER_FENCED.
+    """
     rotated = (
         transaction.previous_producer_id == producer_id
         and producer_epoch == MAX_EPOCH - 1
@@ -105,7 +109,7 @@ def _check_bumped_identity(transaction: Transaction, producer_id: int, producer_
     current = transaction.producer_epoch == producer_epoch
     if transaction.state in PREPARED:
         valid = bumped
-    elif transaction.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
+    elif transaction.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT):
         valid = bumped or rotated or current
     else:
         valid = current
@@ -125,7 +129,7 @@ def _prepare(
         # The very last epoch is that of a marker only: the client goes on with the next producer id and epoch 0.
         epoch, last_epoch = min(epoch + 1, MAX_EPOCH), epoch
     return transaction.step(
-        State.PREPARE_COMMIT if commit else State.PREPARE_ABORT,
+        TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT,
         now_ms,
         producer_epoch=epoch,
         last_producer_epoch=last_epoch,

@@ -15,7 +15,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pykbroker.coordination.transactions.ending import abort_ongoing
-from pykbroker.coordination.transactions.transaction import AT_REST, NO_EPOCH, State, Transaction, is_exhausted
+from pykbroker.coordination.transactions.transaction import (
+    AT_REST,
+    NO_EPOCH,
+    Transaction,
+    TransactionState,
+    is_exhausted,
+)
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
@@ -42,7 +48,7 @@ def init_producer_id(
     """
     if expected is not None and not _may_go_on(transaction, expected):
         raise KafkaError(ErrorCode.PRODUCER_FENCED)
-    if transaction.state is State.ONGOING:
+    if transaction.state is TransactionState.ONGOING:
         return abort_ongoing(transaction, server_version, new_producer_id, now_ms)
     if transaction.state not in AT_REST:
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -53,7 +59,7 @@ def init_producer_id(
     else:
         epoch, last_epoch = _next_epoch(transaction, expected)
     return transaction.step(
-        State.EMPTY,
+        TransactionState.EMPTY,
         now_ms,
         producer_id=producer_id,
         producer_epoch=epoch,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import cast
 
-from pykbroker.coordination.outcome import Record
-from pykbroker.coordination.transactions.transaction import State, Transaction
+from pykbroker.coordination.outcome import CoordinatorRecord
+from pykbroker.coordination.transactions.transaction import Transaction, TransactionState
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.internal.catalogue import TRANSACTION_RECORDS
 from pykbroker.wire.internal.coordinator import (
@@ -27,22 +27,22 @@ log = logging.getLogger(__name__)
 _TAGGED_SINCE = 1  # the value version with tagged fields, and the transaction version it came with
 
 
-def record(transaction: Transaction, server_version: int) -> Record:
+def record(transaction: Transaction, server_version: int) -> CoordinatorRecord:
     """A transactional id's value, in the layout of the cluster's transaction version."""
-    return Record(transaction.transactional_id, transaction, min(server_version, _TAGGED_SINCE))
+    return CoordinatorRecord(transaction.transactional_id, transaction, min(server_version, _TAGGED_SINCE))
 
 
-def tombstone(transactional_id: str) -> Record:
+def tombstone(transactional_id: str) -> CoordinatorRecord:
     """The end of a transactional id."""
-    return Record(transactional_id, None, 0)
+    return CoordinatorRecord(transactional_id, None, 0)
 
 
-def owner_of(record: Record) -> str:
+def owner_of(record: CoordinatorRecord) -> str:
     """The transactional id."""
     return str(record.key)
 
 
-def encode(record: Record) -> tuple[bytes, bytes | None]:
+def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
     """Key and value as they stand in the log."""
     key = encode_coordinator_key(TransactionLogKey(transactional_id=record.key))
     if record.value is None:
@@ -53,7 +53,7 @@ def encode(record: Record) -> tuple[bytes, bytes | None]:
         producer_epoch=transaction.producer_epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=transaction.state,
-        transaction_partitions=None if transaction.state is State.EMPTY else _by_topic(transaction),
+        transaction_partitions=None if transaction.state is TransactionState.EMPTY else _by_topic(transaction),
         transaction_last_update_timestamp_ms=transaction.updated_ms,
         transaction_start_timestamp_ms=transaction.start_ms,
     )
@@ -71,7 +71,7 @@ def _by_topic(transaction: Transaction) -> list[PartitionsSchema]:
     return [PartitionsSchema(topic=topic, partition_ids=indexes) for topic, indexes in topics.items()]
 
 
-def decode(key: bytes, value: bytes | None) -> Record | None:
+def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
     """A transactional id and its value; None for a type of record that is not known.
 
     Raises WireError when the bytes are not what their type says.
@@ -79,18 +79,18 @@ def decode(key: bytes, value: bytes | None) -> Record | None:
     try:
         message = cast("TransactionLogKey", decode_coordinator_key(key, TRANSACTION_RECORDS))
     except UnknownRecordType as error:
-        log.warning("Skipping a record: %s", error)
+        log.warning("Skipping a record of __transaction_state: %s", error)
         return None
     if value is None:
         return tombstone(message.transactional_id)
     decoded = cast("TransactionLogValue", decode_coordinator_value(message, value, TRANSACTION_RECORDS))
     version = int.from_bytes(value[:2], "big")
-    return Record(message.transactional_id, _transaction(message.transactional_id, decoded), version)
+    return CoordinatorRecord(message.transactional_id, _transaction(message.transactional_id, decoded), version)
 
 
 def _transaction(transactional_id: str, value: TransactionLogValue) -> Transaction:
     try:
-        state = State(value.transaction_status)
+        state = TransactionState(value.transaction_status)
     except ValueError:
         raise WireError(f"transaction status {value.transaction_status} is not known") from None
     return Transaction(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.coordination.shard import Shard
 from pykbroker.coordination.transactions.transaction import PREPARED, Transaction
 
@@ -15,7 +15,7 @@ class TransactionShard(Shard):
     def __init__(self) -> None:
         self.transactions: dict[str, Transaction] = {}
 
-    def replay(self, record: Record) -> None:
+    def replay(self, record: CoordinatorRecord) -> None:
         """Take a record that is in the log into the state."""
         if record.value is None:
             self.transactions.pop(record.key, None)

@@ -25,7 +25,7 @@ MAX_EPOCH = 2**15 - 1
 EPOCH_BUMP_SINCE = 2
 
 
-class State(IntEnum):
+class TransactionState(IntEnum):
     """States as they stand in the log; ``title`` is how clients see them."""
 
     EMPTY = 0
@@ -44,17 +44,17 @@ class State(IntEnum):
 
 
 #: Nothing of a transaction is open in these.
-AT_REST = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
+AT_REST = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
 #: The outcome is decided, and markers are still to be written.
-PREPARED = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
+PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
 
-_PREVIOUS: dict[State, frozenset[State]] = {
-    State.EMPTY: AT_REST,
-    State.ONGOING: AT_REST | {State.ONGOING},
-    State.PREPARE_COMMIT: frozenset({State.ONGOING}),
-    State.PREPARE_ABORT: AT_REST | {State.ONGOING},
-    State.COMPLETE_COMMIT: frozenset({State.PREPARE_COMMIT}),
-    State.COMPLETE_ABORT: frozenset({State.PREPARE_ABORT}),
+_PREVIOUS: dict[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: AT_REST,
+    TransactionState.ONGOING: AT_REST | {TransactionState.ONGOING},
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
+    TransactionState.PREPARE_ABORT: AT_REST | {TransactionState.ONGOING},
+    TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
+    TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
 }
 
 
@@ -77,7 +77,7 @@ class Transaction:
     #: a restart it is NO_EPOCH.
     last_producer_epoch: int = NO_EPOCH
     timeout_ms: int
-    state: State = State.EMPTY
+    state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
     start_ms: int = -1
     updated_ms: int = -1
@@ -91,13 +91,13 @@ class Transaction:
 
     def is_late(self, now_ms: int) -> bool:
         """Whether it is open, and older than its producer allowed."""
-        return self.state is State.ONGOING and self.start_ms + self.timeout_ms < now_ms
+        return self.state is TransactionState.ONGOING and self.start_ms + self.timeout_ms < now_ms
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
         """Whether it is at rest, and nobody used the transactional id for so long."""
         return self.state in AT_REST and self.updated_ms <= now_ms - expiration_ms
 
-    def step(self, state: State, now_ms: int, **changes: Any) -> Transaction:
+    def step(self, state: TransactionState, now_ms: int, **changes: Any) -> Transaction:
         """The next value, in ``state``. Raises IllegalTransition."""
         if self.state not in _PREVIOUS.get(state, ()):
             raise IllegalTransition(f"{self.transactional_id}: {self.state.name} cannot become {state.name}")
@@ -105,7 +105,11 @@ class Transaction:
 
     def completed(self, now_ms: int) -> Transaction:
         """The value once all markers are written."""
-        state = State.COMPLETE_COMMIT if self.state is State.PREPARE_COMMIT else State.COMPLETE_ABORT
+        state = (
+            TransactionState.COMPLETE_COMMIT
+            if self.state is TransactionState.PREPARE_COMMIT
+            else TransactionState.COMPLETE_ABORT
+        )
         rotates = self.client_version >= EPOCH_BUMP_SINCE and self.next_producer_id != NO_PRODUCER_ID
         return self.step(
             state,

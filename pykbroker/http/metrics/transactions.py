@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.coordination.transactions.transaction import State
+from pykbroker.coordination.transactions.transaction import TransactionState
 from pykbroker.http.metrics.metric import gauge
 from pykbroker.metadata.names import TRANSACTION_STATE
 
@@ -38,7 +38,7 @@ class Transactions:
     """All transactional ids that are loaded."""
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
-        states: Counter[State] = Counter()
+        states: Counter[TransactionState] = Counter()
         now_ms = cluster.runtime.clock.now_ms()
         late, oldest_ms = 0, now_ms
         if cluster.metadata.image.topic(TRANSACTION_STATE) is not None:
@@ -46,11 +46,11 @@ class Transactions:
                 for number, each in enumerate(list(loaded.shard.transactions.values())):
                     states[each.state] += 1
                     late += each.is_late(now_ms)
-                    if each.state is State.ONGOING:
+                    if each.state is TransactionState.ONGOING:
                         oldest_ms = min(oldest_ms, each.start_ms)
                     if not number % _IN_A_STEP:
                         yield None
-        for state in State:
+        for state in TransactionState:
             page.add(TRANSACTIONS, states[state], state.title)
         page.add(OLDEST, (now_ms - oldest_ms) / 1000)
         page.add(LATE, late)

@@ -28,7 +28,7 @@ def test_one_line_for_many_moves() -> None:
     t = topic("t")
     moved = [PartitionChange(t, partition(n, 1, [1, 2, 3]), partition(n, 2, [2, 3])) for n in range(7)]
     assert list(changes.lines(image(t), MetadataDelta(partitions=moved))) == [
-        f"7 partitions led by another broker: {', '.join(f't-{n} by broker 2' for n in range(5))} and 2 more",
+        f"7 partitions with a new leader: {', '.join(f't-{n} by broker 2' for n in range(5))} and 2 more",
         f"In-sync replicas of 7 partitions changed: {', '.join(f't-{n} [2, 3]' for n in range(5))} and 2 more",
     ]
 
@@ -37,7 +37,7 @@ def test_nobody_leads() -> None:
     t = topic("t")
     moved = [PartitionChange(t, partition(0, 1, [1]), partition(0, -1, [1]))]
     assert list(changes.lines(image(t), MetadataDelta(partitions=moved))) == [
-        "1 partition led by another broker: t-0 by nobody"
+        "1 partition with a new leader: t-0 by nobody"
     ]
 
 

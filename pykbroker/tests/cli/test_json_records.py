@@ -45,6 +45,12 @@ def test_a_value_that_is_an_object_is_written_as_json() -> None:
     assert (record.key, record.value) == (b"5", '{"name": "Ærø"}'.encode())
 
 
+def test_headers_may_be_an_object_and_times_as_people_write_them() -> None:
+    line = b'{"value": "v", "headers": {"h": "x", "n": null}, "timestamp": "1970-01-02T01:00:00.5+01:00"}'
+    record, _ = record_from_json(line, now_ms=0)
+    assert (record.headers, record.timestamp) == ([("h", b"x"), ("n", None)], 86_400_500)
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
@@ -68,13 +74,19 @@ def test_a_value_that_is_an_object_is_written_as_json() -> None:
         (b'{"value": "x", "key": null, "key_base64": null}', "key and key_base64 are both there"),
         (b'{"value_base64": "***"}', "value_base64 is not base64"),
         (b'{"value_base64": 5}', "value_base64 is a number, not a string"),
-        (b'{"value": "x", "timestamp": "yesterday"}', "timestamp is a string, not milliseconds since 1970"),
+        (
+            b'{"value": "x", "timestamp": "yesterday"}',
+            'timestamp is "yesterday", not milliseconds since 1970, nor a time such as 2026-01-31T14:20:00Z',
+        ),
+        (b'{"value": "x", "timestamp": "2026-01-31T14:20:00"}', "has no zone; write it as in 2026-01-31T14:20:00Z"),
+        (b'{"value": "x", "timestamp": "1969-01-31T14:20:00Z"}', "not milliseconds since 1970"),
+        (b'{"value": "x", "value": "y"}', '"value" stands there twice'),
         (b'{"value": "x", "timestamp": 1.5}', "timestamp is a number with a fraction, not milliseconds since 1970"),
         (b'{"value": "x", "timestamp": -2}', "timestamp is -2, not milliseconds since 1970"),
         (b'{"value": "x", "timestamp": 9223372036854775808}', "timestamp is 9223372036854775808, not"),
         (b'{"value": "x", "partition": true}', "partition is true or false, not a partition's number"),
         (b'{"value": "x", "partition": -2}', "partition is -2, not a partition's number"),
-        (b'{"value": "x", "headers": {"h": "x"}}', 'headers is an object, not a list of {"key": ..., "value": ...}'),
+        (b'{"value": "x", "headers": "h"}', 'headers is a string, not a list of {"key": ..., "value": ...}'),
         (b'{"value": "x", "headers": 5}', "headers is a number, not a list of"),
         (b'{"value": "x", "headers": [5]}', 'a header is a number, not {"key": ..., "value": ...}'),
         (b'{"value": "x", "headers": [{"value": "x"}]}', "a header has no key"),

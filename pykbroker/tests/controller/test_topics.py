@@ -210,8 +210,8 @@ def test_delete(controller):
 def test_auto_creation(controller, caplog):
     names = ["fresh", "__consumer_offsets", "b b", "__cluster_metadata"]
     assert AutoCreation(controller, CONFIG).create(names).value is None
-    assert "Topic b b was not created on its first use: INVALID_TOPIC_EXCEPTION" in caplog.text
-    assert "Topic __cluster_metadata was not created on its first use" in caplog.text
+    assert "Auto-creation of topic b b failed: INVALID_TOPIC_EXCEPTION" in caplog.text
+    assert "Auto-creation of topic __cluster_metadata failed" in caplog.text
     assert "fresh" in controller.image.topics
     assert len(controller.image.topic("__consumer_offsets").partitions) == 50
     assert controller.image.topic_config("__consumer_offsets") == {

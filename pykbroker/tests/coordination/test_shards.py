@@ -6,7 +6,7 @@ import pytest
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.log_replay import LogReplay
-from pykbroker.coordination.outcome import Record
+from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.coordination.shard import Shard
 from pykbroker.coordination.shards import Shards
 from pykbroker.partitions.internal_records import append_internal
@@ -22,7 +22,7 @@ class Counting(Shard):
     def __init__(self) -> None:
         self.count = 0
 
-    def replay(self, record: Record) -> None:
+    def replay(self, record: CoordinatorRecord) -> None:
         self.count += 1
 
 
@@ -30,8 +30,8 @@ class Raw:
     """Records are what their bytes are."""
 
     @staticmethod
-    def decode(key: bytes, value: bytes | None) -> Record:
-        return Record(key, value, 0)
+    def decode(key: bytes, value: bytes | None) -> CoordinatorRecord:
+        return CoordinatorRecord(key, value, 0)
 
 
 class Sharded:

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from pykbroker.process.log_output import LineWriter
+from pykbroker.process.log_output import LogLineWriter
 
 
 @contextmanager
-def log_to_a_pipe(most_waiting: int = 10_000) -> Iterator[tuple[logging.Logger, LineWriter, int]]:
+def log_to_a_pipe(most_waiting: int = 10_000) -> Iterator[tuple[logging.Logger, LogLineWriter, int]]:
     read, write = os.pipe()
-    writer = LineWriter(write, most_waiting)
+    writer = LogLineWriter(write, most_waiting)
     logger = logging.Logger("test", logging.DEBUG)  # noqa: LOG001 - one that nobody else has
     logger.addHandler(writer)
     try:
@@ -65,7 +65,7 @@ def test_a_line_that_cannot_be_formatted_is_told_of() -> None:
 def test_a_reader_that_is_gone_is_no_trouble() -> None:
     read, write = os.pipe()
     os.close(read)
-    writer = LineWriter(write)
+    writer = LogLineWriter(write)
     writer.handle(logging.makeLogRecord({"msg": "into the void"}))
     writer.flush()
     writer.handle(logging.makeLogRecord({"msg": "again"}))

@@ -11,7 +11,7 @@ from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.coordination.transactions.shard import TransactionShard
-from pykbroker.coordination.transactions.transaction import State, Transaction
+from pykbroker.coordination.transactions.transaction import Transaction, TransactionState
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.simulation.history import History
@@ -107,10 +107,10 @@ class Watch:
             for name, now in shard.transactions.items():
                 if now is not self._transactions.get(name):
                     self._transactions[name] = now
-                    if now.state is State.COMPLETE_ABORT:
+                    if now.state is TransactionState.COMPLETE_ABORT:
                         late = now.updated_ms - now.start_ms > now.timeout_ms
                         self._history.count("transaction timed out" if late else "transaction aborted")
-                    elif now.state is State.COMPLETE_COMMIT:
+                    elif now.state is TransactionState.COMPLETE_COMMIT:
                         self._history.count("transaction committed")
 
 

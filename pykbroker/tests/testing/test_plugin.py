@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +83,40 @@ def test_of_a_cluster(kafka_cluster, kafka):
 """,
     )
     assert (status, "3 passed" in output) == (0, True), output
+
+
+def test_a_seed_comes_by_marker_from_beside_the_test(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("key,value\nk,v\n")
+    status, output = run(
+        tmp_path,
+        """
+import pytest
+
+@pytest.mark.parametrize("number", range(2))
+@pytest.mark.kafka(seed="orders.csv")
+def test_a_file(kafka, number):
+    assert [each.text for each in kafka.records("orders")] == ["v"]
+    kafka.produce("orders", "more")
+
+@pytest.mark.kafka(seed={"topics": {"t": {"replication_factor": 3}}})
+def test_an_object(kafka_cluster):
+    assert kafka_cluster.topics() == {"t": 1}
+
+def test_none(kafka):
+    assert kafka.topics() == {}
+
+@pytest.mark.kafka(seed={"topics": {"t": [{"valu": "v"}]}})
+def test_bad(kafka): ...
+""",
+    )
+    assert (
+        status,
+        "4 passed, 1 error" in output,
+        "BadSeed: seed['topics']['t'][0]['valu']: there is no" in output,
+    ) == (
+        *(1, True),
+        True,
+    ), output
 
 
 def test_bad_markers_say_what_to_write(tmp_path: Path) -> None:
@@ -244,16 +277,6 @@ def test_it():
         head="",
     )
     assert status == 0, output
-
-
-def test_the_page_shows_what_works(tmp_path: Path) -> None:
-    """Its other blocks are run as scripts by compat_tests/snippets."""
-    page = (Path(__file__).parents[3] / "docs" / "testing.md").read_text(encoding="utf-8")
-    blocks = [
-        text for text in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL) if "def test_" in text
-    ]
-    status, output = run(tmp_path, "\n".join(blocks), head="")
-    assert (status, "2 passed" in output) == (0, True), output
 
 
 MARKS = """

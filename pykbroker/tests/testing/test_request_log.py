@@ -75,3 +75,51 @@ def test_a_reset_forgets_it(broker: Kafka) -> None:
     assert broker.requests("ApiVersions")
     broker.reset()
     assert broker.requests() == []
+
+
+def produce(broker: Kafka) -> Producer:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "reconnect.backoff.ms": 10,
+                         "reconnect.backoff.max.ms": 50, "retry.backoff.ms": 10})  # fmt: skip
+    producer.produce("t", b"v")
+    return producer
+
+
+def test_a_request_that_is_held_or_delayed_is_noted_once(broker: Kafka) -> None:
+    with broker.faults.add("Produce", hold=True) as held:
+        producer = produce(broker)
+        held.wait()
+        [request] = broker.requests("Produce")
+        assert str(request).endswith("not answered yet")
+    assert producer.flush(20) == 0
+    [request] = broker.requests("Produce")
+    assert request.response is not None
+    with broker.faults.add("Produce", delay="50ms", times=1):
+        producer.produce("t", b"v")
+        assert producer.flush(20) == 0
+    _, second = broker.requests("Produce")
+    assert (second.took_ms or 0) >= 50
+
+
+def test_one_that_is_closed_after_it_was_held(broker: Kafka) -> None:
+    with broker.faults.add("Produce", hold=True) as held:
+        producer = produce(broker)
+        held.wait()
+        broker.faults.add("Produce", close=True, times=1)
+    assert producer.flush(20) == 0
+    assert [each.closed is not None for each in broker.requests("Produce")] == [True, False]
+    assert broker.unserved() == []
+
+
+@pytest.mark.parametrize("rule", ["close", "close after", "truncate=9"])
+def test_a_connection_that_a_fault_closed_was_no_refusal(
+    broker: Kafka, rule: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with broker.faults.add(f"Produce {rule} times=1"):
+        assert produce(broker).flush(20) == 0
+    first, *_ = broker.requests("Produce")
+    assert first.closed is not None
+    assert first.closed.startswith("a fault ends it")
+    assert "closed: a fault ends it" in str(first)
+    assert broker.unserved() == []
+    broker.check_served()
+    assert "Unhandled" not in caplog.text

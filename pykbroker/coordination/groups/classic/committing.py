@@ -7,14 +7,16 @@ no member id, group not empty      UNKNOWN_MEMBER_ID
 
 from __future__ import annotations
 
-from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 
 def check_commit(group: ClassicGroup, request: OffsetCommitRequest, version: int) -> None:
-    """Raise KafkaError unless this commit is allowed; one by a member also counts as a sign of life."""
+    """Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION or REBALANCE_IN_PROGRESS unless this commit
+    is allowed; one by a member also counts as a sign of life.
+    """
     generation = request.generation_id_or_member_epoch
     if generation < 0 and group.is_empty:
         return
@@ -23,13 +25,14 @@ def check_commit(group: ClassicGroup, request: OffsetCommitRequest, version: int
     member = group.members.validate(request.member_id, request.group_instance_id)
     if generation != group.generation:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    if group.state is State.COMPLETING_REBALANCE:
+    if group.state is ClassicGroupState.COMPLETING_REBALANCE:
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
     group.touch(member)
 
 
 def check_commit_in_transaction(group: ClassicGroup, request: TxnOffsetCommitRequest) -> None:
-    """Raise KafkaError unless this commit in a transaction is allowed.
+    """Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION unless this commit in a transaction is
+    allowed.
 
     Versions before 3 say nothing of the group's member and generation, and are taken at their word.
     """

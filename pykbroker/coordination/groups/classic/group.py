@@ -32,7 +32,7 @@ from pykbroker.coordination.groups.classic.membership import Membership
 from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
 from pykbroker.coordination.groups.records import group_record
 from pykbroker.coordination.groups.settings import GroupSettings
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.runtime.clock import Clock
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.internal.group_metadata import GroupMetadataValue
@@ -40,7 +40,7 @@ from pykbroker.wire.internal.group_metadata import GroupMetadataValue
 log = logging.getLogger(__name__)
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     """Values are the names that DescribeGroups and ListGroups show."""
 
     EMPTY = "Empty"
@@ -50,7 +50,7 @@ class State(Enum):
     DEAD = "Dead"
 
 
-_LEADS_TO_PREPARING = (State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE)
+_LEADS_TO_PREPARING = (ClassicGroupState.EMPTY, ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE)
 
 
 class ClassicGroup:
@@ -80,7 +80,7 @@ class ClassicGroup:
         self.group_id = group_id
         self._clock = clock
         self.settings = settings
-        self.state = State.EMPTY
+        self.state = ClassicGroupState.EMPTY
         #: When the state was entered, epoch milliseconds; -1 where no record says.
         self.state_timestamp_ms = -1
         self.generation = 0
@@ -102,7 +102,7 @@ class ClassicGroup:
 
     # The group at rest
 
-    def at_rest(self, generation: int, assignments: dict[str, bytes]) -> Record:
+    def at_rest(self, generation: int, assignments: dict[str, bytes]) -> CoordinatorRecord:
         """The record that says: this generation, these members, these assignments."""
         return group_record(
             self.group_id,
@@ -125,7 +125,7 @@ class ClassicGroup:
         self.generation = value.generation
         self.protocol_type = value.protocol_type or None
         self.protocol = value.protocol
-        self.state = State.STABLE if value.members else State.EMPTY
+        self.state = ClassicGroupState.STABLE if value.members else ClassicGroupState.EMPTY
         self.state_timestamp_ms = value.current_state_timestamp
         self._note_subscriptions()
 
@@ -156,14 +156,14 @@ class ClassicGroup:
 
     def die(self) -> None:
         """The last transition; nothing wakes the group any more."""
-        self.state = State.DEAD
+        self.state = ClassicGroupState.DEAD
         self._join_deadline = self._sync_deadline = self.wake_at = math.inf
 
     # What others ask
 
     @property
     def is_empty(self) -> bool:
-        return self.state is State.EMPTY
+        return self.state is ClassicGroupState.EMPTY
 
     @property
     def is_simple(self) -> bool:
@@ -181,7 +181,11 @@ class ClassicGroup:
         """Whether any offset can expire as the group is now: nobody is there, or what they read is known."""
         if self.is_empty or self.protocol_type is None:
             return True
-        return self.protocol_type == PROTOCOL_TYPE and self.subscribed_topics is not None and self.state is State.STABLE
+        return (
+            self.protocol_type == PROTOCOL_TYPE
+            and self.subscribed_topics is not None
+            and self.state is ClassicGroupState.STABLE
+        )
 
     @property
     def empty_since_ms(self) -> int | None:
@@ -192,7 +196,7 @@ class ClassicGroup:
 
     def supports(self, protocol_type: str, names: set[str]) -> bool:
         """Whether somebody who offers these protocols can join."""
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type) and bool(names)
         return self.protocol_type == protocol_type and self.members.agree_with(names)
 
@@ -203,10 +207,10 @@ class ClassicGroup:
         lowered, the last to join again are the ones who have to go.
         """
         member = self.members.get(member_id)
-        if self.state is State.PREPARING_REBALANCE:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
             joined = member is not None and member.joining is not None
             return joined or self.members.awaiting_join < self.settings.max_size
-        if self.state in (State.COMPLETING_REBALANCE, State.STABLE):
+        if self.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
             return member is not None or len(self.members) < self.settings.max_size
         return True
 
@@ -255,17 +259,20 @@ class ClassicGroup:
                 else:
                     silent.append(member)
         for member in silent:
-            log.info("Group %s: member %s was not heard of and leaves", self.group_id, member.member_id)
+            log.info("Group %s: member %s is removed: its session timed out", self.group_id, member.member_id)
             self.drop(member, out)
-        if silent and self.state in (State.STABLE, State.COMPLETING_REBALANCE):
-            self.prepare_rebalance("members fell silent", out)
-        elif (lapsed or silent) and self.state is State.PREPARING_REBALANCE and self.members.all_joined:
+        if silent and self.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
+            self.prepare_rebalance("session timeout of members", out)
+        elif (lapsed or silent) and self.state is ClassicGroupState.PREPARING_REBALANCE and self.members.all_joined:
             self._complete_join(out)
 
     def _drop_unsynced(self, out: Outcome) -> None:
         """Members that joined but did not ask for their assignment in time leave (KAFKA-12890)."""
         self._sync_deadline = math.inf
-        if self.members.pending_sync and self.state in (State.STABLE, State.COMPLETING_REBALANCE):
+        if self.members.pending_sync and self.state in (
+            ClassicGroupState.STABLE,
+            ClassicGroupState.COMPLETING_REBALANCE,
+        ):
             for member_id in list(self.members.pending_sync):
                 self.members.remove(member_id)
             self.prepare_rebalance("members did not sync in time", out)
@@ -287,14 +294,14 @@ class ClassicGroup:
 
     def prepare_rebalance(self, reason: str, out: Outcome) -> None:
         """Ask everybody to join again; those who wait for an assignment of this generation will get none."""
-        if self.state is State.COMPLETING_REBALANCE:
+        if self.state is ClassicGroupState.COMPLETING_REBALANCE:
             self._refuse_assignments(ErrorCode.REBALANCE_IN_PROGRESS, out)
         self.members.pending_sync.clear()
         self._sync_deadline = math.inf
         timeout_ms = self.members.longest_rebalance_timeout_ms
         delay_ms = self.settings.initial_rebalance_delay_ms
-        self._initial = InitialDelay(delay_ms, timeout_ms) if self.state is State.EMPTY else None
-        self._move_to(State.PREPARING_REBALANCE)
+        self._initial = InitialDelay(delay_ms, timeout_ms) if self.state is ClassicGroupState.EMPTY else None
+        self._move_to(ClassicGroupState.PREPARING_REBALANCE)
         log.info("Group %s: preparing to rebalance generation %d (%s)", self.group_id, self.generation, reason)
         if self._initial is not None:
             self._set_join_deadline(delay_ms)
@@ -305,12 +312,12 @@ class ClassicGroup:
 
     def complete_if_joined(self, out: Outcome) -> None:
         """Go on when nobody is awaited any more, except in the first rebalance: that one waits for its delay."""
-        if self.state is State.PREPARING_REBALANCE and self._initial is None and self.members.all_joined:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE and self._initial is None and self.members.all_joined:
             self._complete_join(out)
 
     def note_added(self) -> None:
         """A member was added; in the first rebalance that earns the others some more time to come."""
-        if self.state is State.PREPARING_REBALANCE and self._initial is not None:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE and self._initial is not None:
             self._initial.somebody_came = True
 
     def _join_time_is_up(self, out: Outcome) -> None:
@@ -338,11 +345,11 @@ class ClassicGroup:
         out.records.append(record)
         out.otherwise = partial(self._empty_unrecorded, record)
 
-    def _empty_unrecorded(self, record: Record, error: ErrorCode) -> Outcome:
+    def _empty_unrecorded(self, record: CoordinatorRecord, error: ErrorCode) -> Outcome:
         """The log could not be written. The group is empty all the same; after a restart its last members would be
         back, and time out.
         """
-        log.warning("Group %s: that it is empty now could not be recorded: %s", self.group_id, error.name)
+        log.warning("Group %s: its record as an empty group cannot be written: %s", self.group_id, error.name)
         self.restore(record.value)
         return Outcome()
 
@@ -350,8 +357,10 @@ class ClassicGroup:
         self.generation += 1
         self.protocol = self.members.select_protocol()
         self._note_subscriptions()
-        self._move_to(State.COMPLETING_REBALANCE)
-        log.info("Group %s: generation %d has %d members", self.group_id, self.generation, len(self.members))
+        self._move_to(ClassicGroupState.COMPLETING_REBALANCE)
+        log.info(
+            "Group %s: stabilized generation %d with %d members", self.group_id, self.generation, len(self.members)
+        )
         for member in self.members:
             out.reply(member.joining, joined(self, member))
             self.members.set_joining(member, None)
@@ -407,6 +416,6 @@ class ClassicGroup:
             subscriptions = [member.metadata(self.protocol) for member in self.members]
             self.subscribed_topics = subscribed_topics(subscriptions, self.group_id)
 
-    def _move_to(self, state: State) -> None:
+    def _move_to(self, state: ClassicGroupState) -> None:
         self.state = state
         self.state_timestamp_ms = self._clock.now_ms()

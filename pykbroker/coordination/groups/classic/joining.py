@@ -15,7 +15,7 @@ from random import Random
 from uuid import UUID
 
 from pykbroker.coordination.groups.classic.answers import joined, not_assigned, not_joined
-from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.coordination.groups.classic.member import Member, Protocols
 from pykbroker.coordination.outcome import Outcome
 from pykbroker.runtime.waits import Deferred
@@ -75,7 +75,7 @@ def join(group: ClassicGroup, joining: Joining) -> Outcome:
         group.members.remove(request.member_id)
         group.complete_if_joined(out)
         return joining.refused(ErrorCode.GROUP_MAX_SIZE_REACHED, out, member_id="")
-    if group.state is State.DEAD:
+    if group.state is ClassicGroupState.DEAD:
         return joining.refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, out)
     if not group.supports(request.protocol_type, joining.names):
         return joining.refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, out)
@@ -132,13 +132,13 @@ def _join_known(group: ClassicGroup, joining: Joining, out: Outcome) -> None:
     changed = member.protocols != joining.protocols
     leads = group.members.leader == member.member_id
     if (
-        group.state is State.PREPARING_REBALANCE
-        or (group.state is State.COMPLETING_REBALANCE and changed)
-        or (group.state is State.STABLE and (changed or leads))
+        group.state is ClassicGroupState.PREPARING_REBALANCE
+        or (group.state is ClassicGroupState.COMPLETING_REBALANCE and changed)
+        or (group.state is ClassicGroupState.STABLE and (changed or leads))
     ):
         _update(group, joining, member, out)
         group.rebalance_or_complete(f"member {member.member_id} joins again; client reason: {joining.reason}", out)
-    elif group.state is State.EMPTY:
+    elif group.state is ClassicGroupState.EMPTY:
         joining.refused(ErrorCode.UNKNOWN_MEMBER_ID, out)
     else:
         out.reply(joining.reply, joined(group, member))
@@ -175,12 +175,12 @@ def _replace_static(group: ClassicGroup, joining: Joining, old_id: str, new_id: 
     )
     group.members.replace(old_id, new)
     group.touch(new)
-    if group.state is State.STABLE and group.members.select_protocol() == group.protocol:
+    if group.state is ClassicGroupState.STABLE and group.members.select_protocol() == group.protocol:
         assignments = {member.member_id: member.assignment for member in group.members}
         out.records.append(group.at_rest(group.generation, assignments))
         out.then = partial(_replaced, group, joining, new, was_leader)
         out.otherwise = partial(_not_replaced, group, joining, old, new)
-    elif group.state is State.COMPLETING_REBALANCE:
+    elif group.state is ClassicGroupState.COMPLETING_REBALANCE:
         # The leader may be at work on an assignment for the old id: it would come to nobody.
         group.prepare_rebalance(f"static member {new_id} replaced {old_id}; client reason: {joining.reason}", out)
     else:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.classic import joining as classic_joining
 from pykbroker.coordination.groups.classic import leaving
 from pykbroker.coordination.groups.classic.committing import check_commit, check_commit_in_transaction
-from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.coordination.groups.classic.syncing import sync
 from pykbroker.coordination.groups.records import group_tombstone
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -52,7 +52,7 @@ def heartbeat(group: ClassicGroup, request: HeartbeatRequest) -> HeartbeatRespon
     if request.generation_id != group.generation:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
     group.touch(member)
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is ClassicGroupState.PREPARING_REBALANCE:
         return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
     return HeartbeatResponse()
 
@@ -75,6 +75,6 @@ def topics_changed(group: ClassicGroup, names: frozenset[str]) -> None:
     """The members look after that themselves."""
 
 
-def end(group: ClassicGroup) -> list[Record]:
+def end(group: ClassicGroup) -> list[CoordinatorRecord]:
     """See ``Kind``."""
     return [group_tombstone(group.group_id)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.coordination.outcome import Outcome
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -27,7 +27,7 @@ def leave(group: ClassicGroup, request: LeaveGroupRequest, reply: Deferred[Leave
             MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=code)
         )
     if any(answer.error_code == ErrorCode.NONE for answer in answers):
-        if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+        if group.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
             group.prepare_rebalance("members left", out)
         else:
             group.complete_if_joined(out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from pykbroker.coordination.groups.classic.answers import assigned, not_assigned
-from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.coordination.outcome import Outcome
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -26,7 +26,7 @@ def sync(group: ClassicGroup, request: SyncGroupRequest, reply: Deferred[SyncGro
         return out
     member = group.members[request.member_id]
     group.synced(member.member_id)
-    if group.state is State.STABLE:
+    if group.state is ClassicGroupState.STABLE:
         out.reply(reply, assigned(group, member))
         return out
     out.reply(member.syncing, not_assigned(ErrorCode.REBALANCE_IN_PROGRESS))  # superseded by this one
@@ -42,7 +42,7 @@ def sync(group: ClassicGroup, request: SyncGroupRequest, reply: Deferred[SyncGro
 
 def _refusal(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     """Why this SyncGroup cannot be served; NONE when it can."""
-    if group.state is State.DEAD:
+    if group.state is ClassicGroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     try:
         group.members.validate(request.member_id, request.group_instance_id)
@@ -52,7 +52,7 @@ def _refusal(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
         return ErrorCode.ILLEGAL_GENERATION
     if _differs(request.protocol_type, group.protocol_type) or _differs(request.protocol_name, group.protocol):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is ClassicGroupState.PREPARING_REBALANCE:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
 

@@ -23,9 +23,9 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.leaving import fence
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, MemberState, partitions_of
 from pykbroker.coordination.groups.consumer.records import replacement
-from pykbroker.coordination.groups.consumer.stepping import Step
+from pykbroker.coordination.groups.consumer.stepping import GroupStep
 from pykbroker.coordination.groups.group import Find
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
@@ -56,7 +56,7 @@ def join(group: ConsumerGroup, joining: Joining, find: Find) -> Outcome:
         raise _inconsistent(f"Member {member_id}'s protocols are not supported.")
     if is_unknown and request.group_instance_id is None and joining.context.api_version >= KNOWN_ID_SINCE:
         return joining.refused(ErrorCode.MEMBER_ID_REQUIRED, Outcome(), member_id)
-    records: list[Record] = []
+    records: list[CoordinatorRecord] = []
     before = _member(group, joining, member_id, records)
     former = group.static_member(request.group_instance_id)
     step = _step(group, joining, before, records)
@@ -67,7 +67,7 @@ def join(group: ConsumerGroup, joining: Joining, find: Find) -> Outcome:
     return Outcome(step.records, [(joining.reply, _joined(step.member))], then=partial(_settle, step, joining, find))
 
 
-def _member(group: ConsumerGroup, joining: Joining, member_id: str, records: list[Record]) -> ConsumerMember:
+def _member(group: ConsumerGroup, joining: Joining, member_id: str, records: list[CoordinatorRecord]) -> ConsumerMember:
     instance_id = joining.request.group_instance_id
     if instance_id is None:
         return group.members.get(member_id) or ConsumerMember(member_id)
@@ -83,7 +83,9 @@ def _member(group: ConsumerGroup, joining: Joining, member_id: str, records: lis
     return new
 
 
-def _step(group: ConsumerGroup, joining: Joining, before: ConsumerMember, records: list[Record]) -> Step:
+def _step(
+    group: ConsumerGroup, joining: Joining, before: ConsumerMember, records: list[CoordinatorRecord]
+) -> GroupStep:
     """The member as its JoinGroup states it. It has no pattern: the classic protocol cannot say one to the broker."""
     request = joining.request
     try:
@@ -103,10 +105,10 @@ def _step(group: ConsumerGroup, joining: Joining, before: ConsumerMember, record
         client_host=f"/{joining.context.client_host}",
         classic=migration.classic_metadata(request.session_timeout_ms, joining.protocols),
     )
-    return Step(group, before, member, reported(subscription, group.around), records)
+    return GroupStep(group, before, member, reported(subscription, group.around), records)
 
 
-def _join_and_downgrade(step: Step, former: ConsumerMember, joining: Joining, find: Find) -> Outcome:
+def _join_and_downgrade(step: GroupStep, former: ConsumerMember, joining: Joining, find: Find) -> Outcome:
     group = step.group
     if not step.bumps:
         step.reconcile(group.target_epoch, group.target_of(step.member), subscription_changed=False)
@@ -124,7 +126,7 @@ def _joined(member: ConsumerMember) -> JoinGroupResponse:
     )
 
 
-def _settle(step: Step, joining: Joining, find: Find) -> Outcome:
+def _settle(step: GroupStep, joining: Joining, find: Find) -> Outcome:
     group = find(step.group.group_id)
     if not isinstance(group, ConsumerGroup):
         return Outcome()
@@ -136,7 +138,9 @@ def _settle(step: Step, joining: Joining, find: Find) -> Outcome:
 
 
 def sync(group: ConsumerGroup, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
-    """One SyncGroup: what the member has now. Raises KafkaError, REBALANCE_IN_PROGRESS where it has to join again."""
+    """One SyncGroup: what the member has now. Raises KafkaError REBALANCE_IN_PROGRESS where it has to join again,
+    UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION or INCONSISTENT_GROUP_PROTOCOL.
+    """
     member = _classic_member(group, request.member_id, request.group_instance_id)
     _check_generation(member, request.generation_id)
     protocols = migration.offered(member)
@@ -172,7 +176,9 @@ def _check_protocol(member: ConsumerMember, name: str, request: SyncGroupRequest
 
 
 def heartbeat(group: ConsumerGroup, request: HeartbeatRequest) -> HeartbeatResponse:
-    """One Heartbeat: REBALANCE_IN_PROGRESS when the member can get on by joining again. Raises KafkaError."""
+    """One Heartbeat: REBALANCE_IN_PROGRESS when the member can get on by joining again. Raises KafkaError
+    UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
+    """
     member = _classic_member(group, request.member_id, request.group_instance_id)
     _check_generation(member, request.generation_id)
     _heard_of(group, member)

@@ -38,7 +38,7 @@ class _Watch:
         return min(self.session, self.revoking, self.joining, self.syncing)
 
 
-class Deadlines:
+class MemberDeadlines:
     """By member id. ``wake_at`` is no later than the earliest."""
 
     __slots__ = ("_clock", "_watched", "wake_at")

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from pykbroker.coordination.groups.consumer.deadlines import Deadlines
+from pykbroker.coordination.groups.consumer.deadlines import MemberDeadlines
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.outcome import Outcome
@@ -31,7 +31,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 _FIRST_EPOCH = 1
 
 
-class State(Enum):
+class ConsumerGroupState(Enum):
     """Values are the names that ConsumerGroupDescribe and ListGroups show."""
 
     EMPTY = "Empty"
@@ -107,21 +107,21 @@ class ConsumerGroup:
         self._owners: dict[tuple[bytes, int], str] = {}
         #: Whether topics may have changed since the metadata hash was last looked at.
         self.metadata_is_stale = True
-        self.deadlines = Deadlines(around.clock)
+        self.deadlines = MemberDeadlines(around.clock)
 
     # What others ask
 
     @property
-    def state(self) -> State:
+    def state(self) -> ConsumerGroupState:
         if self.is_dead:
-            return State.DEAD
+            return ConsumerGroupState.DEAD
         if not self.members:
-            return State.EMPTY
+            return ConsumerGroupState.EMPTY
         if self.epoch > self.target_epoch:
-            return State.ASSIGNING
+            return ConsumerGroupState.ASSIGNING
         if all(member.is_reconciled_to(self.target_epoch) for member in self.members.values()):
-            return State.STABLE
-        return State.RECONCILING
+            return ConsumerGroupState.STABLE
+        return ConsumerGroupState.RECONCILING
 
     @property
     def is_empty(self) -> bool:

@@ -17,8 +17,8 @@ from pykbroker.coordination.groups.consumer import checking, regexes
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import LEAVING_FOR_NOW, ConsumerMember, partitions_of
 from pykbroker.coordination.groups.consumer.records import replacement
-from pykbroker.coordination.groups.consumer.stepping import Step
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.groups.consumer.stepping import GroupStep
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -55,17 +55,21 @@ class Heartbeat:
         self.reply = reply
         self._find = find
 
-    def beat(self, group: ConsumerGroup, records: list[Record]) -> Outcome:
-        """The heartbeat in a group, which ``records`` (to be written first) may have yet to make. Raises KafkaError."""
+    def beat(self, group: ConsumerGroup, records: list[CoordinatorRecord]) -> Outcome:
+        """The heartbeat in a group, which ``records`` (to be written first) may have yet to make.
+
+        Raises KafkaError GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
+        UNRELEASED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, or UNKNOWN_SERVER_ERROR where no assignment can be computed.
+        """
         request = self.request
         checking.check_room(group, request.member_id)
         before = self._member(group, records)
-        step = Step(group, before, self._stated(before), self._reported(), records)
+        step = GroupStep(group, before, self._stated(before), self._reported(), records)
         step.change_subscription()
         step.get_on()
         return Outcome(step.records, [(self.reply, self._answer(step))], then=partial(self._settle, step))
 
-    def _settle(self, step: Step) -> Outcome:
+    def _settle(self, step: GroupStep) -> Outcome:
         """The records are in the log, and the group is what they say."""
         group = self._find(step.group.group_id)
         if group is None:
@@ -74,7 +78,7 @@ class Heartbeat:
         group.deadlines.heard_of(step.member.member_id, group.session_timeout_ms)
         return regexes.resolve(group, step.regex.to_resolve) if step.regex.to_resolve else Outcome()
 
-    def _member(self, group: ConsumerGroup, records: list[Record]) -> ConsumerMember:
+    def _member(self, group: ConsumerGroup, records: list[CoordinatorRecord]) -> ConsumerMember:
         """The member that speaks, as it is before this heartbeat; a blank one if it is new."""
         request = self.request
         joins = request.member_epoch == 0
@@ -91,7 +95,7 @@ class Heartbeat:
         return member
 
     def _static(
-        self, group: ConsumerGroup, member_id: str, instance_id: str, records: list[Record], *, joins: bool
+        self, group: ConsumerGroup, member_id: str, instance_id: str, records: list[CoordinatorRecord], *, joins: bool
     ) -> ConsumerMember:
         if not joins:
             member = checking.known_instance(group, instance_id)
@@ -134,7 +138,7 @@ class Heartbeat:
             return None
         return [(topic.topic_id, partition) for topic in topics for partition in topic.partitions]
 
-    def _answer(self, step: Step) -> ConsumerGroupHeartbeatResponse:
+    def _answer(self, step: GroupStep) -> ConsumerGroupHeartbeatResponse:
         request = self.request
         response = ConsumerGroupHeartbeatResponse(
             member_id=step.member.member_id,

@@ -7,7 +7,7 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.leaving import tick
 from pykbroker.coordination.groups.consumer.member_epochs import check_commit, check_commit_in_transaction, check_fetch
 from pykbroker.coordination.groups.consumer.records import group_tombstones
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 
 __all__ = [
     "begin",
@@ -35,6 +35,6 @@ def topics_changed(group: ConsumerGroup, names: frozenset[str]) -> None:
         group.metadata_is_stale = True
 
 
-def end(group: ConsumerGroup) -> list[Record]:
+def end(group: ConsumerGroup) -> list[CoordinatorRecord]:
     """See ``Kind``."""
     return list(group_tombstones(group))

@@ -43,7 +43,7 @@ def leave(
     else:
         member = checking.known_instance(group, request.instance_id)
         checking.check_instance(member, request.member_id, request.instance_id)
-    log.info("Group %s: member %s leaves (%d)", group.group_id, member.member_id, request.member_epoch)
+    log.info("Group %s: member %s leaves with member epoch %d", group.group_id, member.member_id, request.member_epoch)
     response = ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=request.member_epoch)
     if request.instance_id is not None and request.member_epoch == LEAVING_FOR_NOW:
         assigned = {topic_id: dict.fromkeys(owned, 0) for topic_id, owned in member.assigned.items()}

@@ -23,7 +23,9 @@ _EPOCHS_SINCE = 9  # OffsetCommit: before, a member of the consumer protocol can
 
 
 def check_commit(group: ConsumerGroup, request: OffsetCommitRequest, version: int) -> None:
-    """Raise KafkaError unless this commit is allowed."""
+    """Raises KafkaError UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH, or to members that speak the classic
+    protocol ILLEGAL_GENERATION, unless this commit is allowed.
+    """
     epoch = request.generation_id_or_member_epoch
     if epoch < 0 and group.is_empty:
         return
@@ -63,7 +65,9 @@ def check_commit_in_transaction(group: ConsumerGroup, request: TxnOffsetCommitRe
 
 
 def check_fetch(group: ConsumerGroup, request: OffsetFetchRequestGroup) -> None:
-    """Raise KafkaError unless this fetch is allowed; one that names no member is."""
+    """Raises KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION unless this fetch is allowed; one that
+    names no member is.
+    """
     if request.member_id is None and request.member_epoch < 0:
         return
     member = group.member(request.member_id or "")

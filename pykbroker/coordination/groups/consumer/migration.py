@@ -38,7 +38,7 @@ from pykbroker.coordination.groups.consumer.records import (
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.group import Find
 from pykbroker.coordination.groups.records import group_record, group_tombstone
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.consumer_group_member_metadata import ClassicMemberMetadata, ClassicProtocol
 
@@ -64,7 +64,7 @@ def _no_upgrade(group: ClassicGroup, reason: str) -> KafkaError:
     return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
-def upgrade(classic: ClassicGroup, around: Surroundings) -> tuple[list[Record], ConsumerGroup]:
+def upgrade(classic: ClassicGroup, around: Surroundings) -> tuple[list[CoordinatorRecord], ConsumerGroup]:
     """The records that make a consumer group of a classic one with members, and the group that they will make.
 
     Raises KafkaError GROUP_ID_NOT_FOUND where the embedded protocol cannot be read or holds what would be lost.
@@ -80,7 +80,7 @@ def upgrade(classic: ClassicGroup, around: Surroundings) -> tuple[list[Record], 
         group.targets[member.member_id] = _target_of(member)
         group.put(member)
     group.metadata_hash = metadata_hash(group.topics_after([]), around.image)
-    log.info("Group %s: from the classic protocol to the consumer protocol", group.group_id)
+    log.info("Group %s: converted from the classic protocol to the consumer protocol", group.group_id)
     return [group_tombstone(group.group_id), *_records_of(group)], group
 
 
@@ -118,7 +118,7 @@ def _target_of(member: ConsumerMember) -> Target:
     return {topic_id: frozenset(owned) for topic_id, owned in member.assigned.items()}
 
 
-def _records_of(group: ConsumerGroup) -> list[Record]:
+def _records_of(group: ConsumerGroup) -> list[CoordinatorRecord]:
     group_id, members = group.group_id, list(group.members.values())
     return [
         *(member_record(group_id, member) for member in members),
@@ -175,7 +175,9 @@ def downgrade_for(
     return Outcome([*ended, _classic_record(group, staying, targets)], then=then)
 
 
-def _classic_record(group: ConsumerGroup, staying: list[ConsumerMember], targets: dict[str, Target]) -> Record:
+def _classic_record(
+    group: ConsumerGroup, staying: list[ConsumerMember], targets: dict[str, Target]
+) -> CoordinatorRecord:
     members = Membership()
     for member in staying:
         members.add(_downgraded_member(member))
@@ -220,7 +222,7 @@ def _downgraded(staying: list[ConsumerMember], find: Find, group_id: str, reason
     out = Outcome()
     if not isinstance(group, ClassicGroup):
         return out
-    log.info("Group %s: from the consumer protocol to the classic protocol", group_id)
+    log.info("Group %s: converted from the consumer protocol to the classic protocol", group_id)
     for known in staying:
         member = group.members[known.member_id]
         group.members.set_protocols(member, offered(known))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
-from pykbroker.coordination.outcome import Record
+from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.wire.internal.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -35,13 +35,13 @@ from pykbroker.wire.internal.consumer_group_target_assignment_metadata import (
 _VERSION = 0
 
 
-def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
     """The group epoch, and the hash of the topics' metadata that it was raised for."""
     value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    return Record(ConsumerGroupMetadataKey(group_id=group_id), value, _VERSION)
+    return CoordinatorRecord(ConsumerGroupMetadataKey(group_id=group_id), value, _VERSION)
 
 
-def member_record(group_id: str, member: ConsumerMember) -> Record:
+def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
     """Who a member is, and what it is subscribed to."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
@@ -54,10 +54,12 @@ def member_record(group_id: str, member: ConsumerMember) -> Record:
         server_assignor=member.assignor,
         classic_member_metadata=member.classic,
     )
-    return Record(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value, _VERSION)
+    return CoordinatorRecord(
+        ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value, _VERSION
+    )
 
 
-def assignment_record(group_id: str, member: ConsumerMember) -> Record:
+def assignment_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
     """What a member has, what it is to give back, and its epochs."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
@@ -67,7 +69,7 @@ def assignment_record(group_id: str, member: ConsumerMember) -> Record:
         partitions_pending_revocation=_with_epochs(member.revoking),
     )
     key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
-    return Record(key, value, _VERSION)
+    return CoordinatorRecord(key, value, _VERSION)
 
 
 def _with_epochs(owned: Owned) -> list[TopicPartitions]:
@@ -77,47 +79,55 @@ def _with_epochs(owned: Owned) -> list[TopicPartitions]:
     ]
 
 
-def target_record(group_id: str, member_id: str, target: Target) -> Record:
+def target_record(group_id: str, member_id: str, target: Target) -> CoordinatorRecord:
     """What a member is to have."""
     value = ConsumerGroupTargetAssignmentMemberValue(
         [TopicPartition(topic_id, sorted(partitions)) for topic_id, partitions in target.items()]
     )
-    return Record(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value, _VERSION)
+    return CoordinatorRecord(
+        ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value, _VERSION
+    )
 
 
-def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
+def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> CoordinatorRecord:
     """That the targets are those of a group epoch, computed at a time (KIP-1263)."""
     value = ConsumerGroupTargetAssignmentMetadataValue(epoch, timestamp_ms)
-    return Record(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value, _VERSION)
+    return CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value, _VERSION)
 
 
-def regex_record(group_id: str, pattern: str, regex: ResolvedRegex) -> Record:
+def regex_record(group_id: str, pattern: str, regex: ResolvedRegex) -> CoordinatorRecord:
     """What a pattern stands for."""
     value = ConsumerGroupRegularExpressionValue(sorted(regex.topics), regex.version, regex.timestamp_ms)
-    return Record(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern), value, _VERSION)
+    return CoordinatorRecord(
+        ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern), value, _VERSION
+    )
 
 
-def regex_tombstone(group_id: str, pattern: str) -> Record:
+def regex_tombstone(group_id: str, pattern: str) -> CoordinatorRecord:
     """That nobody has the pattern any more."""
     key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern)
-    return Record(key, None, _VERSION)
+    return CoordinatorRecord(key, None, _VERSION)
 
 
-def old_metadata_tombstone(group_id: str) -> Record:
+def old_metadata_tombstone(group_id: str) -> CoordinatorRecord:
     """Takes away what Kafka 4.0 kept of the topics; the hash in the epoch's record has replaced it (KIP-1101)."""
-    return Record(ConsumerGroupPartitionMetadataKey(group_id=group_id), None, _VERSION)
+    return CoordinatorRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None, _VERSION)
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Record]:
+def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     """The end of a member, in the order that replaying Kafka's way needs."""
     return [
-        Record(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None, _VERSION),
-        Record(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None, _VERSION),
-        Record(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None, _VERSION),
+        CoordinatorRecord(
+            ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None, _VERSION
+        ),
+        CoordinatorRecord(
+            ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None, _VERSION
+        ),
+        CoordinatorRecord(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None, _VERSION),
     ]
 
 
-def replacement(group: ConsumerGroup, former: ConsumerMember, new: ConsumerMember) -> list[Record]:
+def replacement(group: ConsumerGroup, former: ConsumerMember, new: ConsumerMember) -> list[CoordinatorRecord]:
     """A static member comes back under another id: it takes over what its former self had and was to have."""
     return [
         *member_tombstones(group.group_id, former.member_id),
@@ -127,15 +137,15 @@ def replacement(group: ConsumerGroup, former: ConsumerMember, new: ConsumerMembe
     ]
 
 
-def group_tombstones(group: ConsumerGroup, member_ids: list[str] | None = None) -> Iterator[Record]:
+def group_tombstones(group: ConsumerGroup, member_ids: list[str] | None = None) -> Iterator[CoordinatorRecord]:
     """The end of a group with all its members (by default those that it has)."""
     group_id = group.group_id
     ids = list(group.members) if member_ids is None else member_ids
     ended = [member_tombstones(group_id, member_id) for member_id in ids]
     yield from (assignment for assignment, _, _ in ended)
     yield from (target for _, target, _ in ended)
-    yield Record(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None, _VERSION)
+    yield CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None, _VERSION)
     yield from (member for _, _, member in ended)
     yield from (regex_tombstone(group_id, pattern) for pattern in group.regexes)
     yield old_metadata_tombstone(group_id)
-    yield Record(ConsumerGroupMetadataKey(group_id=group_id), None, _VERSION)
+    yield CoordinatorRecord(ConsumerGroupMetadataKey(group_id=group_id), None, _VERSION)

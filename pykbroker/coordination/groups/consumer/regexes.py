@@ -14,7 +14,7 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup, Resolved
 from pykbroker.coordination.groups.consumer.member import ConsumerMember
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.consumer.records import epoch_record, regex_record, regex_tombstone
-from pykbroker.coordination.outcome import Outcome, Record
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -30,7 +30,7 @@ class RegexChange:
     changed: bool = False
     #: The topics are known at once: another member has the pattern, or there is none any more.
     resolved: bool = False
-    records: list[Record] = field(default_factory=list)
+    records: list[CoordinatorRecord] = field(default_factory=list)
     #: The patterns to resolve after this heartbeat.
     to_resolve: frozenset[str] = frozenset()
 
@@ -114,6 +114,6 @@ def _topics_like(pattern: str, image: MetadataImage) -> frozenset[str]:
     try:
         compiled = compile_pattern(pattern)
     except InvalidPattern as error:
-        log.warning("Ignoring the pattern %r: %s", pattern, error)
+        log.warning("Subscribed topic regex %r ignored: %s", pattern, error)
         return frozenset()
     return frozenset(name for name in image.topics if compiled.matches(name))

@@ -23,13 +23,13 @@ from pykbroker.coordination.groups.consumer.records import (
 from pykbroker.coordination.groups.consumer.regexes import RegexChange, regex_change
 from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
 from pykbroker.coordination.groups.consumer.targets import assign, may_assign
-from pykbroker.coordination.outcome import Record
+from pykbroker.coordination.outcome import CoordinatorRecord
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Step:
+class GroupStep:
     """One member's step; ``before`` is the member as it was (a blank one if it is new), ``member`` as it becomes."""
 
     group: ConsumerGroup
@@ -37,7 +37,7 @@ class Step:
     member: ConsumerMember
     #: What the member reports to own; None when it did not say.
     reported: Iterable[tuple[bytes, int]] | None
-    records: list[Record] = field(default_factory=list)
+    records: list[CoordinatorRecord] = field(default_factory=list)
     epoch: int = 0
     regex: RegexChange = field(default_factory=RegexChange)
     subscription_changed: bool = False
@@ -70,7 +70,7 @@ class Step:
         if self.bumps or found != group.metadata_hash:
             self.epoch = group.epoch + 1
             self.records.append(epoch_record(group.group_id, self.epoch, found))
-            log.info("Group %s: epoch %d", group.group_id, self.epoch)
+            log.info("Group %s: bumped group epoch to %d", group.group_id, self.epoch)
         if group.has_old_metadata:
             self.records.append(old_metadata_tombstone(group.group_id))
 

@@ -8,7 +8,7 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Target
 from pykbroker.coordination.groups.consumer.records import target_epoch_record, target_record
 from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
-from pykbroker.coordination.outcome import Record
+from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
@@ -25,7 +25,7 @@ def may_assign(group: ConsumerGroup, epoch: int, now_ms: int) -> bool:
 
 def assign(
     group: ConsumerGroup, epoch: int, before: ConsumerMember | None, after: ConsumerMember
-) -> tuple[list[Record], Target]:
+) -> tuple[list[CoordinatorRecord], Target]:
     """The records of a new target for the group, one member changed from ``before`` to ``after``, and that member's."""
     from pykbroker.coordination.groups.assignors import ASSIGNORS  # noqa: PLC0415 - start-up counts
     from pykbroker.coordination.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec  # noqa: PLC0415 - the same
@@ -45,7 +45,7 @@ def assign(
     except AssignmentFailed as error:
         message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
-    records: list[Record] = []
+    records: list[CoordinatorRecord] = []
     own: Target = {}
     for member_id in members:
         target = {topic: frozenset(indexes) for topic, indexes in given.get(member_id, {}).items() if indexes}

@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterator
 
-from pykbroker.coordination.groups.classic.group import ClassicGroup, State
+from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.records import decode, encode
@@ -131,7 +131,7 @@ class Harness:
         return self.shard.groups[GROUP]
 
     @property
-    def state(self) -> State:
+    def state(self) -> ClassicGroupState:
         return self.group.state
 
     # Requests
@@ -316,4 +316,4 @@ class Harness:
         syncs = [self.sync(member_id) for member_id in answers if member_id != leader]
         syncs.append(self.sync(leader, assignments))
         assert [sync.value.error_code for sync in syncs] == [0] * len(syncs)
-        assert self.state is State.STABLE
+        assert self.state is ClassicGroupState.STABLE

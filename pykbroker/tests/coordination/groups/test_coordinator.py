@@ -259,12 +259,12 @@ def test_a_shard_that_cannot_be_read_is_tried_again(monkeypatch, caplog, unread)
 
     with monkeypatch.context() as patched:
         if unread:
-            patched.setattr(world.cluster, "open_log", broken)
+            patched.setattr(world.cluster.logs, "open", broken)
         else:
             patched.setattr(type(partition.log), "batches", broken)
         request = OffsetFetchRequest(group_id=GROUP, topics=None)
         assert world.ask(request, 7, broker=leader).error_code == ErrorCode.NOT_COORDINATOR
-    assert "cannot be read" in caplog.text
+    assert "cannot be loaded" in caplog.text
     world.cluster.logs.metadata_directory.offline = False
     assert world.committed() == {("t", 0): 5}
 

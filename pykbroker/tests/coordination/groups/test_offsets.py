@@ -2,7 +2,7 @@
 
 import pytest
 
-from pykbroker.coordination.groups.classic.group import State
+from pykbroker.coordination.groups.classic.group import ClassicGroupState
 from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.tests.coordination.groups.harness import SESSION_MS, Harness
 from pykbroker.tests.kit.cluster import GROUP
@@ -92,7 +92,7 @@ def test_a_member_may_commit_while_the_others_join_but_not_while_the_leader_comp
     h.join(a)
     assert h.commit({("t", 0): 5}, b, 1) == ErrorCode.NONE
     h.join(b)
-    assert h.state is State.COMPLETING_REBALANCE
+    assert h.state is ClassicGroupState.COMPLETING_REBALANCE
     assert h.commit({("t", 0): 6}, b, 2) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
@@ -102,7 +102,7 @@ def test_a_commit_is_a_sign_of_life():
     for _ in range(3):
         h.advance(SESSION_MS - 1)
         assert h.commit({("t", 0): 5}, a, 1) == ErrorCode.NONE
-    assert h.state is State.STABLE
+    assert h.state is ClassicGroupState.STABLE
 
 
 def test_metadata_has_a_limit_counted_as_java_counts():

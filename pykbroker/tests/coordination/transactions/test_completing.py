@@ -6,7 +6,7 @@ import pytest
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.transactions.completing import Completion
-from pykbroker.coordination.transactions.transaction import State, Transaction
+from pykbroker.coordination.transactions.transaction import Transaction, TransactionState
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -49,7 +49,7 @@ class Completing:
             producer_id=7,
             producer_epoch=5,
             timeout_ms=1,
-            state=State.PREPARE_COMMIT,
+            state=TransactionState.PREPARE_COMMIT,
             partitions=PARTITIONS,
         )
         Completion(

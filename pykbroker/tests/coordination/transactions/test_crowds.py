@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.coordination.transactions.transaction import State
+from pykbroker.coordination.transactions.transaction import TransactionState
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.tests.kit.cluster import MemoryCluster
@@ -35,7 +35,7 @@ def late(world: MemoryCluster, count: int = MANY) -> list[Producer]:
     return producers
 
 
-def states(world: MemoryCluster) -> list[State]:
+def states(world: MemoryCluster) -> list[TransactionState]:
     return [each.state for each in transactions(world).values()]
 
 
@@ -57,16 +57,16 @@ def test_late_transactions_are_aborted_some_in_a_turn(world):
     late(world)
     world.cluster.runtime.slices.weight_of_a_turn = 100
     world.cluster.runtime.timers.run_due()
-    before = states(world).count(State.ONGOING)
+    before = states(world).count(TransactionState.ONGOING)
     in_a_turn = []
     while before:
         world.cluster.runtime.wake_queue.run()
-        now = states(world).count(State.ONGOING)
+        now = states(world).count(TransactionState.ONGOING)
         in_a_turn.append(before - now)
         assert now < before
         before = now
     assert max(in_a_turn) <= 10
-    assert set(states(world)) == {State.COMPLETE_ABORT}
+    assert set(states(world)) == {TransactionState.COMPLETE_ABORT}
     assert world.read() == []
 
 
@@ -92,7 +92,7 @@ def test_a_round_that_takes_long_is_not_overtaken_by_the_next(world):
         assert len(world.cluster.runtime.slices) <= 1
     world.cluster.runtime.slices.weight_of_a_turn = 1e9
     world.settle()
-    assert set(states(world)) == {State.COMPLETE_ABORT}
+    assert set(states(world)) == {TransactionState.COMPLETE_ABORT}
 
 
 def test_a_transaction_of_many_partitions_is_ended_some_in_a_turn(world):
@@ -101,10 +101,10 @@ def test_a_transaction_of_many_partitions_is_ended_some_in_a_turn(world):
     assert producer.add("wide", *range(200)) is ErrorCode.NONE
     world.cluster.runtime.slices.weight_of_a_turn = 100
     assert producer.commit() is ErrorCode.NONE
-    assert world.state("tx") == "PrepareCommit" or states(world) == [State.COMPLETE_COMMIT]
+    assert world.state("tx") == "PrepareCommit" or states(world) == [TransactionState.COMPLETE_COMMIT]
     for _ in range(200):
         world.advance(0)
-    assert states(world) == [State.COMPLETE_COMMIT]
+    assert states(world) == [TransactionState.COMPLETE_COMMIT]
     assert [world.cluster.partition("wide", index).log_end_offset for index in range(200)] == [1] * 200
 
 
@@ -118,9 +118,9 @@ def test_a_kill_between_two_slices_of_markers(world):
     world.settle, settle = lambda: None, world.settle
     producer.commit()
     world.settle = settle
-    assert states(world) == [State.PREPARE_COMMIT]
+    assert states(world) == [TransactionState.PREPARE_COMMIT]
     world.restart(kill=True)
     for _ in range(50):
         world.advance(100)
-    assert states(world) == [State.COMPLETE_COMMIT]
+    assert states(world) == [TransactionState.COMPLETE_COMMIT]
     assert all(world.cluster.partition("wide", index).log_end_offset >= 1 for index in range(200))

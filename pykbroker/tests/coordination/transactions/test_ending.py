@@ -14,8 +14,8 @@ from pykbroker.coordination.transactions.transaction import (
     MAX_EPOCH,
     PREPARED,
     IllegalTransition,
-    State,
     Transaction,
+    TransactionState,
 )
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -24,10 +24,10 @@ NOW = 1_700_000_000_000
 NEW_ID = 99
 
 FENCED, INVALID, BUSY = ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE, ErrorCode.CONCURRENT_TRANSACTIONS
-SAME, COMMITS, ABORTS = "the same", State.PREPARE_COMMIT, State.PREPARE_ABORT
+SAME, COMMITS, ABORTS = "the same", TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT
 
 
-def transaction(state: State, epoch: int = 5, **changes: object) -> Transaction:
+def transaction(state: TransactionState, epoch: int = 5, **changes: object) -> Transaction:
     return Transaction(
         transactional_id="tx",
         producer_id=7,
@@ -36,7 +36,7 @@ def transaction(state: State, epoch: int = 5, **changes: object) -> Transaction:
         timeout_ms=60_000,
         state=state,
         partitions=frozenset() if state in AT_REST else frozenset({PARTITION}),
-        start_ms=-1 if state is State.EMPTY else NOW - 10,
+        start_ms=-1 if state is TransactionState.EMPTY else NOW - 10,
         updated_ms=NOW - 5,
         **changes,
     )
@@ -61,20 +61,20 @@ def ended(before: Transaction, epoch: int, *, commit: bool, version: int, produc
 
 # State, then: commit and abort by the current epoch, commit and abort by the epoch before it.
 VERSION_1 = [
-    (State.EMPTY, INVALID, INVALID, FENCED, FENCED),
-    (State.ONGOING, COMMITS, ABORTS, FENCED, FENCED),
-    (State.PREPARE_COMMIT, BUSY, INVALID, FENCED, FENCED),
-    (State.PREPARE_ABORT, INVALID, BUSY, FENCED, FENCED),
-    (State.COMPLETE_COMMIT, SAME, INVALID, FENCED, FENCED),
-    (State.COMPLETE_ABORT, INVALID, SAME, FENCED, FENCED),
+    (TransactionState.EMPTY, INVALID, INVALID, FENCED, FENCED),
+    (TransactionState.ONGOING, COMMITS, ABORTS, FENCED, FENCED),
+    (TransactionState.PREPARE_COMMIT, BUSY, INVALID, FENCED, FENCED),
+    (TransactionState.PREPARE_ABORT, INVALID, BUSY, FENCED, FENCED),
+    (TransactionState.COMPLETE_COMMIT, SAME, INVALID, FENCED, FENCED),
+    (TransactionState.COMPLETE_ABORT, INVALID, SAME, FENCED, FENCED),
 ]
 VERSION_2 = [
-    (State.EMPTY, INVALID, ABORTS, FENCED, FENCED),
-    (State.ONGOING, COMMITS, ABORTS, FENCED, FENCED),
-    (State.PREPARE_COMMIT, FENCED, FENCED, BUSY, INVALID),
-    (State.PREPARE_ABORT, FENCED, FENCED, INVALID, BUSY),
-    (State.COMPLETE_COMMIT, INVALID, ABORTS, SAME, INVALID),
-    (State.COMPLETE_ABORT, INVALID, ABORTS, INVALID, SAME),
+    (TransactionState.EMPTY, INVALID, ABORTS, FENCED, FENCED),
+    (TransactionState.ONGOING, COMMITS, ABORTS, FENCED, FENCED),
+    (TransactionState.PREPARE_COMMIT, FENCED, FENCED, BUSY, INVALID),
+    (TransactionState.PREPARE_ABORT, FENCED, FENCED, INVALID, BUSY),
+    (TransactionState.COMPLETE_COMMIT, INVALID, ABORTS, SAME, INVALID),
+    (TransactionState.COMPLETE_ABORT, INVALID, ABORTS, INVALID, SAME),
 ]
 
 
@@ -86,7 +86,7 @@ def test_ends(version, table):
         assert (state, *seen) == (state, *expected)
 
 
-@pytest.mark.parametrize("state", list(AT_REST | PREPARED | {State.ONGOING}))
+@pytest.mark.parametrize("state", list(AT_REST | PREPARED | {TransactionState.ONGOING}))
 @pytest.mark.parametrize("version", [0, 2])
 @pytest.mark.parametrize("commit", [True, False])
 def test_nobody_ends_what_is_not_his(state, version, commit):
@@ -100,7 +100,7 @@ def test_nobody_ends_what_is_not_his(state, version, commit):
 def test_the_epoch_rises_with_the_end_in_version_2_only():
     for version, epoch, last in ((0, 5, -1), (2, 6, 5)):
         after = end_transaction(
-            transaction(State.ONGOING),
+            transaction(TransactionState.ONGOING),
             7,
             5,
             commit=True,
@@ -112,14 +112,14 @@ def test_the_epoch_rises_with_the_end_in_version_2_only():
         assert after.partitions == {PARTITION}
         completed = after.completed(NOW + 1)
         assert (completed.state, completed.producer_epoch, completed.partitions) == (
-            State.COMPLETE_COMMIT,
+            TransactionState.COMPLETE_COMMIT,
             epoch,
             frozenset(),
         )
 
 
 def test_the_last_epoch_is_followed_by_a_new_producer_id():
-    before = transaction(State.ONGOING, MAX_EPOCH - 1)
+    before = transaction(TransactionState.ONGOING, MAX_EPOCH - 1)
     after = end_transaction(
         before, 7, MAX_EPOCH - 1, commit=True, client_version=2, new_producer_id=lambda: NEW_ID, now_ms=NOW
     )
@@ -132,24 +132,34 @@ def test_the_last_epoch_is_followed_by_a_new_producer_id():
 
 
 def test_an_abort_by_the_coordinator_fences():
-    older = abort_ongoing(transaction(State.ONGOING), 1, lambda: NEW_ID, NOW)
-    assert (older.state, older.producer_epoch, older.last_producer_epoch) == (State.PREPARE_ABORT, 6, -1)
-    newer = abort_ongoing(transaction(State.ONGOING), 2, lambda: NEW_ID, NOW)
-    assert (newer.state, newer.producer_epoch, newer.last_producer_epoch) == (State.PREPARE_ABORT, 6, 5)
-    used_up = abort_ongoing(transaction(State.ONGOING, MAX_EPOCH), 1, lambda: NEW_ID, NOW)
+    older = abort_ongoing(transaction(TransactionState.ONGOING), 1, lambda: NEW_ID, NOW)
+    assert (older.state, older.producer_epoch, older.last_producer_epoch) == (TransactionState.PREPARE_ABORT, 6, -1)
+    newer = abort_ongoing(transaction(TransactionState.ONGOING), 2, lambda: NEW_ID, NOW)
+    assert (newer.state, newer.producer_epoch, newer.last_producer_epoch) == (TransactionState.PREPARE_ABORT, 6, 5)
+    used_up = abort_ongoing(transaction(TransactionState.ONGOING, MAX_EPOCH), 1, lambda: NEW_ID, NOW)
     assert used_up.producer_epoch == MAX_EPOCH
 
 
 def test_no_step_leads_where_no_rule_allows():
-    allowed = {(before, after) for before in State for after in State if not _refused(transaction(before), after)}
-    ends = {(State.ONGOING, State.PREPARE_COMMIT), (State.PREPARE_COMMIT, State.COMPLETE_COMMIT)}
-    aborts = {(before, State.PREPARE_ABORT) for before in AT_REST | {State.ONGOING}}
-    begins = {(before, State.ONGOING) for before in AT_REST | {State.ONGOING}}
-    takes_over = {(before, State.EMPTY) for before in AT_REST}
-    assert allowed == ends | aborts | begins | takes_over | {(State.PREPARE_ABORT, State.COMPLETE_ABORT)}
+    allowed = {
+        (before, after)
+        for before in TransactionState
+        for after in TransactionState
+        if not _refused(transaction(before), after)
+    }
+    ends = {
+        (TransactionState.ONGOING, TransactionState.PREPARE_COMMIT),
+        (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT),
+    }
+    aborts = {(before, TransactionState.PREPARE_ABORT) for before in AT_REST | {TransactionState.ONGOING}}
+    begins = {(before, TransactionState.ONGOING) for before in AT_REST | {TransactionState.ONGOING}}
+    takes_over = {(before, TransactionState.EMPTY) for before in AT_REST}
+    assert allowed == ends | aborts | begins | takes_over | {
+        (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT)
+    }
 
 
-def _refused(before: Transaction, state: State) -> bool:
+def _refused(before: Transaction, state: TransactionState) -> bool:
     try:
         before.step(state, NOW)
     except IllegalTransition:
@@ -168,7 +178,7 @@ def initialised(before: Transaction, expected: Expected | None = None, version: 
         )
     except KafkaError as error:
         return error.code
-    if after.state is not State.EMPTY:
+    if after.state is not TransactionState.EMPTY:
         return after.state
     assert (after.timeout_ms, after.partitions, after.start_ms) == (30_000, frozenset(), -1)
     return after.producer_id, after.producer_epoch, after.last_producer_epoch
@@ -193,18 +203,18 @@ def test_a_take_over_and_a_recovery(state):
 
 
 def test_when_the_epochs_are_used_up():
-    before = transaction(State.EMPTY, MAX_EPOCH - 1)
+    before = transaction(TransactionState.EMPTY, MAX_EPOCH - 1)
     assert initialised(before) == (NEW_ID, 0, -1)
     assert initialised(before, Expected(7, MAX_EPOCH - 1)) == (NEW_ID, 0, MAX_EPOCH - 1)
-    rotated = replace(transaction(State.EMPTY, 0), producer_id=NEW_ID, last_producer_epoch=MAX_EPOCH - 1)
+    rotated = replace(transaction(TransactionState.EMPTY, 0), producer_id=NEW_ID, last_producer_epoch=MAX_EPOCH - 1)
     assert initialised(rotated, Expected(7, MAX_EPOCH - 1)) == (NEW_ID, 0, MAX_EPOCH - 1)  # a repeat
     assert initialised(rotated, Expected(7, 3)) is FENCED
 
 
 def test_while_something_is_open():
-    assert initialised(transaction(State.ONGOING)) is State.PREPARE_ABORT
-    assert initialised(transaction(State.ONGOING), Expected(7, 5)) is State.PREPARE_ABORT
-    assert initialised(transaction(State.ONGOING), Expected(8, 5)) is FENCED
+    assert initialised(transaction(TransactionState.ONGOING)) is TransactionState.PREPARE_ABORT
+    assert initialised(transaction(TransactionState.ONGOING), Expected(7, 5)) is TransactionState.PREPARE_ABORT
+    assert initialised(transaction(TransactionState.ONGOING), Expected(8, 5)) is FENCED
     for state in PREPARED:
         assert initialised(transaction(state)) is BUSY
 
@@ -214,9 +224,14 @@ def test_while_something_is_open():
 
 def test_partitions_are_added():
     other = frozenset({("t", 1)})
-    begun = add_partitions(transaction(State.COMPLETE_COMMIT), 7, 5, other, client_version=2, now_ms=NOW)
-    assert (begun.state, begun.partitions, begun.start_ms, begun.client_version) == (State.ONGOING, other, NOW, 2)
-    open_one = transaction(State.ONGOING)
+    begun = add_partitions(transaction(TransactionState.COMPLETE_COMMIT), 7, 5, other, client_version=2, now_ms=NOW)
+    assert (begun.state, begun.partitions, begun.start_ms, begun.client_version) == (
+        TransactionState.ONGOING,
+        other,
+        NOW,
+        2,
+    )
+    open_one = transaction(TransactionState.ONGOING)
     more = add_partitions(open_one, 7, 5, other, client_version=0, now_ms=NOW)
     assert (more.partitions, more.start_ms) == (other | {PARTITION}, open_one.start_ms)
     assert add_partitions(open_one, 7, 5, frozenset({PARTITION}), client_version=0, now_ms=NOW) is open_one
@@ -226,18 +241,18 @@ def test_who_may_add_and_ask():
     partitions = frozenset({PARTITION, ("t", 1)})
     for before, producer_id, epoch, code in (
         (None, 7, 5, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-        (transaction(State.EMPTY), 8, 5, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-        (transaction(State.ONGOING), 7, 4, FENCED),
-        (transaction(State.ONGOING), 7, 6, FENCED),
-        (transaction(State.PREPARE_COMMIT), 7, 5, BUSY),
-        (transaction(State.PREPARE_ABORT), 7, 5, BUSY),
+        (transaction(TransactionState.EMPTY), 8, 5, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (transaction(TransactionState.ONGOING), 7, 4, FENCED),
+        (transaction(TransactionState.ONGOING), 7, 6, FENCED),
+        (transaction(TransactionState.PREPARE_COMMIT), 7, 5, BUSY),
+        (transaction(TransactionState.PREPARE_ABORT), 7, 5, BUSY),
     ):
         with pytest.raises(KafkaError) as added:
             add_partitions(before, producer_id, epoch, partitions, client_version=0, now_ms=NOW)
         with pytest.raises(KafkaError) as asked:
             verify_partitions(before, producer_id, epoch, partitions)
         assert added.value.code is asked.value.code is code
-    assert verify_partitions(transaction(State.ONGOING), 7, 5, partitions) == {
+    assert verify_partitions(transaction(TransactionState.ONGOING), 7, 5, partitions) == {
         PARTITION: ErrorCode.NONE,
         ("t", 1): ErrorCode.TRANSACTION_ABORTABLE,
     }

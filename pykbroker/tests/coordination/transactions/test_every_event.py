@@ -16,7 +16,7 @@ from pykbroker.coordination.transactions.ending import abort_ongoing, end_transa
 from pykbroker.coordination.transactions.initializing import Expected, init_producer_id
 from pykbroker.coordination.transactions.records import record
 from pykbroker.coordination.transactions.shard import TransactionShard
-from pykbroker.coordination.transactions.transaction import MAX_EPOCH, IllegalTransition, State, Transaction
+from pykbroker.coordination.transactions.transaction import MAX_EPOCH, IllegalTransition, Transaction, TransactionState
 from pykbroker.tests.coordination.transactions.test_ending import NEW_ID, NOW, transaction
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -86,64 +86,73 @@ EVENTS: dict[str, Callable] = {
 #: COMPLETE_ABORT, DEAD, PREPARE_EPOCH_FENCE. A pair is the next state and its epoch.
 TABLE: dict[str, tuple] = {
     "a new incarnation": (
-        (State.EMPTY, 6),
-        (State.PREPARE_ABORT, 6),
+        (TransactionState.EMPTY, 6),
+        (TransactionState.PREPARE_ABORT, 6),
         BUSY,
         BUSY,
-        (State.EMPTY, 6),
-        (State.EMPTY, 6),
+        (TransactionState.EMPTY, 6),
+        (TransactionState.EMPTY, 6),
         BUSY,
         BUSY,
     ),
     "a new incarnation of transaction version 1": (
-        (State.EMPTY, 6),
-        (State.PREPARE_ABORT, 6),
+        (TransactionState.EMPTY, 6),
+        (TransactionState.PREPARE_ABORT, 6),
         BUSY,
         BUSY,
-        (State.EMPTY, 6),
-        (State.EMPTY, 6),
+        (TransactionState.EMPTY, 6),
+        (TransactionState.EMPTY, 6),
         BUSY,
         BUSY,
     ),
     "a recovery": (
-        (State.EMPTY, 6),
-        (State.PREPARE_ABORT, 6),
+        (TransactionState.EMPTY, 6),
+        (TransactionState.PREPARE_ABORT, 6),
         BUSY,
         BUSY,
-        (State.EMPTY, 6),
-        (State.EMPTY, 6),
+        (TransactionState.EMPTY, 6),
+        (TransactionState.EMPTY, 6),
         BUSY,
         BUSY,
     ),
     "a recovery that was answered already": (
-        (State.EMPTY, 5),
-        (State.PREPARE_ABORT, 6),
+        (TransactionState.EMPTY, 5),
+        (TransactionState.PREPARE_ABORT, 6),
         BUSY,
         BUSY,
-        (State.EMPTY, 5),
-        (State.EMPTY, 5),
+        (TransactionState.EMPTY, 5),
+        (TransactionState.EMPTY, 5),
         BUSY,
         BUSY,
     ),
-    "a recovery of a fenced producer": (FENCED, (State.PREPARE_ABORT, 6), BUSY, BUSY, FENCED, FENCED, BUSY, BUSY),
+    "a recovery of a fenced producer": (
+        FENCED,
+        (TransactionState.PREPARE_ABORT, 6),
+        BUSY,
+        BUSY,
+        FENCED,
+        FENCED,
+        BUSY,
+        BUSY,
+    ),
     "a recovery of a stranger": (FENCED, FENCED, FENCED, FENCED, FENCED, FENCED, FENCED, FENCED),
     "a partition is added": (
-        (State.ONGOING, 5),
-        (State.ONGOING, 5),
+        (TransactionState.ONGOING, 5),
+        (TransactionState.ONGOING, 5),
         BUSY,
         BUSY,
-        (State.ONGOING, 5),
-        (State.ONGOING, 5),
+        (TransactionState.ONGOING, 5),
+        (TransactionState.ONGOING, 5),
         ILLEGAL,
         ILLEGAL,
     ),
     "a partition is added again": (
-        (State.ONGOING, 5),
+        (TransactionState.ONGOING, 5),
         SAME,
         BUSY,
         BUSY,
-        (State.ONGOING, 5),
-        (State.ONGOING, 5),
+        (TransactionState.ONGOING, 5),
+        (TransactionState.ONGOING, 5),
         ILLEGAL,
         ILLEGAL,
     ),
@@ -160,17 +169,35 @@ TABLE: dict[str, tuple] = {
     ),
     "a partition of the transaction is verified": (ABORTABLE, OK, BUSY, BUSY, ABORTABLE, ABORTABLE, OK, OK),
     "another partition is verified": (ABORTABLE, ABORTABLE, BUSY, BUSY, ABORTABLE, ABORTABLE, ABORTABLE, ABORTABLE),
-    "commit, version 1": (INVALID, (State.PREPARE_COMMIT, 5), BUSY, INVALID, SAME, INVALID, INVALID, INVALID),
-    "abort, version 1": (INVALID, (State.PREPARE_ABORT, 5), INVALID, BUSY, INVALID, SAME, INVALID, INVALID),
+    "commit, version 1": (
+        INVALID,
+        (TransactionState.PREPARE_COMMIT, 5),
+        BUSY,
+        INVALID,
+        SAME,
+        INVALID,
+        INVALID,
+        INVALID,
+    ),
+    "abort, version 1": (INVALID, (TransactionState.PREPARE_ABORT, 5), INVALID, BUSY, INVALID, SAME, INVALID, INVALID),
     "commit by a fenced producer, version 1": (FENCED, FENCED, FENCED, FENCED, FENCED, FENCED, FENCED, FENCED),
-    "commit, version 2": (INVALID, (State.PREPARE_COMMIT, 6), FENCED, FENCED, INVALID, INVALID, INVALID, INVALID),
+    "commit, version 2": (
+        INVALID,
+        (TransactionState.PREPARE_COMMIT, 6),
+        FENCED,
+        FENCED,
+        INVALID,
+        INVALID,
+        INVALID,
+        INVALID,
+    ),
     "abort, version 2": (
-        (State.PREPARE_ABORT, 6),
-        (State.PREPARE_ABORT, 6),
+        (TransactionState.PREPARE_ABORT, 6),
+        (TransactionState.PREPARE_ABORT, 6),
         FENCED,
         FENCED,
-        (State.PREPARE_ABORT, 6),
-        (State.PREPARE_ABORT, 6),
+        (TransactionState.PREPARE_ABORT, 6),
+        (TransactionState.PREPARE_ABORT, 6),
         INVALID,
         INVALID,
     ),
@@ -178,20 +205,20 @@ TABLE: dict[str, tuple] = {
     "abort repeated, version 2": (FENCED, FENCED, INVALID, BUSY, INVALID, SAME, FENCED, FENCED),
     "commit by a fenced producer, version 2": (FENCED, FENCED, FENCED, FENCED, FENCED, FENCED, FENCED, FENCED),
     "the coordinator aborts": (
-        (State.PREPARE_ABORT, 6),
-        (State.PREPARE_ABORT, 6),
+        (TransactionState.PREPARE_ABORT, 6),
+        (TransactionState.PREPARE_ABORT, 6),
         ILLEGAL,
         ILLEGAL,
-        (State.PREPARE_ABORT, 6),
-        (State.PREPARE_ABORT, 6),
+        (TransactionState.PREPARE_ABORT, 6),
+        (TransactionState.PREPARE_ABORT, 6),
         ILLEGAL,
         ILLEGAL,
     ),
     "the markers are written": (
         ILLEGAL,
         ILLEGAL,
-        (State.COMPLETE_COMMIT, 5),
-        (State.COMPLETE_ABORT, 5),
+        (TransactionState.COMPLETE_COMMIT, 5),
+        (TransactionState.COMPLETE_ABORT, 5),
         ILLEGAL,
         ILLEGAL,
         ILLEGAL,
@@ -220,17 +247,19 @@ def outcome(event: Callable, before: Transaction) -> object:
 
 def test_the_table_is_whole():
     assert TABLE.keys() == EVENTS.keys()
-    assert {len(row) for row in TABLE.values()} == {len(State)}
+    assert {len(row) for row in TABLE.values()} == {len(TransactionState)}
 
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_every_event_in_every_state(event):
-    for state, expected in zip(State, TABLE[event], strict=True):
+    for state, expected in zip(TransactionState, TABLE[event], strict=True):
         before = transaction(state, last_producer_epoch=4)
         assert (state, outcome(EVENTS[event], before)) == (state, expected)
 
 
-@pytest.mark.parametrize("state", [State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT])
+@pytest.mark.parametrize(
+    "state", [TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT]
+)
 def test_when_the_epochs_are_used_up(state):
     """At the last epoch that a producer may have, every way on brings a new producer id; MAX_EPOCH is for markers."""
     before = transaction(state, MAX_EPOCH - 1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykbroker.coordination.transactions.records import decode, encode, record, tombstone
-from pykbroker.coordination.transactions.transaction import State, Transaction
+from pykbroker.coordination.transactions.transaction import Transaction, TransactionState
 from pykbroker.wire.errors import WireError
 
 _IDS = st.integers(-1, 2**63 - 1)
@@ -22,7 +22,7 @@ transactions = st.builds(
     previous_producer_id=_IDS,
     next_producer_id=_IDS,
     timeout_ms=st.integers(0, 2**31 - 1),
-    state=st.sampled_from([state for state in State if state is not State.EMPTY]),
+    state=st.sampled_from([state for state in TransactionState if state is not TransactionState.EMPTY]),
     partitions=st.frozensets(st.tuples(st.sampled_from(["a", "b", "long-name"]), st.integers(0, 5)), max_size=8),
     start_ms=_TIMES,
     updated_ms=_TIMES,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pykbroker.coordination.groups.classic.group import State
+from pykbroker.coordination.groups.classic.group import ClassicGroupState
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.coordination.groups.harness import REBALANCE_MS, SESSION_MS, Harness
 from pykbroker.tests.kit.cluster import GROUP
@@ -22,7 +22,7 @@ from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 
-EMPTY, PREPARING, COMPLETING, STABLE, DEAD = State
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = ClassicGroupState
 WAITS = "waits"
 CHANGED = {"range": SUBSCRIBED_TO_T + b"\0"}
 
@@ -30,7 +30,7 @@ CHANGED = {"range": SUBSCRIBED_TO_T + b"\0"}
 class Group:
     """A group of two, brought to a state."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ClassicGroupState) -> None:
         self.h = h = Harness()
         self.leader, self.follower = h.stable(2)
         self.generation = h.group.generation
@@ -61,7 +61,7 @@ class Group:
         assert self.h.delete_group() is ErrorCode.NONE
 
     @property
-    def state(self) -> State:
+    def state(self) -> ClassicGroupState:
         return self.h.state if GROUP in self.h.shard.groups else DEAD
 
     # Events; each returns an ErrorCode, or WAITS
@@ -206,12 +206,12 @@ TABLE = {
 
 def test_the_table_is_whole():
     assert TABLE.keys() == EVENTS.keys()
-    assert {len(row) for row in TABLE.values()} == {len(State)}
+    assert {len(row) for row in TABLE.values()} == {len(ClassicGroupState)}
 
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_every_event_in_every_state(event):
-    for state, expected in zip(State, TABLE[event], strict=True):
+    for state, expected in zip(ClassicGroupState, TABLE[event], strict=True):
         code, following = expected if isinstance(expected, tuple) else (expected, state)
         group = Group(state)
         assert (state, EVENTS[event](group), group.state) == (state, code, following)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pykbroker.coordination.groups.classic.group import State
+from pykbroker.coordination.groups.classic.group import ClassicGroupState
 from pykbroker.tests.coordination.groups.harness import REBALANCE_MS, SESSION_MS, Harness
 from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.errors import ErrorCode
@@ -22,7 +22,7 @@ def test_the_first_member_is_given_an_id_and_leads_the_first_generation():
     assert (answer.error_code, answer.generation_id, answer.leader) == (0, 1, first.member_id)
     assert (answer.protocol_type, answer.protocol_name) == ("consumer", "range")
     assert [member.member_id for member in answer.members] == [first.member_id]
-    assert h.state is State.COMPLETING_REBALANCE
+    assert h.state is ClassicGroupState.COMPLETING_REBALANCE
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
@@ -61,7 +61,7 @@ def test_a_newcomer_makes_the_others_join_again():
     h = Harness()
     (a,) = h.stable()
     b, joining_b = h.new_member()
-    assert h.state is State.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
     assert h.heartbeat(a) == ErrorCode.REBALANCE_IN_PROGRESS
     assert not joining_b.done
     joining_a = h.join(a)
@@ -108,7 +108,7 @@ def test_the_last_member_to_fall_silent_leaves_an_empty_group():
     h = Harness()
     h.stable(2)
     h.advance(SESSION_MS)
-    assert h.state is State.EMPTY
+    assert h.state is ClassicGroupState.EMPTY
     assert h.group.generation == 2
     assert h.group.protocol_type == "consumer"
 
@@ -135,7 +135,7 @@ def test_a_follower_that_joins_again_unchanged_is_told_of_the_present_generation
     a, b = h.stable(2)
     again = h.join(b).value
     assert (again.error_code, again.generation_id, again.leader, again.members) == (0, 1, a, [])
-    assert h.state is State.STABLE
+    assert h.state is ClassicGroupState.STABLE
 
 
 def test_a_leader_that_joins_again_starts_a_rebalance():
@@ -263,7 +263,7 @@ def test_a_group_over_capacity_rebalances_after_a_restart_and_the_last_to_come_g
     members = h.stable(3)
     h.settings.max_size = 2
     h.restart()
-    assert h.state is State.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
     joins = [h.join(member) for member in members]
     assert [join.value.error_code for join in joins] == [0, 0, ErrorCode.GROUP_MAX_SIZE_REACHED]
 
@@ -275,7 +275,7 @@ def test_leaving():
     assert h.heartbeat(a) == ErrorCode.REBALANCE_IN_PROGRESS
     assert h.leave(b).members[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert h.leave(a).members[0].error_code == 0
-    assert h.state is State.EMPTY
+    assert h.state is ClassicGroupState.EMPTY
 
 
 def test_leaving_while_waiting_answers_what_waits():
@@ -317,7 +317,7 @@ def test_a_lost_assignment_is_told_to_all_and_the_group_starts_over():
     h.append_error = ErrorCode.NOT_COORDINATOR
     leader = h.sync(a, {a: b"x", b: b"y"})
     assert leader.value.error_code == follower.value.error_code == ErrorCode.NOT_COORDINATOR
-    assert h.state is State.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
     assert h.join(a).done is False
     assert h.join(b).value.error_code == 0
 
@@ -340,11 +340,11 @@ def test_a_stable_group_survives_a_restart():
     h = Harness()
     a, b = h.stable(2)
     h.restart()
-    assert h.state is State.STABLE
+    assert h.state is ClassicGroupState.STABLE
     assert h.heartbeat(a) == h.heartbeat(b) == ErrorCode.NONE
     assert h.sync(b).value.assignment == b.encode()
     h.advance(SESSION_MS)
-    assert h.state is State.EMPTY, "sessions are watched after a restart too"
+    assert h.state is ClassicGroupState.EMPTY, "sessions are watched after a restart too"
 
 
 def test_a_member_that_changed_its_mind_is_restored_as_it_was_last():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pykbroker.coordination.groups.classic.group import State
+from pykbroker.coordination.groups.classic.group import ClassicGroupState
 from pykbroker.tests.coordination.groups.harness import REBALANCE_MS, SESSION_MS, Harness
 from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.errors import ErrorCode
@@ -32,7 +32,7 @@ def test_a_follower_that_returns_finds_its_assignment():
     assert (back.error_code, back.generation_id, back.leader, back.skip_assignment) == (0, 1, one, False)
     assert back.member_id != two
     assert h.sync(back.member_id, instance_id="i2").value.assignment == two.encode()
-    assert h.state is State.STABLE
+    assert h.state is ClassicGroupState.STABLE
     assert h.heartbeat(two, instance_id="i2") == ErrorCode.FENCED_INSTANCE_ID
     assert h.heartbeat(two) == ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -102,7 +102,7 @@ def test_a_return_while_the_assignment_is_computed_rebalances():
     waiting = h.sync(two, instance_id="i2")
     h.join(instance_id="i2")
     assert waiting.value.error_code == ErrorCode.FENCED_INSTANCE_ID
-    assert h.state is State.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 def test_a_static_member_keeps_its_place_until_its_session_ends():
@@ -133,9 +133,9 @@ def test_when_no_static_member_joins_the_group_waits_on():
     joining = h.join(dynamic)
     h.leave(dynamic)
     assert joining.value.error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert h.state is State.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
     h.advance(SESSION_MS)
-    assert h.state is State.EMPTY
+    assert h.state is ClassicGroupState.EMPTY
 
 
 def test_leaving_by_instance_id():

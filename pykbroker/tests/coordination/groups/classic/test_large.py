@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykbroker.coordination.groups.classic.group import State
+from pykbroker.coordination.groups.classic.group import ClassicGroupState
 from pykbroker.tests.coordination.groups.harness import SESSION_MS, Harness
 from pykbroker.wire.errors import ErrorCode
 
@@ -16,7 +16,7 @@ def test_a_group_of_thousands_lives_through_all_its_states():
 
     # One more: everybody is told, and joins again.
     newcomer, waiting = h.new_member()
-    assert h.state is State.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
     assert h.heartbeat(members[-1]) is ErrorCode.REBALANCE_IN_PROGRESS
     h.settle({member: h.join(member) for member in members} | {newcomer: waiting})
     assert (h.group.generation, len(h.group.members)) == (2, MEMBERS + 1)
@@ -26,15 +26,15 @@ def test_a_group_of_thousands_lives_through_all_its_states():
     for member in members[1000:]:
         assert h.heartbeat(member) is ErrorCode.NONE
     h.advance(2)
-    assert h.state is State.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
     h.settle({member: h.join(member) for member in members[1000:]})
     assert (h.group.generation, len(h.group.members)) == (3, MEMBERS - 1000)
 
     # A restart, then all leave at once.
     h.restart()
-    assert (h.state, len(h.group.members)) == (State.STABLE, MEMBERS - 1000)
+    assert (h.state, len(h.group.members)) == (ClassicGroupState.STABLE, MEMBERS - 1000)
     assert {member.error_code for member in h.leave(*members[1000:]).members} == {ErrorCode.NONE}
-    assert h.state is State.EMPTY
+    assert h.state is ClassicGroupState.EMPTY
 
 
 def test_the_largest_group_that_is_allowed():

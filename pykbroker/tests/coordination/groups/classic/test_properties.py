@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from pykbroker.coordination.groups.classic.group import State
+from pykbroker.coordination.groups.classic.group import ClassicGroupState
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.tests.coordination.groups.harness import Harness
 from pykbroker.tests.kit.cluster import GROUP
@@ -71,7 +71,7 @@ class Groups(RuleBasedStateMachine):
         member_id, instance = self.some_id(data)
         code = self.h.heartbeat(member_id, instance_id=instance)
         if code is ErrorCode.NONE:
-            assert self.h.state in (State.STABLE, State.COMPLETING_REBALANCE)
+            assert self.h.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE)
 
     @rule(data=st.data())
     def leave(self, data):
@@ -129,15 +129,15 @@ class Groups(RuleBasedStateMachine):
     @precondition(lambda self: GROUP in self.h.shard.groups)
     def states_mean_what_they_say(self):
         group = self.h.group
-        if group.state is State.EMPTY:
+        if group.state is ClassicGroupState.EMPTY:
             assert len(group.members) == 0
-        elif group.state is State.STABLE:
+        elif group.state is ClassicGroupState.STABLE:
             assert len(group.members) > 0
             assert all(member.joining is None and member.syncing is None for member in group.members)
-        elif group.state is State.COMPLETING_REBALANCE:
+        elif group.state is ClassicGroupState.COMPLETING_REBALANCE:
             assert all(member.joining is None for member in group.members)
         else:
-            assert group.state is State.PREPARING_REBALANCE
+            assert group.state is ClassicGroupState.PREPARING_REBALANCE
             assert all(member.syncing is None for member in group.members)
         assert group.generation >= self.generation
         self.generation = group.generation
@@ -173,7 +173,7 @@ class Groups(RuleBasedStateMachine):
         assert again.committed() == self.offsets
         stored = again.shard.groups.get(GROUP)
         assert (live is None) == (stored is None)
-        if live is not None and live.state in (State.EMPTY, State.STABLE) and not self.h.behind:
+        if live is not None and live.state in (ClassicGroupState.EMPTY, ClassicGroupState.STABLE) and not self.h.behind:
             assert at_rest(live) == at_rest(stored)
 
 

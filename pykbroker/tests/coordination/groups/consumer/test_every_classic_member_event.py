@@ -10,7 +10,7 @@ from enum import Enum, auto
 
 import pytest
 
-from pykbroker.coordination.groups.consumer.group import State
+from pykbroker.coordination.groups.consumer.group import ConsumerGroupState
 from pykbroker.tests.coordination.groups.consumer.every_event import (
     ILLEGAL,
     INCONSISTENT,
@@ -83,7 +83,7 @@ class ClassicMember(Scene):
     @property
     def state(self) -> ClassicStanding:
         group = self.h.described()
-        if group.group_state == State.DEAD.value:
+        if group.group_state == ConsumerGroupState.DEAD.value:
             return REVERTED
         if any(each.member_id == "m" and each.member_type == 1 for each in group.members):
             return UPGRADED

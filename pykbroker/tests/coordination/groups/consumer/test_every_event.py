@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.coordination.groups.consumer.group import State
+from pykbroker.coordination.groups.consumer.group import ConsumerGroupState
 from pykbroker.tests.coordination.groups.consumer.every_event import (
     FENCED,
     FENCED_INSTANCE,
@@ -33,14 +33,14 @@ from pykbroker.tests.coordination.groups.consumer.every_event import (
 from pykbroker.tests.coordination.groups.consumer.harness import SESSION_MS, ConsumerHarness, subscription
 from pykbroker.wire.errors import ErrorCode
 
-EMPTY, ASSIGNING, RECONCILING, STABLE, DEAD = State
+EMPTY, ASSIGNING, RECONCILING, STABLE, DEAD = ConsumerGroupState
 ILLEGAL, UNSUPPORTED_ASSIGNOR = ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNSUPPORTED_ASSIGNOR
 BAD_PATTERN, OLD_VERSION = ErrorCode.INVALID_REGULAR_EXPRESSION, ErrorCode.UNSUPPORTED_VERSION
 ALL = {("t", 0), ("t", 1)}
 
 
 class Group(Scene):
-    def __init__(self, state: State, h: ConsumerHarness | None = None) -> None:
+    def __init__(self, state: ConsumerGroupState, h: ConsumerHarness | None = None) -> None:
         self.h = h = ConsumerHarness() if h is None else h
         h.topic("t", 2)
         h.topic("u", 1)
@@ -66,8 +66,8 @@ class Group(Scene):
         self.beats("two", -1)
 
     @property
-    def state(self) -> State:
-        return State(self.h.described().group_state)
+    def state(self) -> ConsumerGroupState:
+        return ConsumerGroupState(self.h.described().group_state)
 
     # Heartbeats
 
@@ -307,9 +307,9 @@ WITH_THE_CLOCK = ("members_fall_silent", "server_restarts")
 
 
 def test_the_table_is_whole():
-    check_whole(Group, TABLE, State)
+    check_whole(Group, TABLE, ConsumerGroupState)
 
 
 @pytest.mark.parametrize("event", TABLE)
 def test_every_event_in_every_state(event):
-    check_row(Group, event, TABLE, State)
+    check_row(Group, event, TABLE, ConsumerGroupState)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.coordination.groups.consumer.group import ConsumerGroup, State
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup, ConsumerGroupState
 from pykbroker.tests.coordination.groups.consumer import test_every_classic_member_event as of_classic_members
 from pykbroker.tests.coordination.groups.consumer import test_every_event as of_groups
 from pykbroker.tests.coordination.groups.consumer import test_every_member_event as of_members
@@ -21,7 +21,7 @@ from pykbroker.wire.errors import ErrorCode
 
 REFUSAL = ErrorCode.COORDINATOR_NOT_AVAILABLE
 _SUBJECTS: list[tuple[Callable[[Any], Scene], Collection[Enum], Any]] = [
-    (of_groups.Group, State, of_groups),
+    (of_groups.Group, ConsumerGroupState, of_groups),
     (of_members.Member, of_members.STATES, of_members),
     (of_classic_members.ClassicMember, of_classic_members.STATES, of_classic_members),
 ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pykbroker.coordination.groups.consumer.group import State
+from pykbroker.coordination.groups.consumer.group import ConsumerGroupState
 from pykbroker.coordination.groups.consumer.member import MemberState
 from pykbroker.coordination.groups.consumer.settings import Bounded
 from pykbroker.tests.coordination.groups.consumer.harness import (
@@ -34,7 +34,7 @@ def test_the_first_member_gets_everything(h):
     answer = h.enter("one", "t")
     assert (answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == ("one", 2, 5_000)
     assert h.by_name(answer.assignment.topic_partitions) == {("t", index) for index in range(4)}
-    assert h.consumers.state is State.STABLE
+    assert h.consumers.state is ConsumerGroupState.STABLE
     same_after_restart(h)
 
 
@@ -52,7 +52,7 @@ def test_a_second_member_gets_its_share_once_the_first_has_given_it_back(h):
     two.beat()
     assert (two.epoch, two.owned) == (3, set())
     assert h.consumers.members["two"].state is MemberState.UNRELEASED_PARTITIONS
-    assert h.consumers.state is State.RECONCILING
+    assert h.consumers.state is ConsumerGroupState.RECONCILING
     same_after_restart(h)
     one.beat()
     assert one.epoch == 2
@@ -64,7 +64,7 @@ def test_a_second_member_gets_its_share_once_the_first_has_given_it_back(h):
     assert (one.epoch, two.epoch) == (3, 3)
     assert one.owned | two.owned == {("t", index) for index in range(4)}
     assert not one.owned & two.owned
-    assert h.consumers.state is State.STABLE
+    assert h.consumers.state is ConsumerGroupState.STABLE
     same_after_restart(h)
 
 
@@ -72,11 +72,11 @@ def test_a_member_that_leaves_frees_its_partitions(h):
     one, two = Client(h, "one", "t"), Client(h, "two", "t")
     settle(one, two)
     one.leave()
-    assert h.consumers.state is State.ASSIGNING
+    assert h.consumers.state is ConsumerGroupState.ASSIGNING
     settle(two)
     assert len(two.owned) == 4
     two.leave()
-    assert h.consumers.state is State.EMPTY
+    assert h.consumers.state is ConsumerGroupState.EMPTY
     same_after_restart(h)
     assert h.delete_group() is ErrorCode.NONE
     assert GROUP not in h.shard.groups
@@ -135,7 +135,7 @@ def test_sessions_begin_anew_with_a_restart(h):
     h.advance(SESSION_MS - 1)
     assert "one" in h.consumers.members
     h.advance(1)
-    assert h.consumers.state is State.EMPTY
+    assert h.consumers.state is ConsumerGroupState.EMPTY
 
 
 def test_an_answer_that_was_lost_may_be_asked_for_again(h):
@@ -181,7 +181,7 @@ def test_an_older_member_is_given_an_id(h):
 
 def test_a_member_subscribed_to_nothing_stays_at_the_first_epoch(h):
     assert h.enter("one").member_epoch == 1
-    assert h.consumers.state is State.STABLE
+    assert h.consumers.state is ConsumerGroupState.STABLE
     same_after_restart(h)
 
 
@@ -271,7 +271,7 @@ class TestStaticMembers:
         again = Client(h, "again", "t", instance_id="i")
         again.beat()
         assert (again.owned, h.consumers.epoch) == (owned, epoch)
-        assert h.consumers.state is State.STABLE
+        assert h.consumers.state is ConsumerGroupState.STABLE
         assert "one" not in h.consumers.members
         same_after_restart(h)
 
@@ -288,7 +288,7 @@ class TestStaticMembers:
         settle(one)
         one.leave(-2)
         h.advance(SESSION_MS)
-        assert h.consumers.state is State.EMPTY
+        assert h.consumers.state is ConsumerGroupState.EMPTY
 
     def test_its_name_is_taken_until_it_leaves(self, h):
         settle(Client(h, "one", "t", instance_id="i"))

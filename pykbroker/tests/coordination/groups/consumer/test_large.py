@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykbroker.coordination.groups.consumer.group import State
+from pykbroker.coordination.groups.consumer.group import ConsumerGroupState
 from pykbroker.tests.coordination.groups.consumer.harness import SESSION_MS, Client, ConsumerHarness, settle
 
 MEMBERS = 400
@@ -16,7 +16,7 @@ def test_a_group_of_hundreds_lives_through_all_its_states():
         client.beat()
     settle(*clients)
     assert [len(client.owned) for client in clients] == [1] * MEMBERS
-    assert h.consumers.state is State.STABLE
+    assert h.consumers.state is ConsumerGroupState.STABLE
 
     # All but every fourth fall silent; those who stay share everything.
     h.advance(SESSION_MS - 1)
@@ -29,7 +29,7 @@ def test_a_group_of_hundreds_lives_through_all_its_states():
 
     # A restart changes nothing; then all leave.
     h.restart()
-    assert h.consumers.state is State.STABLE
+    assert h.consumers.state is ConsumerGroupState.STABLE
     for client in staying:
         client.leave()
-    assert h.consumers.state is State.EMPTY
+    assert h.consumers.state is ConsumerGroupState.EMPTY

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pykbroker.coordination.groups.classic.group import State as ClassicState
-from pykbroker.coordination.groups.consumer.group import State
+from pykbroker.coordination.groups.classic.group import ClassicGroupState
+from pykbroker.coordination.groups.consumer.group import ConsumerGroupState
 from pykbroker.tests.coordination.groups.consumer.harness import (
     REBALANCE_MS,
     Client,
@@ -80,7 +80,7 @@ def classic_group(h: ConsumerHarness, owned: Partitions = EVERYTHING, user_data:
     member_id, _ = h.new_member(protocols={"range": subscription("t")})
     h.advance(h.settings.initial_rebalance_delay_ms)
     h.sync(member_id, {member_id: assignment(owned, user_data)})
-    assert h.state is ClassicState.STABLE
+    assert h.state is ClassicGroupState.STABLE
     member = ClassicClient(h, member_id)
     member.generation, member.owned = h.group.generation, owned
     return member
@@ -105,7 +105,7 @@ def test_a_classic_group_takes_a_member_of_the_consumer_protocol(h):
     settle(old, new)
     assert len(old.owned) == len(new.owned) == 2
     assert old.owned | new.owned == EVERYTHING
-    assert h.consumers.state is State.STABLE
+    assert h.consumers.state is ConsumerGroupState.STABLE
     same_after_restart(h)
 
 
@@ -123,13 +123,13 @@ def test_the_last_of_the_consumer_protocol_leaves(h):
     settle(old, new)
     epoch = h.consumers.epoch
     new.leave()
-    assert h.state is ClassicState.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
     assert h.group.generation == epoch
     assert assigned_in(h.group.members[old.member_id].assignment) == old.owned
     h.restart()
-    assert h.state is ClassicState.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
     old.join()
-    assert h.state is ClassicState.COMPLETING_REBALANCE
+    assert h.state is ClassicGroupState.COMPLETING_REBALANCE
 
 
 def test_a_restart_after_the_way_back_leaves_nobody_waiting_for_partitions(h):
@@ -153,7 +153,7 @@ def test_one_that_falls_silent_has_the_same_effect(h):
     for _ in range(6):
         h.advance(CLASSIC_SESSION_MS - 1)
         old.heartbeat()
-    assert h.state is ClassicState.PREPARING_REBALANCE
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
     assert new.beat() is ErrorCode.GROUP_ID_NOT_FOUND
 
 
@@ -164,7 +164,7 @@ def test_no_way_back_where_the_policy_says_so():
     settle(old, new)
     new.leave()
     settle(old)
-    assert h.consumers.state is State.STABLE
+    assert h.consumers.state is ConsumerGroupState.STABLE
     assert old.owned == EVERYTHING
 
 
@@ -177,13 +177,13 @@ def test_no_way_up_where_the_policy_says_so():
         ErrorCode.GROUP_ID_NOT_FOUND,
         f"Cannot upgrade classic group {GROUP} to consumer group because online upgrade is disabled.",
     )
-    assert h.state is ClassicState.STABLE
+    assert h.state is ClassicGroupState.STABLE
 
 
 def test_what_a_custom_assignor_said_would_be_lost(h):
     classic_group(h, user_data=b"more")
     assert h.refusal("new", 0, "t", owned=set(), rebalance_timeout_ms=1)[0] is ErrorCode.GROUP_ID_NOT_FOUND
-    assert h.state is ClassicState.STABLE
+    assert h.state is ClassicGroupState.STABLE
 
 
 def test_an_empty_group_changes_its_type_without_more_ado(h):
@@ -194,11 +194,11 @@ def test_an_empty_group_changes_its_type_without_more_ado(h):
     assert h.group.members.leader == member_id
     h.leave(member_id)
     h.advance(h.settings.initial_rebalance_delay_ms)
-    assert h.state is ClassicState.EMPTY
+    assert h.state is ClassicGroupState.EMPTY
     one.beat()
-    assert h.consumers.state is State.STABLE
+    assert h.consumers.state is ConsumerGroupState.STABLE
     h.restart()
-    assert h.consumers.state is State.STABLE
+    assert h.consumers.state is ConsumerGroupState.STABLE
 
 
 def test_a_classic_member_joins_a_consumer_group(h):
@@ -283,7 +283,7 @@ def test_a_static_member_goes_from_one_protocol_to_the_other_and_back(h):
     same_after_restart(h)
     again = ClassicClient(h, "", instance_id="i")
     assert again.join().error_code == ErrorCode.NONE
-    assert h.state is ClassicState.STABLE
+    assert h.state is ClassicGroupState.STABLE
     assert assigned_in(h.group.members[again.member_id].assignment) == EVERYTHING
 
 

@@ -14,7 +14,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from pykbroker.coordination.groups.consumer.group import ConsumerGroup, State
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup, ConsumerGroupState
 from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, MemberState
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.tests.coordination.groups.consumer.harness import SESSION_MS, Client, ConsumerHarness, persisted, settle
@@ -80,7 +80,7 @@ class ConsumerGroups(RuleBasedStateMachine):
     def leave_for_now_and_come_back(self, number, topics):
         """A static member is restarted, perhaps with another configuration. What it had is kept for it meanwhile."""
         client, group = self.clients[number], self.group
-        settled = group is not None and group.state is State.STABLE and client.member_id in group.members
+        settled = group is not None and group.state is ConsumerGroupState.STABLE and client.member_id in group.members
         epoch = 0 if group is None else group.epoch
         client.leave(LEAVING_FOR_NOW)
         had = self.h.by_id(client.left_with)
@@ -197,7 +197,7 @@ class ConsumerGroups(RuleBasedStateMachine):
             assert member.epoch <= group.target_epoch
             if member.state is not MemberState.UNREVOKED_PARTITIONS:
                 assert not member.revoking
-        assert (group.state is State.EMPTY) == (not group.members)
+        assert (group.state is ConsumerGroupState.EMPTY) == (not group.members)
         assert group.targets.keys() <= group.members.keys()
 
     @invariant()
@@ -231,7 +231,7 @@ class ConsumerGroups(RuleBasedStateMachine):
         assert sorted(owned) == sorted((name, index) for name in read for index in topics[name].partitions)
         assert all(name in client.topics for client in self.clients for name, _ in client.owned)
         assert self.group is not None
-        assert self.group.state is State.STABLE
+        assert self.group.state is ConsumerGroupState.STABLE
 
 
 TestConsumerGroups = ConsumerGroups.TestCase

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.cli.partitioner import Partitioner, murmur2
+from pykbroker.seeding.partitioner import Partitioner, murmur2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""Sessions of stock clients with pykbroker, played against Apache Kafka: what it answers otherwise is written here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+
+from compat_tests.harness.apache import ApacheKafka
+from pykbroker.sessions.comparing import Difference
+from pykbroker.testing import Kafka, play
+
+
+def test_kafka_answers_as_the_broker_that_was_recorded(kafka: ApacheKafka, tmp_path: Path) -> None:
+    with Kafka({"offsets.topic.num.partitions": 50, "transaction.state.log.num.partitions": 50}) as ours:
+        for bootstrap in (ours.bootstrap_servers, kafka.bootstrap):
+            work(bootstrap, "before")  # Kafka's own topics are there then, and coordinators know their groups
+        with ours.recording(tmp_path / "session.jsonl"):
+            work(ours.bootstrap_servers, "sessions")
+        assert ours.wait_for_record("sessions").value == b"v"
+    played = play(tmp_path / "session.jsonl", kafka.bootstrap)
+    assert [each for each in played.differences if not known(each)] == [], str(played)
+
+
+def work(bootstrap: str, name: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin.create_topics([NewTopic(name, 1, 1)])
+    admin.close()
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(name, b"v", key=b"k")
+    producer.commit_transaction(20)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": name, "auto.offset.reset": "earliest"})
+    consumer.subscribe([name])
+    [message] = consumer.consume(1, timeout=20)
+    consumer.commit(message, asynchronous=False)
+    consumer.close()
+
+
+def known(difference: Difference) -> bool:
+    """What each serves is told elsewhere; and a test's broker keeps records for ever, which new topics say."""
+    return difference.request.startswith("API_VERSIONS ") or (
+        difference.request.startswith("CREATE_TOPICS ") and "configs" in difference.path
+    )

@@ -1,0 +1,164 @@
+"""Seeds from files, folders and objects of Python. The name of a file says its form: .yaml, .json, .jsonl, .csv."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.seeding import csv_rows, json_text, understanding
+from pykbroker.seeding.seed import At, BadSeed, Misfit, Path, Seed
+
+if TYPE_CHECKING:
+    from pykbroker.seeding.yaml_text import YamlText
+
+#: What a seed may be given as: a path, or the object that a document would say.
+Seedable = str | os.PathLike[str] | Mapping[str, Any]
+
+
+def read(given: Seedable) -> Seed:
+    """The seed. Raises BadSeed with the place of what is wrong, and OSError for a file that cannot be read."""
+    if isinstance(given, Mapping):
+        source = _Given()
+        try:
+            return understanding.document(dict(given), source)
+        except Misfit as misfit:
+            raise BadSeed(At(source, misfit.path), misfit.why) from misfit
+    path = File(given)
+    return _folder(path) if path.is_dir() else _file(path)
+
+
+def _folder(folder: File) -> Seed:
+    """All files in a folder, by name; hidden ones are not looked at."""
+    seed = Seed()
+    for path in sorted(folder.iterdir()):
+        if not path.name.startswith("."):
+            seed.add(_file(path))
+    return seed
+
+
+def _file(path: File) -> Seed:
+    form = _FORMS.get(path.suffix.lower())
+    if form is None:
+        raise BadSeed(str(path), f"its name says no form; let it end with one of {', '.join(_FORMS)}")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadSeed(
+            str(path), f"byte {error.start} is not UTF-8; bytes are written as base64 in value_base64"
+        ) from error
+    source = form(str(path), text)
+    try:
+        return source.read()
+    except Misfit as misfit:
+        at = At(source, misfit.path) if misfit.mark is None else ":".join(map(str, (path, *misfit.mark)))
+        raise BadSeed(at, misfit.why) from misfit
+
+
+class _Given:
+    """An object of Python."""
+
+    def place(self, path: Path) -> str:
+        return "seed" + "".join(f"[{step!r}]" for step in path)
+
+
+class _Text:
+    """A text with a name, whose stem may be a topic's."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+
+    @property
+    def stem(self) -> str:
+        return File(self.name).stem
+
+    def read(self) -> Seed:
+        """Raises Misfit."""
+        raise NotImplementedError
+
+    def place(self, path: Path) -> str:
+        raise NotImplementedError
+
+
+class _Json(_Text):
+    def read(self) -> Seed:
+        if not self.text.strip():
+            raise Misfit((), f"the file is empty; write an object such as {understanding.EXAMPLE}")
+        return understanding.document(json_text.parse(self.text), self)
+
+    def place(self, path: Path) -> str:
+        line, column = json_text.line_and_column(self.text, path)
+        return f"{self.name}:{line}:{column}"
+
+
+class _Yaml(_Text):
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(name, text)
+        self._parsed: YamlText | None = None
+
+    def read(self) -> Seed:
+        from pykbroker.seeding.yaml_text import YamlText  # noqa: PLC0415 - for those alone who have YAML
+
+        self._parsed = YamlText(self.text)
+        return understanding.document(self._parsed.value(), self)
+
+    def place(self, path: Path) -> str:
+        if self._parsed is None:
+            return self.name
+        line, column = self._parsed.line_and_column(path)
+        return f"{self.name}:{line}:{column}"
+
+
+class _JsonLines(_Text):
+    """A record a line, or a topic: that has partitions, a replication_factor or configs. Empty lines are not looked at."""
+
+    def read(self) -> Seed:
+        seed = Seed()
+        for number, line in self._lines():
+            if line.strip():
+                self._add(seed, number, line)
+        return seed
+
+    def _lines(self) -> Iterator[tuple[int, str]]:
+        return enumerate(self.text.split("\n"), 1)
+
+    def _add(self, seed: Seed, number: int, line: str) -> None:
+        at = At(self, (number,))
+        try:
+            found = json_text.parse(line)
+        except Misfit as misfit:
+            raise Misfit(at.path, misfit.why, misfit.mark and (number, misfit.mark[1])) from misfit
+        if understanding.is_topic(found):
+            seed.add(Seed(topics=[understanding.topic_alone(found, self.stem, at)]))
+        else:
+            seed.records.append(understanding.record_alone(found, self.stem, at))
+
+    def place(self, path: Path) -> str:
+        number, *rest = path
+        line = next(line for each, line in self._lines() if each == number)
+        _, column = json_text.line_and_column(line, tuple(rest))
+        return f"{self.name}:{number}:{column}"
+
+
+class _Csv(_Text):
+    def read(self) -> Seed:
+        return Seed(
+            records=[
+                understanding.record_alone(found, self.stem, At(self, (line,)))
+                for line, found in csv_rows.read(self.text)
+            ]
+        )
+
+    def place(self, path: Path) -> str:
+        line, *rest = path
+        return f"{self.name}:{line}" + (f", column {rest[0]}" if rest else "")
+
+
+_FORMS: dict[str, Callable[[str, str], _Text]] = {
+    **dict.fromkeys((".yaml", ".yml"), _Yaml),
+    ".json": _Json,
+    **dict.fromkeys((".jsonl", ".ndjson"), _JsonLines),
+    ".csv": _Csv,
+}

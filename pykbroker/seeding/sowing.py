@@ -1,0 +1,198 @@
+"""A seed is put into a cluster: its topics all or none, then its records in their order, bit by bit between clients.
+
+It belongs to the cluster's loop, and knows nothing of who asks for it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.controller.topics import NewTopic
+from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.seeding.partitioner import Partitioner
+from pykbroker.seeding.seed import BadSeed, Record, Seed, Topic
+from pykbroker.wire import records as wire
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.controller.topics import TopicResult
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps
+
+#: Records of one partition that are appended together: so many, and about so many bytes, at most.
+_BATCH_RECORDS: Final = 100
+_BATCH_BYTES: Final = 256 * 1024
+#: Around a record's own bytes, at most.
+_OVERHEAD: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Sown:
+    """What was put in."""
+
+    topics: int
+    records: int
+
+    def __str__(self) -> str:
+        return f"{self.topics} topics and {self.records} records"
+
+
+def sow(cluster: Cluster, seed: Seed, *, only_new: bool = False) -> Deferred[Sown]:
+    """Create the topics that are not there, and append the records; completes when all is committed. ``only_new``: topics
+    that are there already are left as they are. Fails with BadSeed; where a topic is refused, nothing was done.
+    """
+    there = cluster.metadata.image.topics
+    if only_new:
+        seed = Seed(
+            [topic for topic in seed.topics if topic.name not in there],
+            [record for record in seed.records if record.topic not in there],
+        )
+    wanted = _wanted(cluster, seed)
+    new = [
+        (topic.at, NewTopic(topic.name, topic.partitions, topic.replication_factor, configs=topic.configs))
+        for name, topic in wanted.items()
+        if name not in there
+    ]
+    topics = [each for _, each in new]
+
+    def checked(results: list[TopicResult]) -> None:
+        for (at, topic), result in zip(new, results, strict=True):
+            if result.error is not None:
+                raise BadSeed(at, f"topic {topic.name} cannot be created: {result.error}")
+
+    create = cluster.controller.create_topics
+    tried = create(topics, validate_only=True).map(checked)
+    created = tried.chain(lambda _: create(topics)).map(checked)
+    return created.chain(lambda _: _append(cluster, seed.records)).map(lambda _: Sown(len(new), len(seed.records)))
+
+
+def _wanted(cluster: Cluster, seed: Seed) -> dict[str, Topic]:
+    """All topics of a seed, those too that only records name, with as many partitions as these need. Raises BadSeed."""
+    found = {topic.name: topic for topic in seed.topics}
+    there = {name: len(topic.partitions) for name, topic in cluster.metadata.image.topics.items()}
+    for topic in seed.topics:
+        if topic.name in there and topic.partitions not in (-1, there[topic.name]):
+            raise BadSeed(
+                topic.at,
+                f"topic {topic.name} is there with {there[topic.name]} partitions, not {topic.partitions}; "
+                "write that number, or leave it out",
+            )
+    said = {topic.name for topic in seed.topics if topic.partitions != -1}
+    highest: defaultdict[str, int] = defaultdict(int)
+    for record in seed.records:
+        found.setdefault(record.topic, Topic(record.topic, record.at))
+        count = there.get(record.topic, found[record.topic].partitions if record.topic in said else None)
+        if record.partition is not None:
+            if count is not None and record.partition >= count:
+                raise BadSeed(
+                    record.at, f"topic {record.topic} has no partition {record.partition}; it has {count}, from 0 on"
+                )
+            highest[record.topic] = max(highest[record.topic], record.partition + 1)
+    least = cluster.config["num.partitions"]
+    for name, count in highest.items():
+        if name not in said and name not in there and count > least:
+            found[name] = Topic(name, found[name].at, count, found[name].replication_factor, found[name].configs)
+    return found
+
+
+def _append(cluster: Cluster, records: list[Record]) -> Deferred[None]:
+    """Append them in slices, so that clients are served meanwhile."""
+    over: Deferred[None] = Deferred()
+    waits: list[Deferred[None]] = []
+
+    def steps() -> Steps:
+        try:
+            yield from _appending(cluster, records, waits)
+        except Exception as error:  # noqa: BLE001 - whoever waits gets it
+            over.fail(error)
+            return
+        gather(waits).map(lambda _: None).pass_to(over)
+
+    cluster.runtime.slices.add(steps())
+    return over
+
+
+def _appending(cluster: Cluster, records: list[Record], waits: list[Deferred[None]]) -> Steps:
+    now_ms = cluster.runtime.clock.now_ms()
+    partitioners: dict[str, Partitioner] = {}
+    batches: dict[tuple[str, int], _Batch] = {}
+    for number, record in enumerate(records):
+        index = record.partition
+        if index is None:
+            index = _choose(cluster, partitioners, record)
+        batch = batches.get((record.topic, index))
+        if batch is None:
+            found = cluster.partition(record.topic, index)
+            if found is None:
+                raise BadSeed(record.at, f"topic {record.topic} is there no more, or has no partition {index}")
+            batch = batches[record.topic, index] = _Batch(found, now_ms, waits)
+        batch.add(record)
+        if not number % _BATCH_RECORDS:
+            yield _BATCH_RECORDS
+    for batch in batches.values():
+        batch.end()
+        yield 1
+
+
+def _choose(cluster: Cluster, partitioners: dict[str, Partitioner], record: Record) -> int:
+    """By the key, or else in turn."""
+    topic = cluster.metadata.image.topics.get(record.topic)
+    if topic is None:
+        raise BadSeed(record.at, f"topic {record.topic} is there no more")
+    partitioner = partitioners.get(record.topic)
+    if partitioner is None:
+        partitioner = partitioners[record.topic] = Partitioner(len(topic.partitions))
+    index = partitioner.choose(record.key)
+    if record.key is None:
+        partitioner.next_batch()
+    return index
+
+
+class _Batch:
+    """Records of one partition that are appended together."""
+
+    def __init__(self, partition: Partition, now_ms: int, waits: list[Deferred[None]]) -> None:
+        self._partition = partition
+        self._now_ms = now_ms
+        self._waits = waits
+        self._records: list[Record] = []
+        self._size = 0
+        self._room = min(_BATCH_BYTES, partition.log.config.max_message_bytes) - wire.HEADER_SIZE
+
+    def add(self, record: Record) -> None:
+        size = _size(record)
+        if self._records and (len(self._records) == _BATCH_RECORDS or self._size + size > self._room):
+            self.end()
+        self._records.append(record)
+        self._size += size
+
+    def end(self) -> None:
+        """Raises BadSeed."""
+        records, self._records, self._size = self._records, [], 0
+        try:
+            self._append(records)
+        except KafkaError as error:
+            if len(records) == 1:
+                raise BadSeed(records[0].at, f"the record is refused: {error}") from error
+            for record in records:  # it was refused as a whole; which of them is it?
+                self._records = [record]
+                self.end()
+
+    def _append(self, records: list[Record]) -> None:
+        batch = wire.encode_batch([self._encodable(record) for record in records], base_offset=0)
+        appended = self._partition.append_produce(memoryview(bytearray(batch)), to_all=True)
+        if appended.committed is not None:
+            self._waits.append(appended.committed)
+
+    def _encodable(self, record: Record) -> wire.Record:
+        timestamp = self._now_ms if record.timestamp is None else record.timestamp
+        return wire.Record(timestamp=timestamp, key=record.key, value=record.value, headers=record.headers)
+
+
+def _size(record: Record) -> int:
+    """No less than it takes in a batch."""
+    headers = sum(len(name) * 3 + len(value or b"") + 10 for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers + _OVERHEAD

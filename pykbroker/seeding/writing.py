@@ -1,0 +1,95 @@
+"""Seeds as files, in the forms in which they are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path as File
+from typing import Any, Final
+
+from pykbroker.seeding import csv_rows
+from pykbroker.seeding.plain import record_as_plain
+from pykbroker.seeding.seed import Record, Seed, Topic
+
+_SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv")
+#: The forms that a folder's files of records may have.
+FOLDER_FORMS: Final = ("jsonl", "csv")
+
+
+def check(path: File, form: str) -> None:
+    """Raises ValueError where the name of a file says no form, or a folder cannot have the form."""
+    if form not in FOLDER_FORMS:
+        raise ValueError(f"form is {form!r}; write one of {', '.join(FOLDER_FORMS)}")
+    if not path.is_dir() and path.suffix and path.suffix.lower() not in _SUFFIXES:
+        raise ValueError(
+            f"{path}: the name says no form; let it end with one of {', '.join(_SUFFIXES)}, or name a folder"
+        )
+
+
+def write(seed: Seed, path: File, form: str = "jsonl") -> None:
+    """Write a file whose name says the form, in place of what was there; or into a folder, which is made: topics.json, and a
+    file of ``form`` with the records of each topic. A CSV has records alone, without topics' settings. Raises ValueError.
+    """
+    check(path, form)
+    if path.suffix and not path.is_dir():
+        path.write_text(_text(seed, path.suffix.lower()), encoding="utf-8")
+        return
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "topics.json").write_text(_json(document(Seed(topics=seed.topics))), encoding="utf-8")
+    for topic in seed.topics:
+        records = [record for record in seed.records if record.topic == topic.name]
+        if records:
+            (path / f"{topic.name}.{form}").write_text(_text(Seed(records=records), f".{form}"), encoding="utf-8")
+
+
+def _text(seed: Seed, suffix: str) -> str:
+    match suffix:
+        case ".yaml" | ".yml":
+            from pykbroker.seeding.yaml_text import dump  # noqa: PLC0415 - for those alone who have YAML
+
+            return dump(document(seed))
+        case ".json":
+            return _json(document(seed))
+        case ".csv":
+            return csv_rows.write(lines(Seed(records=seed.records)))
+    return "".join(f"{json.dumps(line)}\n" for line in lines(seed))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2) + "\n"
+
+
+def document(seed: Seed) -> dict[str, Any]:
+    """The seed as the object that a document of YAML or JSON says."""
+    topics = {topic.name: _topic(topic) for topic in seed.topics}
+    for record in seed.records:
+        topics.setdefault(record.topic, {}).setdefault("records", []).append(_record(record))
+    return {"topics": topics}
+
+
+def lines(seed: Seed) -> Iterator[dict[str, Any]]:
+    """The seed as the objects that the lines of JSON say."""
+    for topic in seed.topics:
+        yield {"topic": topic.name, "partitions": topic.partitions, **_topic(topic)}
+    for record in seed.records:
+        yield {"topic": record.topic, **_record(record)}
+
+
+def _topic(topic: Topic) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if topic.partitions > 0:
+        said["partitions"] = topic.partitions
+    if topic.replication_factor > 0:
+        said["replication_factor"] = topic.replication_factor
+    if topic.configs:
+        said["configs"] = topic.configs
+    return said
+
+
+def _record(record: Record) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if record.partition is not None:
+        said["partition"] = record.partition
+    if record.timestamp is not None:
+        said["timestamp"] = record.timestamp
+    return said | record_as_plain(record.key, record.value, record.headers)

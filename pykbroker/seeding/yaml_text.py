@@ -1,0 +1,113 @@
+"""YAML, read as people mean it: keys and values are text as it stands there, whatever YAML would make of ``no`` or ``007``.
+
+PyYAML is imported when the first such text is read or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from pykbroker.seeding.plain import Twice, Written
+from pykbroker.seeding.seed import Misfit, Path
+
+_NULL = "tag:yaml.org,2002:null"
+_TEXT = "tag:yaml.org,2002:str"
+_SCALARS = tuple(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "bool", "timestamp"))
+
+
+def _yaml() -> ModuleType:
+    """PyYAML. Raises ModuleNotFoundError that says how it is installed."""
+    try:
+        import yaml  # noqa: PLC0415 - for those alone who have YAML
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "YAML needs the package PyYAML: pip install 'pykbroker[yaml]'. JSON, JSON lines and CSV need nothing.",
+            name="yaml",
+        ) from error
+    module: ModuleType = yaml
+    return module
+
+
+class YamlText:
+    """A text of one document, and where in it values stand."""
+
+    def __init__(self, text: str) -> None:
+        """Raises Misfit, with the line and the column, for what is no YAML."""
+        yaml = self._yaml = _yaml()
+        try:
+            self._top = yaml.compose(text, yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            where = None if mark is None else (mark.line + 1, mark.column + 1)
+            raise Misfit((), f"not YAML ({error.problem or error.context})", where) from error
+        except yaml.YAMLError as error:
+            raise Misfit((), f"not YAML ({str(error).splitlines()[0]})") from error
+        except RecursionError as error:
+            raise Misfit((), "not YAML (nested too deeply)") from error
+
+    def value(self) -> Any:
+        """What it says. Raises Misfit for what JSON could not say."""
+        return None if self._top is None else self._value(self._top, (), ())
+
+    def _value(self, node: Any, path: Path, above: tuple[Any, ...]) -> Any:
+        if node.id != "scalar" and not node.tag.startswith("tag:yaml.org,2002:"):
+            raise Misfit(path, f"the tag {node.tag} means nothing here; leave it out")
+        if node in above:
+            raise Misfit(path, "this contains itself; write it out")
+        match node.id:
+            case "mapping":
+                pairs = [
+                    (self._name(key, (*path, key.value)), self._value(value, (*path, key.value), (*above, node)))
+                    for key, value in node.value
+                ]
+                found = dict(pairs)
+                return found if len(found) == len(pairs) else Twice.of(pairs)
+            case "sequence":
+                return [self._value(each, (*path, number), (*above, node)) for number, each in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _name(self, node: Any, path: Path) -> str:
+        if node.id != "scalar" or node.tag == "tag:yaml.org,2002:merge":
+            raise Misfit(path, "a name is a list, an object or <<; write text")
+        name: str = node.value
+        return name
+
+    def _scalar(self, node: Any, path: Path) -> Any:
+        if node.tag == _TEXT:
+            return node.value
+        if node.tag == _NULL:
+            return None
+        if node.tag not in _SCALARS:
+            raise Misfit(path, f"the tag {node.tag} means nothing here; leave it out")
+        try:
+            meant = self._yaml.SafeLoader("").construct_object(node)
+        except ValueError as error:
+            raise Misfit(path, f"{node.value} is not what it looks like ({error}); write it in quotes") from error
+        return Written(node.value, meant if isinstance(meant, int | float) else node.value)
+
+    def line_and_column(self, path: Path) -> tuple[int, int]:
+        """Where the value at a path stands, both from 1 on; as far as the path leads."""
+        node = self._top
+        mark = None if node is None else node.start_mark
+        for step in path:
+            if node is None:
+                break
+            if node.id == "mapping":
+                found = next(((key, value) for key, value in node.value if key.value == step), None)
+                if found is None:
+                    break
+                mark, node = found[0].start_mark, found[1]
+            elif node.id == "sequence" and isinstance(step, int) and step < len(node.value):
+                node = node.value[step]
+                mark = node.start_mark
+            else:
+                break
+        return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+
+
+def dump(value: Mapping[str, Any]) -> str:
+    """The value as YAML."""
+    text: str = _yaml().safe_dump(value, sort_keys=False, allow_unicode=True)
+    return text

@@ -1,0 +1,153 @@
+"""What of an answer differs, and what of that differs by nature: ids that a broker makes up, its own
+times and addresses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pykbroker.sessions.session import Exchange
+
+#: Fields whose values a broker makes up, and what kind of thing they are the id of: later requests name them again.
+IDS: Final = {
+    "member_id": "member",
+    "leader": "member",
+    "producer_id": "producer",
+    "v3_and_below_producer_id": "producer",
+    "ongoing_txn_producer_id": "producer",
+    "topic_id": "topic",
+    "session_id": "fetch session",
+    "cluster_id": "cluster",
+    "voter_directory_id": "directory",
+    "replica_directory_id": "directory",
+}
+#: Times of the broker's own clock.
+TIMES: Final = (
+    *("throttle_time_ms", "log_append_time_ms", "transaction_start_time_ms", "last_timestamp"),
+    *("last_fetch_timestamp", "last_caught_up_timestamp"),
+)
+ADDRESSES: Final = ("host", "port", "client_host", "log_dir")
+#: Characters of a value that are shown.
+_SHOWN: Final = 200
+#: How far the cluster's own log is.
+PROGRESS: Final = ("finalized_features_epoch",)
+_BY_NATURE: Final = frozenset((*TIMES, *ADDRESSES, *PROGRESS))
+
+
+class _Missing:
+    """In place of a field that was left out."""
+
+    def __repr__(self) -> str:
+        return "its default"
+
+
+_MISSING: Final = _Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One value of an answer that is another now. ``line`` is the request's in the file of the session."""
+
+    line: int
+    request: str
+    path: str
+    recorded: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"line {self.line}, {self.request}: {self.path} was {_short(self.recorded)} and is {_short(self.now)}"
+
+
+@dataclass(slots=True)
+class Played:
+    """What came of a session that was played. ``by_nature`` counts what always differs, by its field."""
+
+    requests: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    by_nature: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def same(self) -> bool:
+        return not self.differences
+
+    def __str__(self) -> str:
+        natural = ", ".join(f"{name} {count}" for name, count in sorted(self.by_nature.items()))
+        head = f"{self.requests} requests, {len(self.differences)} differences"
+        return "\n".join([head + (f"; by nature: {natural}" if natural else ""), *map(str, self.differences)])
+
+
+class Comparing:
+    """Compares answers one after the other, and learns which id now stands for which one of the recording."""
+
+    def __init__(self) -> None:
+        self.played = Played()
+        self._ids: dict[tuple[str, Any], Any] = {}
+
+    def translated(self, value: Any, name: str = "") -> Any:
+        """A request with the ids of now."""
+        if isinstance(value, dict) and not _is_bytes(value):
+            return {each: self.translated(inside, each) for each, inside in value.items()}
+        if isinstance(value, list):
+            return [self.translated(each, name) for each in value]
+        return self.id_now(name, value)
+
+    def id_now(self, name: str, recorded: Any) -> Any:
+        """What stands for an id of the recording now; the same where nothing else is known."""
+        kind = IDS.get(name)
+        return recorded if kind is None else self._ids.get((kind, _key(recorded)), recorded)
+
+    def compare(self, recorded: Exchange, now: Exchange) -> None:
+        """Note how the answers differ."""
+        self.played.requests += 1
+        if recorded.closed is not None or now.closed is not None:
+            if (recorded.closed is None) != (now.closed is None):
+                was, is_now = (_ended(each) for each in (recorded, now))
+                self._differs(recorded, "the connection", was, is_now)
+            return
+        self.played.by_nature["correlation_id"] += 1
+        self._walk(recorded, "", "", recorded.answer or {}, now.answer or {})
+
+    def _walk(self, exchange: Exchange, path: str, name: str, was: Any, now: Any) -> None:
+        if isinstance(was, dict) and isinstance(now, dict) and not (_is_bytes(was) and "read" not in was):
+            for each in was.keys() | now.keys() if "read" not in was else ("read",):
+                inside = f"{path}.{each}" if path else each
+                self._walk(exchange, inside, each, was.get(each, _MISSING), now.get(each, _MISSING))
+        elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+            for number, (one, other) in enumerate(zip(was, now, strict=True)):
+                self._walk(exchange, f"{path}[{number}]", name, one, other)
+        elif was != now:
+            self._unequal(exchange, path, name, was, now)
+
+    def _unequal(self, exchange: Exchange, path: str, name: str, was: Any, now: Any) -> None:
+        kind = IDS.get(name)
+        if kind is not None and not any(each in (_MISSING, "", -1) for each in (was, now)):
+            known = self._ids.setdefault((kind, _key(was)), now)
+            if known == now:
+                self.played.by_nature[name] += 1
+                return
+        elif name in _BY_NATURE:
+            self.played.by_nature[name] += 1
+            return
+        self._differs(exchange, path, was, now)
+
+    def _differs(self, exchange: Exchange, path: str, was: Any, now: Any) -> None:
+        self.played.differences.append(Difference(exchange.line, str(exchange), path, was, now))
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _ended(exchange: Exchange) -> str:
+    return "answered" if exchange.closed is None else f"closed ({exchange.closed})"
+
+
+def _is_bytes(value: dict[str, Any]) -> bool:
+    return "base64" in value
+
+
+def _key(value: Any) -> Any:
+    return value["base64"] if isinstance(value, dict) else value

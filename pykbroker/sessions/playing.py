@@ -1,0 +1,217 @@
+"""A recorded session is played against a broker: each request at its place in the order of what happened, its answer compared.
+
+Requests go as soon as what came before them has happened, and not at the pace of the recording. An answer is waited for where
+it came in the recording, so that a long poll is still open when the record comes that ends it.
+"""
+
+from __future__ import annotations
+
+import base64
+import socket
+from collections import deque
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from pykbroker.sessions.comparing import Comparing, Played
+from pykbroker.sessions.recording import api_key, read_answer
+from pykbroker.sessions.session import BadSession, Exchange, Session
+from pykbroker.sessions.values import struct
+from pykbroker.wire.apis import ApiKey, request_class
+from pykbroker.wire.batch_header import BatchHeader, iter_batches, write_batch_header
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.frames import FrameWriter
+from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
+
+TIMEOUT_S: Final = 30.0
+_METADATA_VERSION: Final = 1  # every broker since 0.10 has it, and it names the brokers
+
+
+def play(path: str | Path, bootstrap_servers: str, *, timeout_s: float = TIMEOUT_S) -> Played:
+    """Play a file against a broker, and say what differs. An answer that does not come within ``timeout_s`` is a difference.
+    Raises BadSession, OSError for a file or a broker that is not there, and ValueError where the session has more brokers.
+    """
+    file = Path(path)
+    session = Session.read(file)
+    with ExitStack() as stack:
+        return _Player(file, session, _brokers(session, bootstrap_servers, timeout_s), timeout_s, stack).play()
+
+
+class _Connection:
+    """A socket; answers come in the order of requests."""
+
+    def __init__(self, address: tuple[str, int], timeout_s: float) -> None:
+        self._socket = socket.create_connection(address, timeout=timeout_s)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        #: Those that were asked, in their order, each with the correlation id of its answer.
+        self.waiting: deque[tuple[Exchange, int]] = deque()
+        self.sent = 0
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, frame: bytes) -> None:
+        self._socket.sendall(frame)
+
+    def receive(self) -> bytes:
+        """The next frame, without its size. Raises EOFError where the connection ends, and OSError."""
+        return self._read(int.from_bytes(self._read(4), "big"))
+
+    def _read(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            piece = self._socket.recv(min(size - len(data), 1 << 20))
+            if not piece:
+                raise EOFError
+            data += piece
+        return bytes(data)
+
+
+def _brokers(session: Session, bootstrap_servers: str, timeout_s: float) -> dict[int, tuple[str, int]]:
+    """Where each broker of the recording is now: the same place in the order of their ids."""
+    host, _, port = bootstrap_servers.split(",", maxsplit=1)[0].rpartition(":")
+    if not host or not port.isdigit():
+        raise ValueError(f"{bootstrap_servers!r} is no address of a broker; write host:port")
+    connection = _Connection((host.strip("[]"), int(port)), timeout_s)
+    try:
+        out = FrameWriter()
+        encode_request_header(out, RequestHeader(ApiKey.METADATA, _METADATA_VERSION, 0, "pykbroker-play"))
+        MetadataRequest(topics=[]).encode(out, _METADATA_VERSION)
+        connection.send(b"".join(out.finish()))
+        frame = connection.receive()
+    finally:
+        connection.close()
+    _, position = decode_response_header(frame, 0, ApiKey.METADATA, _METADATA_VERSION)
+    answer, _ = MetadataResponse.decode(frame, position, _METADATA_VERSION)
+    there = sorted((each.node_id, each.host, each.port) for each in answer.brokers)
+    if len(there) < len(session.brokers):
+        raise ValueError(
+            f"the session asked {len(session.brokers)} brokers, and at {bootstrap_servers} there are {len(there)}; "
+            "play it against as many"
+        )
+    return {was: (host, port) for was, (_, host, port) in zip(session.brokers, there, strict=False)}
+
+
+class _Player:
+    def __init__(
+        self,
+        file: Path,
+        session: Session,
+        brokers: dict[int, tuple[str, int]],
+        timeout_s: float,
+        stack: ExitStack,
+    ) -> None:
+        self._file = file
+        self._session = session
+        self._brokers = brokers
+        self._timeout_s = timeout_s
+        self._stack = stack
+        self._connections: dict[int, _Connection] = {}
+        self._comparing = Comparing()
+        self._answers: dict[int, Exchange] = {}
+
+    def play(self) -> Played:
+        happened: list[tuple[int, Exchange, bool]] = []
+        for exchange in self._session.exchanges:
+            happened.append((exchange.asked, exchange, True))
+            if exchange.answered is not None:
+                happened.append((exchange.answered, exchange, False))
+        for _, exchange, asked in sorted(happened, key=lambda each: each[0]):
+            if asked:
+                self._ask(exchange)
+            elif exchange.answer is not None or exchange.closed is not None:
+                self._comparing.compare(exchange, self._answer(exchange))
+        return self._comparing.played
+
+    def _connection(self, exchange: Exchange) -> _Connection:
+        connection = self._connections.get(exchange.connection)
+        if connection is None:
+            connection = _Connection(self._brokers[exchange.broker], self._timeout_s)
+            self._stack.callback(connection.close)
+            self._connections[exchange.connection] = connection
+        return connection
+
+    def _ask(self, exchange: Exchange) -> None:
+        connection = self._connection(exchange)
+        try:
+            frame = self._frame(exchange, connection.sent)
+        except (ValueError, WireError) as error:
+            raise BadSession(f"{self._file}:{exchange.line}: {error}") from error
+        connection.sent += 1
+        try:
+            connection.send(frame)
+        except OSError:
+            return  # its answer will say so
+        if exchange.answered is None or exchange.answer is not None or exchange.closed is not None:
+            connection.waiting.append((exchange, connection.sent - 1))
+
+    def _frame(self, exchange: Exchange, correlation_id: int) -> bytes:
+        if exchange.frame is not None:
+            data = base64.b64decode(exchange.frame, validate=True)
+            return len(data).to_bytes(4, "big") + data
+        key = api_key(exchange.api)
+        request = struct(request_class(key), self._comparing.translated(exchange.request or {}))
+        if key == ApiKey.PRODUCE:
+            self._give_producer_ids(request)
+        out = FrameWriter()
+        encode_request_header(out, RequestHeader(key, exchange.version, correlation_id, exchange.client_id))
+        request.encode(out, exchange.version)
+        return b"".join(out.finish())
+
+    def _give_producer_ids(self, request: Any) -> None:
+        """In the batches, too."""
+        for topic in request.topic_data:
+            for partition in topic.partition_data:
+                data = bytearray(partition.records or b"")
+                for position, header in list(iter_batches(data)):
+                    now = self._comparing.id_now("producer_id", header.producer_id)
+                    if now != header.producer_id:
+                        write_batch_header(data, position, _with_producer(header, now))
+                partition.records = bytes(data)
+
+    def _answer(self, exchange: Exchange) -> Exchange:
+        """What came of a request now."""
+        connection = self._connection(exchange)
+        while exchange.line not in self._answers:
+            try:
+                self._take(connection, connection.receive())
+            except EOFError:
+                self._ended(connection, "the broker closed the connection")
+            except TimeoutError:
+                self._ended(connection, f"no answer within {self._timeout_s:g} s")
+            except (OSError, WireError) as error:
+                self._ended(connection, str(error))
+            if not connection.waiting and exchange.line not in self._answers:
+                return _over(exchange, "the connection had ended before")
+        return self._answers.pop(exchange.line)
+
+    def _take(self, connection: _Connection, frame: bytes) -> None:
+        """Give an answer to whom it is for; those before him have none. Raises WireError."""
+        correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+        while connection.waiting:
+            waiting, expected = connection.waiting.popleft()
+            now = self._answers[waiting.line] = _over(waiting, "no answer")
+            if expected == correlation_id or waiting.frame is not None:
+                now.closed = None
+                if waiting.frame is None:
+                    read_answer(now, frame)
+                return
+
+    def _ended(self, connection: _Connection, why: str) -> None:
+        for waiting, _ in connection.waiting:
+            self._answers[waiting.line] = _over(waiting, why)
+        connection.waiting.clear()
+
+
+def _over(exchange: Exchange, closed: str | None) -> Exchange:
+    return Exchange(
+        *(exchange.line, exchange.asked, exchange.connection, exchange.broker, exchange.at_ms),
+        *(exchange.api, exchange.version, exchange.client_id),
+        closed=closed,
+    )
+
+
+def _with_producer(header: BatchHeader, producer_id: int) -> BatchHeader:
+    header.producer_id = producer_id
+    return header

@@ -1,0 +1,131 @@
+"""Messages as plain objects for JSON, and back: fields by Kafka's names in snake_case; those that are no numbers are left out
+where they have their defaults.
+
+Bytes are ``{"base64": "..."}``; where they are record batches ``read`` says what is in them, for people and comparisons.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+from pykbroker.faults.shapes import entity_class, fields, once
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.message import WireStruct
+from pykbroker.wire.records import BatchHeader, Record, TimestampType, decode_records, iter_batches
+
+_BASE64: Final = "base64"
+_READ: Final = "read"
+_TAGS: Final = "unknown_tagged_fields"
+
+
+def plain(struct: WireStruct) -> dict[str, Any]:
+    """A message or a struct as an object."""
+    usual = _usual(type(struct))
+    values = {name: getattr(struct, name) for name in struct.__slots__}
+    return {
+        name: _plain(name, value)
+        for name, value in values.items()
+        if isinstance(value, int) or value != getattr(usual, name)
+    }
+
+
+@once
+def _usual(kind: type[WireStruct]) -> WireStruct:
+    return kind()
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, WireStruct):
+        return plain(value)
+    if name == "records":
+        data = _joined(value)
+        return {_BASE64: _text(data), _READ: batches(data)}
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {_BASE64: _text(value)}
+    if isinstance(value, dict):
+        return {str(tag): {_BASE64: _text(each)} for tag, each in value.items()}
+    if isinstance(value, list):
+        return [_plain("", each) for each in value]
+    return value
+
+
+def _joined(records: Any) -> bytes:
+    return b"".join(map(bytes, records)) if isinstance(records, list) else bytes(records)
+
+
+def _text(data: bytes | bytearray | memoryview) -> str:
+    return base64.b64encode(data).decode()
+
+
+def batches(data: bytes) -> list[dict[str, Any]]:
+    """The whole batches in ``data``: what of their headers means something, and their records."""
+    found = []
+    try:
+        for position, header in iter_batches(data):
+            batch = data[position : position + header.size]
+            found.append(
+                {
+                    "base_offset": header.base_offset,
+                    "leader_epoch": header.partition_leader_epoch,
+                    "producer_id": header.producer_id,
+                    "producer_epoch": header.producer_epoch,
+                    "base_sequence": header.base_sequence,
+                    "transactional": header.is_transactional,
+                    "control": header.is_control,
+                    "records": [_record(record, header) for record in decode_records(batch, header=header)],
+                }
+            )
+    except WireError:
+        return found  # the last one may be incomplete, and a corrupt one is in the base64
+    return found
+
+
+def _record(record: Record, header: BatchHeader) -> dict[str, Any]:
+    """Its time is called by another name where it is the broker's."""
+    of_broker = header.is_control or header.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return {
+        "offset": record.offset,
+        "log_append_time_ms" if of_broker else "timestamp": record.timestamp,
+        "key": _readable(record.key),
+        "value": _readable(record.value),
+        "headers": [[name, _readable(value)] for name, value in record.headers],
+    }
+
+
+def _readable(data: bytes | None) -> Any:
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {_BASE64: _text(data)}
+
+
+def struct(kind: type[WireStruct], found: dict[str, Any]) -> Any:
+    """The message or struct that an object says. Raises ValueError for a field that there is not."""
+    known = {field.name: field for field in fields(kind)}
+    made = kind()
+    for name, value in found.items():
+        if name == _TAGS:
+            setattr(made, name, {int(tag): _bytes(each) for tag, each in value.items()})
+        elif name not in known:
+            raise ValueError(f"{kind.__name__} has no field {name!r}; there are {', '.join(known)}")
+        else:
+            nested = entity_class(kind) if name == "entity" and isinstance(value, list) else known[name].struct
+            setattr(made, name, _value(nested, value))
+    return made
+
+
+def _value(kind: type[WireStruct] | None, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_value(kind, each) for each in value]
+    if kind is not None and value is not None:
+        return struct(kind, value)
+    return _bytes(value) if isinstance(value, dict) else value
+
+
+def _bytes(value: Any) -> bytes:
+    if not (isinstance(value, dict) and isinstance(value.get(_BASE64), str)):
+        raise ValueError(f'{value!r} is no bytes; write {{"base64": "..."}}')  # noqa: TRY004 - of a file, not of a call
+    return base64.b64decode(value[_BASE64], validate=True)
