@@ -14,6 +14,10 @@ def main() -> None:
         from pykbroker.cli.serve import main as serve  # noqa: PLC0415 - start-up counts
 
         sys.exit(serve(arguments[1:]))
+    if arguments[:1] == ["check"]:
+        from pykbroker.cli.check import main as check  # noqa: PLC0415 - start-up counts
+
+        sys.exit(check(arguments[1:]))
     if arguments[:1] in (["--version"], ["-V"]):
         from pykbroker import __version__  # noqa: PLC0415 - start-up counts
 

@@ -214,6 +214,9 @@ _RETRIABLE = _STALE_METADATA | {
 class KafkaError(Exception):
     """A request, or one item of it, cannot be done; ``code`` says why to a client and ``message`` to a person."""
 
+    #: How long the client has to wait before it asks again, where a quota says so.
+    throttle_time_ms = 0
+
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(code, message)
         self.code = code

@@ -223,7 +223,7 @@ class Cluster:
 
 
 def _cluster_id(disk: Disk, directories: Iterable[Path]) -> str | None:
-    """The cluster that data directories belong to; None for new ones."""
+    """The cluster that log directories belong to; None for new ones."""
     for directory in directories:
         found = checkpoints.read_meta_properties(disk, str(directory)).get("cluster.id")
         if found is not None:

@@ -53,6 +53,17 @@ def serve(context: typer.Context) -> None:
     raise typer.Exit(serve_main(context.args))
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+def check(context: typer.Context) -> None:
+    """Say whether a broker would take these settings, without starting it; its options are those of `serve`."""
+    from pykbroker.cli.check import main as check_main
+
+    raise typer.Exit(check_main(context.args))
+
+
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(cluster.app, name="cluster")

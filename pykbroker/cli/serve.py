@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
     except ConfigError as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
-    output = log_output.install(level, levels)
+    output = log_output.install(level, levels, as_json=options.log_format == "json")
     try:
         return _serve(options)
     finally:
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
 def _serve(options: argparse.Namespace) -> int:
     try:
         config = configuration(options)
-        _check_racks(options)
+        check_racks(options)
         beside = _http_side(options, config)
         seed = _seed(options.seed)
     except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
@@ -190,6 +190,9 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         help=f"of everything or of one logger, as in pykbroker.network=DEBUG: {', '.join(LEVELS)}; repeatable",
     )
+    made.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="lines for people, or an object of JSON each"
+    )
     return made
 
 
@@ -224,7 +227,8 @@ def _racks(text: str) -> list[str]:
     return racks
 
 
-def _check_racks(options: argparse.Namespace) -> None:
+def check_racks(options: argparse.Namespace) -> None:
+    """Raises ConfigError where there is not one rack for each broker."""
     if options.racks is not None and len(options.racks) != options.brokers:
         raise ConfigError(
             f"--racks names {len(options.racks)} rack(s) for {options.brokers} broker(s); name one for each"
@@ -360,6 +364,7 @@ def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
 
 
 def _say_ready(node: Node) -> None:
+    _tell_systemd(node)
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
     http = "" if node.http is None else f"; HTTP at {node.http}"
     _say(f"pykbroker ready: {where}{http}")
@@ -368,7 +373,15 @@ def _say_ready(node: Node) -> None:
 def _say_ready_in_json(node: Node) -> None:
     import json
 
+    _tell_systemd(node)
     _say(json.dumps(node.summary()))
+
+
+def _tell_systemd(node: Node) -> None:
+    if "NOTIFY_SOCKET" in os.environ:
+        from pykbroker.process.notify import notify
+
+        notify(READY="1", STATUS=f"Serving on {', '.join(node.addresses().values())}")
 
 
 def _say(line: str) -> None:

@@ -1,6 +1,6 @@
 """Client quotas (KIP-13, KIP-546, KIP-612): which can be set for whom, and which a filter finds.
 
-They are kept and given back; nothing is held to them. Rules and messages: ClientQuotaControlManager and
+Kept and given back here; who holds clients to them is the room ``quotas``. Rules and messages: ClientQuotaControlManager and
 ClientQuotasImage of Kafka 4.3.1.
 """
 

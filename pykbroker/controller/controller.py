@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
-    from pykbroker.controller.port import ConfigChanges
+    from pykbroker.controller.port import ConfigChanges, MayChange
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
 
@@ -160,7 +160,9 @@ class Controller:
 
     # Topics
 
-    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Deferred[list[TopicResult]]:
+    def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, may_change: MayChange | None = None
+    ) -> Deferred[list[TopicResult]]:
         def decide() -> Decision[list[TopicResult]]:
             check_partition_total(topics, self._topic_defaults()[0])
             results = []
@@ -168,6 +170,8 @@ class Controller:
             for topic in topics:
                 try:
                     planned, result = self._planner.create(topic)
+                    if may_change is not None:
+                        may_change(result.partitions)
                 except KafkaError as error:
                     result = TopicResult(topic.name, error)
                 else:
@@ -178,13 +182,18 @@ class Controller:
 
         return self._commits.decide(decide)
 
-    def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[dict[bytes, KafkaError | None]]:
+    def delete_topics(
+        self, topic_ids: Sequence[bytes], *, may_change: MayChange | None = None
+    ) -> Deferred[dict[bytes, KafkaError | None]]:
         def decide() -> Decision[dict[bytes, KafkaError | None]]:
             results: dict[bytes, KafkaError | None] = {}
             records: list[MetadataRecord] = []
             for topic_id in topic_ids:
                 try:
-                    records.append(self._planner.remove(topic_id))
+                    removal = self._planner.remove(topic_id)
+                    if may_change is not None:
+                        may_change(len(self.image.topics_by_id[topic_id].partitions))
+                    records.append(removal)
                 except KafkaError as error:
                     results[topic_id] = error
                 else:
@@ -194,14 +203,17 @@ class Controller:
         return self._commits.decide(decide)
 
     def create_partitions(
-        self, topics: Sequence[NewPartitions], *, validate_only: bool = False
+        self, topics: Sequence[NewPartitions], *, validate_only: bool = False, may_change: MayChange | None = None
     ) -> Deferred[list[tuple[str, KafkaError | None]]]:
         def decide() -> Decision[list[tuple[str, KafkaError | None]]]:
             results: list[tuple[str, KafkaError | None]] = []
             records: list[MetadataRecord] = []
             for topic in topics:
                 try:
-                    records += self._planner.add_partitions(topic)
+                    planned = self._planner.add_partitions(topic)
+                    if may_change is not None:
+                        may_change(len(planned))
+                    records += planned
                 except KafkaError as error:
                     results.append((topic.name, error))
                 else:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pykbroker.runtime.waits import Deferred
     from pykbroker.wire.errors import KafkaError
 
+#: Told of so many partitions before they are created or deleted; raises KafkaError where a quota does not let them.
+MayChange = Callable[[int], None]
+
 #: Settings of a resource (type, name): texts, and None for what is removed.
 ConfigChanges = Mapping[tuple[int, str], Mapping[str, str | None]]
 
@@ -67,19 +70,23 @@ class ControllerPort(Protocol):
 
     # Topics
 
-    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Deferred[list[TopicResult]]:
+    def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, may_change: MayChange | None = None
+    ) -> Deferred[list[TopicResult]]:
         """Create topics, those that can be in one append; a result for each, in the order given. Names must differ.
 
         Fails with POLICY_VIOLATION when they are too many partitions for one request.
         """
         ...
 
-    def delete_topics(self, topic_ids: Sequence[bytes], /) -> Deferred[dict[bytes, KafkaError | None]]:
+    def delete_topics(
+        self, topic_ids: Sequence[bytes], /, *, may_change: MayChange | None = None
+    ) -> Deferred[dict[bytes, KafkaError | None]]:
         """Delete topics in one append; what failed for each id, or None."""
         ...
 
     def create_partitions(
-        self, topics: Sequence[NewPartitions], *, validate_only: bool = False
+        self, topics: Sequence[NewPartitions], *, validate_only: bool = False, may_change: MayChange | None = None
     ) -> Deferred[list[tuple[str, KafkaError | None]]]:
         """Add partitions to topics in one append; name and error of each, in the order given. Names must differ.
 

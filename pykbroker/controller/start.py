@@ -1,4 +1,4 @@
-"""From a data directory to a controller that decides: load what is there, or begin a new cluster."""
+"""From a log directory to a controller that decides: load what is there, or begin a new cluster."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class UnsupportedMetadataError(RuntimeError):
 def open_metadata(
     open_log: Callable[[str, bytes, int, LogConfig], Log],
     disk: Disk,
-    data_directory: str,
+    log_directory: str,
     *,
     node_id: int,
     cluster_id: str,
@@ -46,13 +46,13 @@ def open_metadata(
     config: Settings,
     check_topic_configs: ConfigCheck,
 ) -> Controller:
-    """The controller of the cluster whose data lies in ``data_directory``, with nothing lost since the last answer.
+    """The controller of the cluster whose metadata log lies in ``log_directory``, with nothing lost since the last answer.
 
     ``open_log(topic, topic_id, partition, config)`` opens a log of that directory: ``LogManager.open``. A new
     directory becomes a new cluster. Raises WireError, ReplayError, ForeignQuorumError or UnsupportedMetadataError,
     each saying what is wrong, and KafkaError or OSError where the disk fails.
     """
-    directory = posixpath.join(data_directory, f"{CLUSTER_METADATA}-0")
+    directory = posixpath.join(log_directory, f"{CLUSTER_METADATA}-0")
     log = open_log(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG)
     snapshot_bytes = config["metadata.log.max.record.bytes.between.snapshots"]
     source = LocalLog(log, disk, directory, Quorum(node_id), runtime.clock, snapshot_bytes=snapshot_bytes)
@@ -61,15 +61,15 @@ def open_metadata(
     source.open_epoch(image)
     controller = Controller(source, image, runtime, config=config, check_topic_configs=check_topic_configs)
     if METADATA_VERSION not in image.features:  # formatted perhaps, but never used
-        records = _bootstrap_records(disk, data_directory, runtime.clock)
+        records = _bootstrap_records(disk, log_directory, runtime.clock)
         controller.commit([*records, *_settings_to_begin_with(records, image, config)])
     _check_features(image)
     return controller
 
 
-def _bootstrap_records(disk: Disk, data_directory: str, clock: Clock) -> list[MetadataRecord]:
+def _bootstrap_records(disk: Disk, log_directory: str, clock: Clock) -> list[MetadataRecord]:
     """What a new cluster begins with: as the directory was formatted by Kafka's tool, or by us now."""
-    path = posixpath.join(data_directory, BOOTSTRAP)
+    path = posixpath.join(log_directory, BOOTSTRAP)
     if disk.exists(path):
         return [record for batch in decode_snapshot(disk.read(path)) for record in batch.records]
     records: list[MetadataRecord] = [

@@ -1,6 +1,6 @@
 """AlterClientQuotas (key 49, versions 0 to 1): set and remove quotas of users, clients and addresses (KIP-546, KIP-612).
 
-Stored and described, not enforced. v1: flexible. Names of hosts are looked up in a thread, as they are with Kafka.
+They hold from the answer on. v1: flexible. Names of hosts are looked up in a thread, as they are with Kafka.
 """
 
 from __future__ import annotations

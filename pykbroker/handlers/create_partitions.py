@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest) -> Deferred[CreatePartitionsResponse]:
-    del ctx
     once: dict[str, CreatePartitionsTopic] = {}
     refused: dict[str, CreatePartitionsTopicResult] = {}
     for topic in request.topics:
@@ -37,7 +36,10 @@ def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest
     def answer(done: list[tuple[str, KafkaError | None]]) -> CreatePartitionsResponse:
         return CreatePartitionsResponse(results=[*refused.values(), *(_result(name, error) for name, error in done)])
 
-    return broker.cluster.controller.create_partitions(wanted, validate_only=request.validate_only).map(answer)
+    asked = broker.cluster.controller.create_partitions(
+        wanted, validate_only=request.validate_only, may_change=ctx.may_change
+    )
+    return asked.map(answer)
 
 
 def failed(request: CreatePartitionsRequest, version: int, error: KafkaError) -> CreatePartitionsResponse:

@@ -42,7 +42,10 @@ def handle(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) ->
         answers = [_answer(broker, new, result, describe) for new, result in zip(wanted, results, strict=True)]
         return CreateTopicsResponse(topics=[*answers, *refused.values()])
 
-    return broker.cluster.controller.create_topics(wanted, validate_only=request.validate_only).map(answer)
+    asked = broker.cluster.controller.create_topics(
+        wanted, validate_only=request.validate_only, may_change=ctx.may_change
+    )
+    return asked.map(answer)
 
 
 def failed(request: CreateTopicsRequest, version: int, error: KafkaError) -> CreateTopicsResponse:

@@ -41,7 +41,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) ->
         deleted = (_result(resolved[topic_id], topic_id, error) for topic_id, error in errors.items())
         return DeleteTopicsResponse(responses=[*refused, *deleted])
 
-    return broker.cluster.controller.delete_topics(list(resolved)).map(answer)
+    return broker.cluster.controller.delete_topics(list(resolved), may_change=ctx.may_change).map(answer)
 
 
 def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:

@@ -100,7 +100,7 @@ class Connection(asyncio.BufferedProtocol):
         self._in_turn = False
         self._write_paused = False
         self._reading_paused = False
-        self._held = False
+        self._held = 0  # how many wait for something before the next frame is taken up
 
     # ---- the transport's side -------------------------------------------------------------------------------------
 
@@ -333,18 +333,24 @@ class Connection(asyncio.BufferedProtocol):
 
     def _hold(self, until: Deferred[None]) -> None:
         """Take up no frame before ``until`` is done; the first is the one that was to be handled now."""
-        self._held = True
+        self._held += 1
         self._pause_reading()
         until.when_done(lambda _: self._go_on())
 
     def _let_others(self) -> None:
         """Take up no frame before other connections had their turn."""
-        self._held = True
+        self._held += 1
         self._pause_reading()
         self._runtime.wake_queue.add(self._go_on)
 
+    def mute(self, ms: float) -> None:
+        """Take up no frame for so many milliseconds; answers go out meanwhile."""
+        self._held += 1
+        self._pause_reading()
+        self._runtime.client_timers.after(ms, self._go_on)
+
     def _go_on(self) -> None:
-        self._held = False
+        self._held -= 1
         self._resume()
 
     def _waits_for_too_much(self) -> bool:

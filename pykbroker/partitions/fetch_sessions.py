@@ -15,7 +15,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
-    from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest
+    from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse
 
 FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
@@ -196,6 +196,24 @@ class FetchSessions:
             for index in gone.partitions:
                 session.forget((gone.topic_id if version >= 13 else gone.topic, index))
         return session
+
+    def take_back(self, asked_id: int, response: FetchResponse) -> int:
+        """An answer was made and is not sent. What it tells counts as not told; the session that it would have opened is gone.
+        Returns the session's id for what is sent in its place.
+        """
+        session = self._sessions.get(response.session_id)
+        if session is None or session.id != asked_id:
+            self._drop(response.session_id)
+            return NO_SESSION
+        for topic in response.responses:
+            for told in topic.partitions:
+                item = session.items.get(
+                    (topic.topic_id if session.uses_topic_ids else topic.topic, told.partition_index)
+                )
+                if item is not None:
+                    item.sent_high_watermark = item.sent_log_start_offset = -1
+                    session.ready[item.key] = item
+        return session.id
 
     def session(self, session_id: int) -> FetchSession | None:
         """A session by its id."""

@@ -24,9 +24,12 @@ _FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 class LogLineWriter(logging.Handler):
     """Writes records to a descriptor, each as a line, in a thread that the first of them starts."""
 
-    def __init__(self, descriptor: int, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(
+        self, descriptor: int, most_waiting: int = MOST_WAITING, form: logging.Formatter | None = None
+    ) -> None:
         super().__init__()
-        self.setFormatter(logging.Formatter(_FORMAT))
+        self._form = form or logging.Formatter(_FORMAT)
+        self.setFormatter(self._form)
         self._descriptor = descriptor
         self._most_waiting = most_waiting
         self._waiting: deque[str] = deque()
@@ -41,7 +44,7 @@ class LogLineWriter(logging.Handler):
         try:
             line = self.format(record)
         except Exception as error:  # noqa: BLE001 - a log line must not break who logs
-            line = f"A log line of {record.name} cannot be formatted ({error!r}): {record.msg!r}"
+            line = self._own(f"A log line of {record.name} cannot be formatted ({error!r}): {record.msg!r}")
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
                 self._dropped += 1
@@ -51,6 +54,10 @@ class LogLineWriter(logging.Handler):
             if self._thread is None:
                 self._thread = threading.Thread(target=self._write_all, name="pykbroker-log", daemon=True)
                 self._thread.start()
+
+    def _own(self, text: str) -> str:
+        """A line of the log about itself, in its form."""
+        return self._form.format(logging.LogRecord(__name__, logging.WARNING, "", 0, "%s", (text,), None))
 
     def flush(self) -> None:
         """Come back when everything is written, or when the reader takes nothing for a while."""
@@ -82,7 +89,9 @@ class LogLineWriter(logging.Handler):
                 late, self._waiting = (self._waiting, deque()) if self._dropped else (deque[str](), self._waiting)
                 dropped, self._dropped = self._dropped, 0
             if dropped:
-                late.append(f"{dropped} log lines are missing here: nobody read the log as fast as it was written")
+                late.append(
+                    self._own(f"{dropped} log lines are missing here: nobody read the log as fast as it was written")
+                )
                 self._write(late)
 
     def _write(self, lines: deque[str]) -> None:
@@ -99,10 +108,15 @@ class LogLineWriter(logging.Handler):
             return
 
 
-def install(level: int, levels: dict[str, int], descriptor: int = 2) -> LogLineWriter:
+def install(level: int, levels: dict[str, int], descriptor: int = 2, *, as_json: bool = False) -> LogLineWriter:
     """Send the process's log to a descriptor: what is at ``level``, or for loggers named in ``levels`` at theirs, and above."""
+    form = None
+    if as_json:
+        from pykbroker.process.json_lines import JsonLines  # noqa: PLC0415 - start-up counts
+
+        form = JsonLines()
     logging.addLevelName(LEVELS["TRACE"], "TRACE")
-    writer = LogLineWriter(descriptor)
+    writer = LogLineWriter(descriptor, form=form)
     logging.root.handlers[:] = [writer]
     logging.root.setLevel(level)
     for name, own in levels.items():

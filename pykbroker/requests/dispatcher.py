@@ -74,9 +74,9 @@ class Dispatcher:
         #: Before the handler, the outermost last.
         self._steps = [step for step in (throttle, authorise, intercept) if step is not None]
 
-    def add_step(self, step: Step) -> None:
-        """Put one more step before all others, from the next request on."""
-        self._steps.append(step)
+    def add_step(self, step: Step, *, innermost: bool = False) -> None:
+        """Put one more step before all others, or as ``innermost`` behind them, from the next request on."""
+        self._steps.insert(0 if innermost else len(self._steps), step)
 
     def remove_step(self, step: Step) -> None:
         """Take it out again."""
@@ -111,7 +111,9 @@ class Dispatcher:
         response: Any
         try:
             response = (
-                self._through_steps(route, broker, ctx, request) if self._steps else route.handle(broker, ctx, request)
+                self._through_steps(route, broker, ctx, request, frame)
+                if self._steps
+                else route.handle(broker, ctx, request)
             )
         except KafkaError as error:
             response = _failure(route, request, version, error)
@@ -153,7 +155,10 @@ class Dispatcher:
             raise CloseConnection(f"UNSUPPORTED_VERSION: {route.api.key.name} is not served in version {version}")
         return route
 
-    def _through_steps(self, route: _Route, broker: Broker, ctx: RequestContext, request: Any) -> Answer:
+    def _through_steps(
+        self, route: _Route, broker: Broker, ctx: RequestContext, request: Any, frame: memoryview
+    ) -> Answer:
+        ctx.size = len(frame)
         proceed = partial(route.handle, broker, ctx, request)
         for step in self._steps:
             proceed = partial(step, broker, ctx, request, proceed)
@@ -179,7 +184,10 @@ def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> No
 def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> Any:
     if route.failed is None:
         raise CloseConnection(f"{route.api.key.name} failed: {error}") from error
-    return route.failed(request, version, error)
+    response: Any = route.failed(request, version, error)
+    if error.throttle_time_ms and hasattr(response, "throttle_time_ms"):
+        response.throttle_time_ms = error.throttle_time_ms
+    return response
 
 
 def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:

@@ -28,6 +28,12 @@ class SystemClock:
         return time.monotonic()
 
 
+def utc_text(seconds: float) -> str:
+    """Seconds since the epoch as ISO 8601 has them, to the millisecond."""
+    ms = round(seconds * 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(ms // 1000))}.{ms % 1000:03}Z"
+
+
 def thread_seconds() -> float:
     """Seconds of CPU that the calling thread has used."""
     return time.thread_time()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -15,6 +16,9 @@ class Peer(Protocol):
     principal: str
     #: Name and version of the client's library, as ApiVersions tells them from version 3 on (KIP-511).
     client_software: tuple[str, str]
+
+    def mute(self, ms: float) -> None:
+        """Read nothing of what it sends for so many milliseconds. What is answered meanwhile goes out."""
 
 
 @dataclass(slots=True)
@@ -29,3 +33,7 @@ class RequestContext:
     listener: str
     principal: str
     connection: Peer | None = None
+    #: Where a quota holds for changes of partitions: told how many before they are made, it may raise KafkaError.
+    may_change: Callable[[int], None] | None = None
+    #: Bytes of the request; there for the dispatcher's steps.
+    size: int = field(init=False, repr=False, compare=False)

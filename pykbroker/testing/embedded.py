@@ -126,7 +126,7 @@ class Embedded:
             self._temporary = None
 
     def drop(self) -> None:
-        """What is left to do when the interpreter ends: no thread can be started any more, so it is not a clean stop."""
+        """What is left to do when the interpreter ends: no thread can be started any more, so the shutdown is unclean."""
         self._end()
 
     def addresses(self) -> list[str]:

@@ -45,12 +45,18 @@ class WatchedDispatcher(Dispatcher):
         #: Takes down what passes, as long as a session is recorded.
         self.recorder: Recorder | None = None
 
-    def add_step(self, step: Step) -> None:
+    def add_step(self, step: Step, *, innermost: bool = False) -> None:
         """Behind those that look on: they see what the client sees."""
-        self._interceptors.steps.append(step)
+        if innermost:
+            super().add_step(step, innermost=True)
+        else:
+            self._interceptors.steps.append(step)
 
     def remove_step(self, step: Step) -> None:
-        self._interceptors.steps.remove(step)
+        if step in self._interceptors.steps:
+            self._interceptors.steps.remove(step)
+        else:
+            super().remove_step(step)
 
     def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
         try:

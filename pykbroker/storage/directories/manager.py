@@ -247,14 +247,6 @@ class LogManager:
 
     # -- housekeeping -------------------------------------------------------------------------------------------------
 
-    def retention_round(self, now_ms: int) -> None:
-        """Drop what the logs' settings no longer keep, remove files whose delay is over.
-
-        Raises KAFKA_STORAGE_ERROR where a directory failed, after the round through the others.
-        """
-        self.retain(list(self.logs.values()), now_ms)
-        self.plan_removals()()
-
     def retain(self, logs: Iterable[Log], now_ms: int) -> None:
         """These logs' part of the round; ``retention.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR
         where a directory failed, after the logs of the others.
@@ -333,15 +325,6 @@ class LogManager:
         """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
         now = self.metadata_directory.clock.monotonic()
         return [log for log in self._usable_logs() if log.begin_flush_if_due(now)]
-
-    def flush_round(self) -> None:
-        """Flush what is due, in this thread."""
-        for log in self.due_flushes():
-            log.flush()
-
-    def checkpoint_round(self) -> None:
-        """Write the offset checkpoints that have changed since they were last written, in this thread."""
-        self.plan_checkpoints()()
 
     def plan_checkpoints(self) -> Callable[[], None]:
         """What writes the offset checkpoints as they are now; to be called once, in any thread. It raises

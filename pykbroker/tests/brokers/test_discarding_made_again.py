@@ -13,6 +13,7 @@ from pykbroker.storage.checkpoints import RECOVERY_POINTS, read_offsets
 from pykbroker.storage.disk import File, RealDisk, RealFile
 from pykbroker.tests.kit.running import running_broker
 from pykbroker.tests.network.test_connection import run
+from pykbroker.tests.storage.rounds import checkpoint_round
 from pykbroker.tests.storage.support import batch
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
@@ -61,7 +62,7 @@ def test_a_topic_that_is_made_again_at_once(tmp_path: Path) -> None:
             client = await broker.connect()
             await client.ask(CREATE, 5, CreateTopicsResponse)
             _append(broker.cluster, b"old")
-            broker.cluster.logs.checkpoint_round()
+            checkpoint_round(broker.cluster.logs)
             recovery_points = f"{broker.cluster.logs.metadata_directory.path}/{RECOVERY_POINTS}"
             assert ("t", 0) in read_offsets(disk, recovery_points)
             disk.by_the_loop.clear()

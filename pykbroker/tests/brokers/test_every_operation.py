@@ -15,6 +15,7 @@ import itertools
 import random
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ import pytest
 
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
+from pykbroker.storage.directories.manager import LogManager
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
 from pykbroker.tests.kit.metadata import snapshot
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -83,7 +86,7 @@ def trim(topic: str, offset: int) -> Step:
 
     def step(world: MemoryCluster) -> bool:
         answer = world.ask(DeleteRecordsRequest(topics, 1000), 2)
-        return not answer.topics[0].partitions[0].error_code and attempt(world.cluster.logs.checkpoint_round)
+        return not answer.topics[0].partitions[0].error_code and attempt(partial(checkpoint_round, world.cluster.logs))
 
     return step
 
@@ -111,9 +114,12 @@ def keep_house(world: MemoryCluster) -> bool:
     """All rounds, as the timers call them; what is due for removal goes."""
     logs = world.cluster.logs
     world.clock.advance(2000)
-    now_ms = world.clock.now_ms()
-    rounds = (logs.flush_round, lambda: logs.retention_round(now_ms), logs.checkpoint_round)
-    done = [attempt(each) for each in rounds]
+    rounds: tuple[Callable[[LogManager], None], ...] = (
+        flush_round,
+        partial(retention_round, now_ms=world.clock.now_ms()),
+        checkpoint_round,
+    )
+    done = [attempt(partial(each, logs)) for each in rounds]
     return all(done)
 
 

@@ -6,7 +6,7 @@ import errno
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,12 @@ class Peer:
     listener: str = LISTENER
     principal: str = "User:ANONYMOUS"
     client_software: tuple[str, str] = ("test", "1")
+    #: For how long it was muted, each time.
+    mutes: list[float] = field(default_factory=list)
+
+    def mute(self, ms: float) -> None:
+        """Kept for the test to see: what is asked here does not come over a connection."""
+        self.mutes.append(ms)
 
 
 class MemoryCluster:

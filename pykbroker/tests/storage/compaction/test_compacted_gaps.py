@@ -13,6 +13,7 @@ from pykbroker.storage.directories.moving import LogMove
 from pykbroker.storage.directory import COMPACTED
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import checkpoint_round
 from pykbroker.tests.storage.support import Store, append, batch, contents
 
 COMPACT = LogConfig(
@@ -76,7 +77,7 @@ def test_power_lost_after_the_policy_was_altered(store):
 @pytest.mark.parametrize("content", [None, b"0\n7\nnothing"])
 def test_checkpoints_that_are_missing_or_damaged(store, content):
     expected = contents(store.log(COMPACT))
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     for name in (RECOVERY_POINTS, CLEANER_OFFSETS):
         store.disk.remove(f"/data/{name}") if content is None else store.disk.write(f"/data/{name}", content)
     check(store, expected)
@@ -141,7 +142,7 @@ def test_a_cut_below_the_recovery_point_is_written_down():
     """Else the next recovery begins behind what is appended from now on, and does not see what a power loss tears."""
     store = Store()
     log = written(store)
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     last = log.active
     store.disk.write(last.log.path, store.disk.read(last.log.path)[:-1])
     store.start()

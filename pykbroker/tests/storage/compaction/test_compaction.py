@@ -10,6 +10,7 @@ from pykbroker.storage.checkpoints import encode_partition_metadata
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import checkpoint_round, retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch
 from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.compression import Compression
@@ -371,7 +372,7 @@ def test_gaps_that_compaction_left_are_none_for_recovery():
     for key in (b"a", b"b", b"b", b"b", b"c"):
         compacted.send((key, bytes(300)))
     compacted.clean()
-    compacted.store.manager.checkpoint_round()
+    checkpoint_round(compacted.store.manager)
     compacted.store.disk.remove("/data/recovery-point-offset-checkpoint")
     compacted.store.start()
     compacted.log = compacted.store.log(LogConfig(segment_bytes=400))
@@ -436,7 +437,7 @@ def test_min_cleanable_dirty_ratio():
 def test_the_cleaned_offset_survives_a_restart(compacted):
     compacted.send((b"a", b"1"))
     compacted.clean()
-    compacted.store.manager.checkpoint_round()
+    checkpoint_round(compacted.store.manager)
     assert b"\nt 0 1\n" in compacted.store.disk.read("/data/cleaner-offset-checkpoint")
     compacted.store.start()
     compacted.log = compacted.store.log(CONFIG)
@@ -478,13 +479,13 @@ def test_records_deleted_meanwhile_go_afterwards(begun):
     compacted, plan, result = begun
     before = [segment.base_offset for segment in compacted.log.segments]
     compacted.log.delete_records_before(2)
-    compacted.store.manager.retention_round(START_MS)
+    retention_round(compacted.store.manager, START_MS)
     assert [segment.base_offset for segment in compacted.log.segments] == before
     assert compacted.offsets == [2]
     compacted.store.manager.finish_compaction(plan, result)
     assert compacted.offsets == [2]
     compacted.log.delete_records_before(3)
-    compacted.store.manager.retention_round(START_MS)
+    retention_round(compacted.store.manager, START_MS)
     assert [segment.base_offset for segment in compacted.log.segments] == [3]
 
 
@@ -496,6 +497,6 @@ def test_delete_and_compact_together():
     assert compacted.offsets == [0, 2]
     compacted.store.clock.advance(DAY)
     compacted.send((b"c", b"3"), timestamp=START_MS + DAY)
-    compacted.store.manager.retention_round(START_MS + DAY + 2)
+    retention_round(compacted.store.manager, START_MS + DAY + 2)
     assert compacted.offsets == [3]
     assert compacted.log.log_start_offset == 3

@@ -20,6 +20,7 @@ from pykbroker.storage.compaction.compaction import CompactionPlan
 from pykbroker.storage.directory import CLEANED, COMPACTED_MARK, SWAP
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import TOPIC_ID, Store, append, append_marker, batch
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.records import decode_records
@@ -144,9 +145,9 @@ class Worker:
 
     def rounds(self) -> None:
         now = self.store.clock.now_ms()
-        self.store.manager.flush_round()
-        self.store.manager.retention_round(now)
-        self.store.manager.checkpoint_round()
+        flush_round(self.store.manager)
+        retention_round(self.store.manager, now)
+        checkpoint_round(self.store.manager)
         self.synced = max(self.synced, self.log.recovery_point)
 
     def compact(self) -> None:

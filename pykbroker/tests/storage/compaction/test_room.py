@@ -9,6 +9,7 @@ from pykbroker.storage.compaction.cleaning import CleaningResult, NoRoomError, c
 from pykbroker.storage.compaction.compaction import CompactionPlan
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import retention_round
 from pykbroker.tests.storage.support import Store, append, batch
 from pykbroker.wire.records import decode_records
 
@@ -83,10 +84,10 @@ def test_with_room_for_a_part_that_part_is_compacted_and_the_rest_later(small, c
     assert "Compaction of t-0 is incomplete for lack of disk space" in caplog.text
     assert small.plan() is None, "the old files are still there"
     small.store.clock.advance(15_000)
-    small.store.manager.retention_round(small.store.clock.now_ms())
+    retention_round(small.store.manager, small.store.clock.now_ms())
     while (result := small.compact()) and not result.complete:
         small.store.clock.advance(3_600_000)
-        small.store.manager.retention_round(small.store.clock.now_ms())
+        retention_round(small.store.manager, small.store.clock.now_ms())
     closed = [
         record.key
         for header, data in small.log.batches()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pykbroker.storage.directories.contents import ForeignDirectoryError
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -110,8 +112,9 @@ def test_one_directory_fails_and_the_others_go_on(stores):
     stores.disk.fail = None
     assert refused(lambda: stores.log(4).plan_read(0, 100))
     append(stores.log(2), batch([b"more"]))
-    for name in ("retention_round", "flush_round", "checkpoint_round"):
-        getattr(stores.manager, name)(*(START_MS,) if name == "retention_round" else ())
+    retention_round(stores.manager, START_MS)
+    flush_round(stores.manager)
+    checkpoint_round(stores.manager)
     assert refused(lambda: stores.log(20)), "it may be in the directory that failed"
     stores.manager.directories.place(("new", 0))
     assert stores.log(0, "new").directory.path in ("/a", "/c")
@@ -121,8 +124,10 @@ def test_one_directory_fails_and_the_others_go_on(stores):
     assert [len(contents(stores.log(index))) for index in range(6)] == [1, 1, 2, 1, 1, 1]
 
 
-@pytest.mark.parametrize("round_name", ["retention_round", "checkpoint_round"])
-def test_a_round_that_fails_in_one_directory_goes_through_the_others(stores, round_name):
+@pytest.mark.parametrize(
+    "run", [partial(retention_round, now_ms=START_MS), checkpoint_round], ids=["retention", "checkpoints"]
+)
+def test_a_round_that_fails_in_one_directory_goes_through_the_others(stores, run):
     stores.fill()
     for index in range(6):
         log = stores.log(index)
@@ -130,10 +135,9 @@ def test_a_round_that_fails_in_one_directory_goes_through_the_others(stores, rou
         log.directory.remove_later(f"{log.directory.path}/t-{index}/00000000000000000000", 0)
         stores.disk.create(f"{log.path}/00000000000000000000.log.deleted")
     stores.fail("/a")
-    arguments = () if round_name == "checkpoint_round" else (START_MS,)
-    assert refused(lambda: getattr(stores.manager, round_name)(*arguments))
+    assert refused(lambda: run(stores.manager))
     assert [contents.directory.offline for contents in stores.manager.directories] == [True, False, False]
-    if round_name == "checkpoint_round":
+    if run is checkpoint_round:
         assert b"t 5 1" in stores.disk.read("/c/recovery-point-offset-checkpoint")
     else:
         assert not stores.disk.exists("/c/t-5/00000000000000000000.log.deleted")

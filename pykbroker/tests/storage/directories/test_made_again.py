@@ -17,6 +17,7 @@ from pykbroker.storage.checkpoints import (
 )
 from pykbroker.storage.directories.closed_logs import read_looks
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import checkpoint_round
 from pykbroker.tests.storage.support import Store, append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -35,7 +36,7 @@ def store() -> Store:
     log.flush()
     log.delete_records_before(5)
     store.manager.directories.metadata.cleaner_offsets[KEY] = 7
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     assert all(KEY in checkpoint(store, name) for name in CHECKPOINTS)
     return store
 
@@ -108,7 +109,7 @@ def test_a_full_disk_that_cannot_forget_takes_no_new_log(store):
 def test_checkpoints_do_not_carry_on_what_is_gone(store):
     store.manager.delete(store.log())
     store.start()
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     assert [checkpoint(store, name) for name in CHECKPOINTS] == [{}] * 4
 
 

@@ -13,6 +13,7 @@ from pykbroker.runtime.clock import ManualClock
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.disk import RealDisk
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -89,10 +90,10 @@ def test_the_metadata_log_is_not_in_the_checkpoints(store):
 def test_the_recovery_point_is_what_was_flushed(store):
     log = store.log()
     append(log, batch([b"x"]))
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     assert text(store, "recovery-point-offset-checkpoint") == "0\n1\nt 0 0\n"
     log.flush()
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     assert text(store, "recovery-point-offset-checkpoint") == "0\n1\nt 0 1\n"
 
 
@@ -120,7 +121,7 @@ def test_deleting_and_making_again_while_running(store):
     append(new, batch([b"new"]))
     assert contents(new) == [(0, b"new")]
     store.clock.advance(100)
-    store.manager.retention_round(START_MS)
+    retention_round(store.manager, START_MS)
     assert not store.disk.exists(f"/data/{doomed}")
     assert contents(new) == [(0, b"new")]
 
@@ -141,7 +142,7 @@ def test_deleting_while_threads_read_and_flush(store):
         append(log, batch([value]))
     read, flush = log.plan_read(0, 100), log.plan_flush()
     store.manager.delete(log)
-    store.manager.retention_round(START_MS)
+    retention_round(store.manager, START_MS)
     flush.run()
     with pytest.raises(KafkaError) as caught:
         read.read()
@@ -168,7 +169,7 @@ def test_time_based_flushes(store):
     assert store.manager.due_flushes() == []
     store.clock.set_wall(START_MS - 24 * 3600 * 1000)
     store.clock.advance(1)
-    store.manager.flush_round()
+    flush_round(store.manager)
     assert log.recovery_point == 1
     store.clock.advance(7000)
     assert store.manager.due_flushes() == []
@@ -180,7 +181,7 @@ def test_closed_segments_are_flushed(store):
     assert store.manager.due_flushes() == []
     append(log, batch([b"x"]))
     assert store.manager.due_flushes() == [log]
-    store.manager.flush_round()
+    flush_round(store.manager)
     assert log.recovery_point == 2
 
 
@@ -264,7 +265,7 @@ def test_on_real_files(tmp_path: Path):
     manager, logs = start()
     assert not manager.clean
     assert [contents(log) for log in logs] == expected
-    manager.retention_round(START_MS)
+    retention_round(manager, START_MS)
     manager.shutdown()
     manager, logs = start()
     assert manager.clean

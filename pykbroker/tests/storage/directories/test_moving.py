@@ -13,6 +13,7 @@ from pykbroker.storage.directories.moving import LogMove
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.directories.test_log_directories import Stores
+from pykbroker.tests.storage.rounds import checkpoint_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, append_marker, batch, contents
 from pykbroker.wire.errors import KafkaError
 
@@ -33,7 +34,7 @@ class Moving:
         append(log, batch([b"open", b"too"], producer=(9, 0, 0), transactional=True), epoch=2)
         log.delete_records_before(5)
         log.flush()
-        self.stores.manager.checkpoint_round()
+        checkpoint_round(self.stores.manager)
 
     def log(self) -> Log:
         return self.stores.manager.open("t", TOPIC_ID, 0, CONFIG)
@@ -87,7 +88,7 @@ def test_what_comes_meanwhile_arrives_too():
             append(log, batch([b"%d" % number + bytes(30)], producer=(7, 0, number)), epoch=3)
         append_marker(log, 9, 0, commit=True)
         log.delete_records_before(8)
-        moving.stores.manager.retention_round(START_MS)
+        retention_round(moving.stores.manager, START_MS)
 
         before.append(picture(log))
 
@@ -95,7 +96,7 @@ def test_what_comes_meanwhile_arrives_too():
     moving.move(meanwhile)
     assert moving.log() is not log
     assert picture(moving.log()) == before[0]
-    moving.stores.manager.retention_round(START_MS)
+    retention_round(moving.stores.manager, START_MS)
     assert moving.log().log_start_offset > 8, "retention goes on where it waited"
 
 

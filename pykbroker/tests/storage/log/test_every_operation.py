@@ -17,6 +17,7 @@ import pytest
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.storage.rounds import checkpoint_round, retention_round
 from pykbroker.tests.storage.support import Store, append, append_marker, batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
@@ -92,7 +93,7 @@ class Run:
     def round(self) -> None:
         manager = self.store.manager
         self.store.clock.advance(1000)
-        manager.retention_round(self.store.clock.now_ms())
+        retention_round(manager, self.store.clock.now_ms())
         plan = manager.plan_compaction(self.store.clock.now_ms())
         if plan is not None:
             try:
@@ -101,7 +102,7 @@ class Run:
                 result = error
                 self.refused += 1
             manager.finish_compaction(plan, result)
-        manager.checkpoint_round()
+        checkpoint_round(manager)
 
     def check(self, sure: dict[str, int]) -> None:
         """Everything up to ``sure`` is there, nothing else than what was sent, and the logs go on."""

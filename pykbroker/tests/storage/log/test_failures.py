@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -124,14 +126,17 @@ def test_a_transaction_index_that_cannot_be_written(store, log):
     assert log.aborted_transactions(0, log.log_end_offset) == []
 
 
-@pytest.mark.parametrize("round_name", ["checkpoint_round", "flush_round", "retention_round"])
-def test_rounds_that_fail(store, log, round_name):
+@pytest.mark.parametrize(
+    "run",
+    [checkpoint_round, flush_round, partial(retention_round, now_ms=START_MS + 10**9)],
+    ids=["checkpoints", "flushes", "retention"],
+)
+def test_rounds_that_fail(store, log, run):
     log.delete_records_before(5)
     log.roll(START_MS)
     store.clock.advance(10**9)
-    arguments = (store.clock.now_ms(),) if round_name == "retention_round" else ()
     store.disk.fail = lambda _number, name: OSError(errno.EIO, "on purpose")
-    storage_error(lambda: getattr(store.manager, round_name)(*arguments))
+    storage_error(lambda: run(store.manager))
     assert store.manager.metadata_directory.offline
 
 

@@ -10,6 +10,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.retention import apply_retention
 from pykbroker.storage.log.validate import Origin
+from pykbroker.tests.storage.rounds import checkpoint_round
 from pykbroker.tests.storage.support import START_MS, Store, batch
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -78,7 +79,7 @@ def test_records_are_deleted_up_to_it_only():
 def test_the_checkpoint_holds_it():
     store = Store()
     filled(LogConfig(segment_bytes=400), store)
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     assert read_offsets(store.disk, f"/data/{HIGH_WATERMARKS}") == {("t", 0): 5}
 
 

@@ -9,6 +9,7 @@ import pytest
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.reading import last_offset
 from pykbroker.storage.log.segment import Segment
+from pykbroker.tests.storage.rounds import retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
 from pykbroker.wire.batch_header import TimestampType, iter_batches
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -190,7 +191,7 @@ def test_a_read_goes_on_in_segments_that_were_dropped_meanwhile(store):
     fill(log, 100)
     plan = log.plan_read(3, 500)
     log.delete_records_before(90)
-    store.manager.retention_round(START_MS + 10)
+    retention_round(store.manager, START_MS + 10)
     assert plan.read()
 
 

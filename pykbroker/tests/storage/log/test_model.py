@@ -23,6 +23,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.flushing import FlushPlan
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.reading import ReadPlan
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, append, append_marker, batch, contents
 from pykbroker.wire.batch_header import iter_batches
 from pykbroker.wire.compression import Compression
@@ -170,7 +171,7 @@ class Worker:
         # Killed in the middle, it may have dropped any part of that.
         self.truncating = offset
         self.log.truncate_to(offset)
-        self.store.manager.checkpoint_round()
+        checkpoint_round(self.store.manager)
         self.truncating = None
         self.check_visible()
         del self.values[offset:]
@@ -178,9 +179,9 @@ class Worker:
         self.go_on_as_the_log_knows()
 
     def rounds(self) -> None:
-        self.store.manager.flush_round()
-        self.store.manager.retention_round(self.now() + 100_000)
-        self.store.manager.checkpoint_round()
+        flush_round(self.store.manager)
+        retention_round(self.store.manager, self.now() + 100_000)
+        checkpoint_round(self.store.manager)
         self.check_visible()
         self.start_synced = self.log.log_start_offset
         self.synced = max(self.synced, self.log.recovery_point)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.tests.storage.rounds import checkpoint_round
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
 
 CONFIG = LogConfig(segment_bytes=2000, index_interval_bytes=200)
@@ -88,7 +89,7 @@ def test_other_files_are_made_anew_after_a_kill(store, ending, content):
 def test_damaged_epochs_are_made_anew_from_all_batches(store, stop):
     """Those before the recovery point too."""
     store.log(CONFIG).flush()
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     if stop:
         store.stop()
     damage(store, "leader-epoch-checkpoint", b"rubbish\n")
@@ -155,7 +156,7 @@ def test_a_batch_that_is_damaged_ends_the_log(store):
 def test_before_the_recovery_point_nothing_is_read(store):
     log = store.log(CONFIG)
     log.flush()
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     data = bytearray(store.disk.read(log.segments[0].log.path))
     data[100] ^= 1
     store.disk.write(log.segments[0].log.path, bytes(data))

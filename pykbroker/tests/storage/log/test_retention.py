@@ -6,6 +6,7 @@ import pytest
 
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.retention import apply_retention
+from pykbroker.tests.storage.rounds import checkpoint_round, retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, batch
 
 DAY = 24 * 3600 * 1000
@@ -95,10 +96,10 @@ def test_files_go_after_their_delay():
     names = store.disk.list("/data/t-0")
     assert len([name for name in names if name.endswith(".log.deleted")]) == 5
     store.clock.advance(999)
-    store.manager.retention_round(START_MS)
+    retention_round(store.manager, START_MS)
     assert len(store.disk.list("/data/t-0")) == len(names)
     store.clock.advance(1)
-    store.manager.retention_round(START_MS)
+    retention_round(store.manager, START_MS)
     assert not [name for name in store.disk.list("/data/t-0") if name.endswith(".deleted")]
 
 
@@ -107,7 +108,7 @@ def test_files_do_not_wait_longer_where_the_clock_goes_back():
     log.delete_records_before(30)
     store.clock.set_wall(START_MS - DAY)
     store.clock.advance(1000)
-    store.manager.retention_round(store.clock.now_ms())
+    retention_round(store.manager, store.clock.now_ms())
     assert not [name for name in store.disk.list("/data/t-0") if name.endswith(".deleted")]
 
 
@@ -116,7 +117,7 @@ def test_files_do_not_go_sooner_where_the_clock_goes_forward():
     log.delete_records_before(30)
     store.clock.set_wall(START_MS + DAY)
     store.clock.advance(999)
-    store.manager.retention_round(store.clock.now_ms())
+    retention_round(store.manager, store.clock.now_ms())
     assert len([name for name in store.disk.list("/data/t-0") if name.endswith(".log.deleted")]) == 5
 
 
@@ -133,7 +134,7 @@ def test_the_start_survives_a_restart(stop):
     config = LogConfig(segment_bytes=500)
     store, log = filled(config)
     log.delete_records_before(17)
-    store.manager.checkpoint_round()
+    checkpoint_round(store.manager)
     stop(store)
     store.start()
     assert store.log(config).log_start_offset == 17

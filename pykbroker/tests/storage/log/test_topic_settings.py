@@ -15,6 +15,7 @@ from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, batch
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -77,7 +78,7 @@ def is_shortened(store: Store, config: LogConfig) -> bool:
     log = store.log(config)
     fill(log)
     store.clock.advance(100_000)
-    store.manager.retention_round(store.clock.now_ms())
+    retention_round(store.manager, store.clock.now_ms())
     return log.log_start_offset > 0
 
 
@@ -139,10 +140,10 @@ def tombstones(store: Store, config: LogConfig) -> int:
 def deleted_files(store: Store, config: LogConfig) -> bool:
     log = store.log(config)
     fill(log)
-    store.manager.retention_round(store.clock.now_ms())
+    retention_round(store.manager, store.clock.now_ms())
     assert log.log_start_offset > 0
     store.clock.advance(100)
-    store.manager.retention_round(store.clock.now_ms())
+    retention_round(store.manager, store.clock.now_ms())
     return any(name.endswith(".deleted") for name in store.disk.list(log.path))
 
 

@@ -1,0 +1,61 @@
+"""`pykbroker check`: whether a broker would take these settings, without starting one. It reads no data and opens no port.
+
+The settings are said as to `serve`, and on its path: nothing but argparse is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from pykbroker.cli.serve import EXIT_OK, EXIT_USAGE, check_racks, configuration, log_levels, parser
+from pykbroker.config import unserved
+from pykbroker.config.setting import ConfigError
+
+if TYPE_CHECKING:
+    from pykbroker.config.broker import BrokerConfig
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit status: 0 where a broker would start, 2 where it would not."""
+    options = _parser().parse_args(argv)
+    try:
+        config = checked(options)
+    except (ConfigError, ValueError, OSError) as error:
+        print(f"pykbroker: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    for warning in unserved.warnings(config):
+        print(f"warning: {warning}")
+    listeners = ", ".join(f"{each.name}://{each.host or ''}:{each.port}" for each in config.listeners)
+    print(f"{len(config.explicit)} settings are good: {listeners}, data in {', '.join(config.log_dirs)}")
+    return EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = parser()
+    made.prog = "pykbroker check"
+    made.description = "Say whether `pykbroker serve` would take these settings, without starting it."
+    made.epilog = "examples:\n  pykbroker check --config server.properties\n  pykbroker check --set num.partitions=3"
+    return made
+
+
+def checked(options: argparse.Namespace) -> BrokerConfig:
+    """The settings, if `serve` would take them. Raises ConfigError and what ``configuration`` raises."""
+    log_levels(options)
+    config = configuration(options)
+    check_racks(options)
+    unserved.check(config)
+    if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
+        from pykbroker.process.secured import SecuredListeners
+
+        SecuredListeners(config, _nobody_connects)
+    if options.http is not None:
+        from pykbroker.http import options as http
+
+        http.check(http.parse(options.http, options.http_token_file, options.http_name), config.listeners)
+    return config
+
+
+def _nobody_connects() -> NoReturn:
+    raise AssertionError("a connection, with no broker running")

@@ -1,0 +1,73 @@
+"""Which quota holds for whom: Kafka's precedence of users, client ids, both and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+#: An entity as the metadata image has it: ((type, name or None for the default), ...), sorted by type.
+Entity = tuple[tuple[str, str | None], ...]
+#: Of whom use is counted together: a user, a client id, or both; "" for what makes no difference.
+Holder = tuple[str, str]
+
+_USER: Final = "user"
+_CLIENT: Final = "client-id"
+#: Clients choose their ids: no more of what was found for them is remembered at once.
+_MOST_REMEMBERED: Final = 10_000
+
+
+class Limit(NamedTuple):
+    """What somebody is held to, together with all others that are counted with him."""
+
+    holder: Holder
+    bound: float
+
+
+class Limits:
+    """The quotas of one key."""
+
+    def __init__(self, quotas: Mapping[Entity, Mapping[str, float]], key: str) -> None:
+        self._bounds = {
+            entity: values[key]
+            for entity, values in quotas.items()
+            if key in values and all(kind in (_USER, _CLIENT) for kind, _ in entity)
+        }
+        self._found: dict[Holder, Limit | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._bounds)
+
+    def of(self, user: str, client: str) -> Limit | None:
+        """The quota for a client with this id (empty where it says none) of a user, or None."""
+        if not self._bounds:
+            return None
+        asked = (user, client)
+        try:
+            return self._found[asked]
+        except KeyError:
+            if len(self._found) >= _MOST_REMEMBERED:
+                self._found.clear()
+            found = self._found[asked] = self._find(user, client)
+            return found
+
+    def _find(self, user: str, client: str) -> Limit | None:
+        for entity, holder in _candidates(user, client):
+            bound = self._bounds.get(entity)
+            if bound is not None:
+                return Limit(holder, bound)
+        return None
+
+
+def _candidates(user: str, client: str) -> Iterator[tuple[Entity, Holder]]:
+    """The entities that may have the quota, the first before the others, and of whom it counts the use."""
+    if client:
+        yield ((_CLIENT, client), (_USER, user)), (user, client)
+        yield ((_CLIENT, None), (_USER, user)), (user, client)
+    yield ((_USER, user),), (user, "")
+    if client:
+        yield ((_CLIENT, client), (_USER, None)), (user, client)
+        yield ((_CLIENT, None), (_USER, None)), (user, client)
+    yield ((_USER, None),), (user, "")
+    if client:
+        yield ((_CLIENT, client),), ("", client)
+        yield ((_CLIENT, None),), ("", client)

@@ -1,0 +1,170 @@
+"""The dispatcher's step that holds clients to their quotas. It stands there only while there are quotas.
+
+As with Kafka everybody is answered at once, told how long he has to wait, and for so long nothing is read of his connection. Use
+is counted when the answer is made: a produce is what the request weighs, a fetch what its answer does, and one that is too much
+is answered empty. Of the time only that of handling counts; the rest of a request is not told apart in a turn of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from pykbroker.quotas.limits import Limit
+from pykbroker.quotas.mutations import STRICT_SINCE, Mutations, milliseconds
+from pykbroker.quotas.usage import RateUsage, TokenUsage
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.frames import FrameWriter
+from pykbroker.wire.messages.fetch import FetchResponse
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.handlers.contract import Answer
+    from pykbroker.runtime.clock import Clock
+    from pykbroker.security.context import RequestContext
+
+_PRODUCE: Final = int(ApiKey.PRODUCE)
+_FETCH: Final = int(ApiKey.FETCH)
+#: What brokers ask of each other is not held up.
+_EXEMPT: Final = frozenset(map(int, (ApiKey.WRITE_TXN_MARKERS,)))
+
+
+class BrokerUsage:
+    """What is counted on each broker for itself."""
+
+    def __init__(self, produce: RateUsage, fetch: RateUsage, time: RateUsage) -> None:
+        self.produce = produce
+        self.fetch = fetch
+        self.time = time
+
+
+class ThrottleStep:
+    """See the module; a ``Step``. ``usage`` is by broker; what is changed in the metadata is counted for all together."""
+
+    def __init__(self, usage: Callable[[int], BrokerUsage], mutations: TokenUsage, clock: Clock) -> None:
+        self._usage = usage
+        self._mutations = mutations
+        self._clock = clock
+
+    def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
+        if request is None or ctx.connection is None:
+            return proceed()
+        return _Measured(self, broker, ctx, request).run(proceed)
+
+    def mutations_of(self, ctx: RequestContext, user: str, client: str) -> Mutations | None:
+        """What counts the request's changes of partitions, where it makes any and they are limited."""
+        strict_since = STRICT_SINCE.get(ctx.api_key)
+        limit = None if strict_since is None else self._mutations.limits.of(user, client)
+        if limit is None or strict_since is None:
+            return None
+        bucket = self._mutations.bucket(limit, milliseconds(self._clock))
+        return Mutations(bucket, limit.bound, self._clock, strict=ctx.api_version >= strict_since)
+
+    def usage_on(self, broker: Broker) -> BrokerUsage:
+        return self._usage(broker.node_id)
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+
+class _Measured:
+    """One request on its way."""
+
+    def __init__(self, step: ThrottleStep, broker: Broker, ctx: RequestContext, request: Any) -> None:
+        self._broker = broker
+        self._ctx = ctx
+        self._request = request
+        self._clock = step.clock
+        self._seconds = 0.0
+        self._usage = usage = step.usage_on(broker)
+        user, client = ctx.principal.partition(":")[2], ctx.client_id or ""
+        self._produce = usage.produce.limits.of(user, client) if ctx.api_key == _PRODUCE else None
+        self._fetch = usage.fetch.limits.of(user, client) if ctx.api_key == _FETCH else None
+        self._time = None if self._is_exempt() else usage.time.limits.of(user, client)
+        self._mutations = step.mutations_of(ctx, user, client)
+
+    def run(self, proceed: Callable[[], Answer]) -> Answer:
+        if not any((self._produce, self._fetch, self._time, self._mutations)):
+            return proceed()
+        self._ctx.may_change = self._mutations
+        if self._fetch is not None:
+            most = int(self._fetch.bound * self._usage.fetch.windows.burst_s)
+            self._request.max_bytes = min(self._request.max_bytes, most)
+        began = self._clock.monotonic()
+        try:
+            answer = proceed()
+        except KafkaError as error:
+            self._seconds = self._clock.monotonic() - began
+            self._refused(error)
+        self._seconds = self._clock.monotonic() - began
+        if isinstance(answer, Deferred):
+            told: Deferred[Any] = answer.map(self._told).recover(KafkaError, self._refused)
+            told.when_abandoned = answer.abandon
+            return told
+        told_now: Answer = self._told(answer)
+        return told_now
+
+    def _is_exempt(self) -> bool:
+        key = self._ctx.api_key
+        return key in _EXEMPT or (key == _PRODUCE and self._request.acks == 0)
+
+    # ---- what becomes of it ------------------------------------------------------------------------------------------
+
+    def _told(self, response: Any) -> Any:
+        if self._fetch is not None:
+            return self._fetched(self._fetch, response)
+        return self._throttled(response, self._wait_ms())
+
+    def _refused(self, error: KafkaError) -> NoReturn:
+        """It costs time as any other; whoever makes the answer of the error says how long."""
+        throttle_ms = self._wait_ms()
+        if throttle_ms:
+            error.throttle_time_ms = throttle_ms
+            self._mute(throttle_ms)
+        raise error
+
+    def _wait_ms(self) -> int:
+        now = milliseconds(self._clock)
+        throttle_ms = 0
+        if self._time is not None:
+            throttle_ms = self._usage.time.record(self._time, self._seconds * 100, now)
+        if self._produce is not None:
+            throttle_ms = max(throttle_ms, self._usage.produce.record(self._produce, self._ctx.size, now))
+        if self._mutations is not None:
+            throttle_ms = max(throttle_ms, self._mutations.throttle_ms())
+        return throttle_ms
+
+    def _fetched(self, limit: Limit, response: FetchResponse) -> FetchResponse:
+        now = milliseconds(self._clock)
+        size = _size(response, self._ctx.api_version)
+        throttle_ms = max(self._wait_ms(), self._usage.fetch.record(limit, size, now))
+        if throttle_ms:
+            self._usage.fetch.take_back(limit, size, now)
+            response = self._empty(response)
+        self._throttled(response, throttle_ms)
+        return response
+
+    def _empty(self, response: FetchResponse) -> FetchResponse:
+        session_id = self._broker.fetch_sessions.take_back(self._request.session_id, response)
+        return FetchResponse(error_code=response.error_code, session_id=session_id)
+
+    def _throttled(self, response: Any, throttle_ms: int) -> Any:
+        if throttle_ms:
+            if hasattr(response, "throttle_time_ms"):
+                response.throttle_time_ms = max(throttle_ms, response.throttle_time_ms)
+            self._mute(throttle_ms)
+        return response
+
+    def _mute(self, throttle_ms: int) -> None:
+        assert self._ctx.connection is not None
+        self._ctx.connection.mute(throttle_ms)
+
+
+def _size(response: FetchResponse, version: int) -> int:
+    """Bytes of the answer with its size; records stay where they are."""
+    out = FrameWriter()
+    response.encode(out, version)
+    return len(out) + sum(len(records) for _, records in out.cuts)

@@ -1,0 +1,79 @@
+"""The quotas of a process: read off the metadata, and held by a step of the dispatcher while there are any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.quotas.limits import Limits
+from pykbroker.quotas.rates import Windows
+from pykbroker.quotas.step import BrokerUsage, ThrottleStep
+from pykbroker.quotas.usage import RateUsage, TokenUsage
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.config.broker import BrokerConfig
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
+    from pykbroker.requests.dispatcher import Dispatcher
+
+PRODUCE: Final = "producer_byte_rate"
+FETCH: Final = "consumer_byte_rate"
+TIME: Final = "request_percentage"
+MUTATIONS: Final = "controller_mutation_rate"
+
+
+class Throttling:
+    """See the module. It belongs to one cluster."""
+
+    def __init__(self, cluster: Cluster, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._windows = _windows(cluster.config, "quota")
+        self._limits = self._read(cluster.metadata.image)
+        #: What is used, on each broker, and of the metadata by all.
+        self.brokers: dict[int, BrokerUsage] = {}
+        self.mutations = TokenUsage(self._limits[MUTATIONS], _windows(cluster.config, "controller.quota"))
+        self._step = ThrottleStep(self._of_broker, self.mutations, cluster.runtime.clock)
+        self._is_in = False
+        self._put_in_or_take_out()
+
+    def changed(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """A subscriber of the metadata."""
+        if not delta.client_quotas:
+            return
+        self._limits = self._read(image)
+        self.mutations.limits = self._limits[MUTATIONS]
+        for usage in self.brokers.values():
+            usage.produce.limits = self._limits[PRODUCE]
+            usage.fetch.limits = self._limits[FETCH]
+            usage.time.limits = self._limits[TIME]
+        self._put_in_or_take_out()
+
+    def stop(self) -> None:
+        """Hold nobody any more."""
+        if self._is_in:
+            self._dispatcher.remove_step(self._step)
+            self._is_in = False
+
+    def _put_in_or_take_out(self) -> None:
+        if not any(self._limits.values()):
+            self.stop()
+        elif not self._is_in:
+            self._dispatcher.add_step(self._step, innermost=True)
+            self._is_in = True
+
+    def _read(self, image: MetadataImage) -> dict[str, Limits]:
+        return {key: Limits(image.client_quotas, key) for key in (PRODUCE, FETCH, TIME, MUTATIONS)}
+
+    def _of_broker(self, node_id: int) -> BrokerUsage:
+        usage = self.brokers.get(node_id)
+        if usage is None:
+            usage = self.brokers[node_id] = BrokerUsage(
+                RateUsage(self._limits[PRODUCE], self._windows),
+                RateUsage(self._limits[FETCH], self._windows),
+                RateUsage(self._limits[TIME], self._windows, most_ms=self._windows.size_ms),
+            )
+        return usage
+
+
+def _windows(config: BrokerConfig, prefix: str) -> Windows:
+    return Windows(config[f"{prefix}.window.num"], config[f"{prefix}.window.size.seconds"] * 1000)
