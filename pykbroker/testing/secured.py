@@ -32,7 +32,7 @@ def ready_made(protocol: str, users: Mapping[str, str] | None, host: str) -> Rea
 
 
 def alter(cluster: Cluster, settings: Mapping[str, str]) -> Deferred[None]:
-    """Alter settings of the broker by which listeners go. Raises KafkaError, or fails with it."""
+    """Alter settings of the broker by which listeners go. Fails with KafkaError INVALID_REQUEST where they cannot be had."""
     node_id = cluster.config.node_id
     changes = [Change(name, _SET, value) for name, value in settings.items()]
     wanted = [Alteration(BROKER_RESOURCE, str(node_id), changes)]
