@@ -56,7 +56,9 @@ class _Pool:
         key = (fixture, brokers, as_version, repr(sorted(settings.items())))
         kafka = self._brokers.pop(key, None)
         if kafka is None:
-            kafka = Kafka(settings, brokers=brokers, as_version=as_version).start()
+            own: dict[str, Any] = {name: settings[name] for name in _OF_LISTENER if name in settings}
+            others = {name: value for name, value in settings.items() if name not in own}
+            kafka = Kafka(others, brokers=brokers, as_version=as_version, **own).start()
         else:
             kafka.reset()
         self._brokers[key] = kafka
@@ -126,7 +128,8 @@ def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, str |
     return given, count, as_version, served_only, given.pop("seed", None)
 
 
-_OWN = ("brokers", "served_only", "as_version", "seed")
+_OF_LISTENER = ("security", "users")
+_OWN = ("brokers", "served_only", "as_version", "seed", *_OF_LISTENER)
 
 
 @pytest.hookimpl(wrapper=True)

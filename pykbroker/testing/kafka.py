@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pykbroker.config.definitions.known import CURRENT
+from pykbroker.testing import secured
 from pykbroker.testing.aio import Aio
 from pykbroker.testing.asking import Asking, read_seed
 from pykbroker.testing.brokers import TestBroker, move_coordinator, move_leader
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pykbroker.process.node import Node
     from pykbroker.releases.release import Release
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.ready_made import ReadyMade
     from pykbroker.seeding.reading import Seedable
     from pykbroker.sessions.comparing import Played
     from pykbroker.testing.beside import Beside
@@ -56,6 +58,9 @@ class Kafka(Asking):
 
     With ``process=True`` it is a process of its own, which ends with this one: to be killed, or to leave this one's time to
     the clients. Then what looks into the broker (all but its address, its log and its end) raises RuntimeError.
+
+    ``security`` makes its listener one of ``"ssl"``, ``"sasl_plaintext"`` or ``"sasl_ssl"``, with ``users`` (names and passwords)
+    of PLAIN; what clients need for it, ``self.security`` has.
     """
 
     def __init__(
@@ -71,6 +76,8 @@ class Kafka(Asking):
         strict_faults: bool = False,
         seed: Seedable | None = None,
         process: bool = False,
+        security: str | None = None,
+        users: Mapping[str, str] | None = None,
         http: str | int | None = None,
         **more_settings: object,
     ) -> None:
@@ -90,9 +97,17 @@ class Kafka(Asking):
         if process and clock == "manual":
             raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
         name = f"pykbroker-{next(_numbers)}"
+        self._security = None if security is None else secured.ready_made(security, users, host)
         release = _release(as_version)
         definitions = CURRENT if release is None else release.definitions
-        given = texts(settings, more_settings, host=host, port=port, manual=clock == "manual", definitions=definitions)
+        given = texts(
+            *(settings, more_settings),
+            host=host,
+            port=port,
+            manual=clock == "manual",
+            security=self._security,
+            definitions=definitions,
+        )
         folder = None if data_dir is None else Path(data_dir)
         self._lines = LogLines(name)
         sown = None if seed is None else read_seed(seed)
@@ -210,6 +225,19 @@ class Kafka(Asking):
     def pid(self) -> int:
         """The process that the broker runs in. Raises RuntimeError where it does not run."""
         return os.getpid() if self._separate is None else self._separate.pid
+
+    @property
+    def security(self) -> ReadyMade:
+        """The authority, users, certificates and tokens of its listener, and the settings of clients. Raises RuntimeError for
+        a broker without.
+        """
+        if self._security is None:
+            raise RuntimeError('this broker has no security; write Kafka(security="sasl_ssl"), say')
+        return self._security
+
+    def renew_certificate(self, days: float = 365.0) -> None:
+        """Give the broker another certificate, for new connections; with fewer days than none, one that has run out."""
+        self._ask_later(secured.alter, self.security.key_store(days))
 
     def reset(self) -> None:
         """As at the start: topics, groups, transactions, credentials and settings altered at run time are gone, and connections of

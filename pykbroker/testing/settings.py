@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.known import CURRENT, Definitions
 from pykbroker.config.setting import ConfigError
+
+if TYPE_CHECKING:
+    from pykbroker.security.ready_made import ReadyMade
 
 #: What a test wants other than an operator. Anything given explicitly wins.
 TEST_SETTINGS: Final = {
@@ -30,13 +33,15 @@ def texts(
     host: str,
     port: int,
     manual: bool = False,
+    security: ReadyMade | None = None,
     definitions: Definitions = CURRENT,
 ) -> dict[str, str]:
     """All settings as Kafka's files have them. Raises ConfigError for one that Kafka does not have, with what may have
     been meant, or whose value is bad.
     """
     given = {
-        "listeners": f"PLAINTEXT://{host}:{port}",
+        "listeners": f"{'PLAINTEXT' if security is None else security.protocol}://{host}:{port}",
+        **({} if security is None else security.broker_settings()),
         **{name: value for name, value in TEST_SETTINGS.items() if name in definitions.broker},
         **(MANUAL_CLOCK_SETTINGS if manual else {}),
         **{name: as_text(value) for name, value in (settings or {}).items()},

@@ -1,0 +1,45 @@
+"""Security of brokers for tests: made when asked for, and changed while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.brokers.resources import Alteration, alter_resources
+from pykbroker.config.alteration import Change
+from pykbroker.config.alteration import altered as plan
+from pykbroker.config.setting import ConfigError
+from pykbroker.metadata.image import BROKER_RESOURCE
+from pykbroker.runtime.clock import SystemClock
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.ready_made import ReadyMade
+    from pykbroker.wire.errors import KafkaError
+
+DEFAULT_USERS: Final = {"alice": "alice-secret"}
+_SET: Final = 0
+
+
+def ready_made(protocol: str, users: Mapping[str, str] | None, host: str) -> ReadyMade:
+    """Raises ConfigError where the extra is missing, and ValueError for a protocol that is none."""
+    try:
+        from pykbroker.security.ready_made import ReadyMade  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ConfigError("security needs the extra pykbroker[security]: install it") from error
+    return ReadyMade(protocol, users or DEFAULT_USERS, SystemClock().now_ms, hosts=[host])
+
+
+def alter(cluster: Cluster, settings: Mapping[str, str]) -> Deferred[None]:
+    """Alter settings of the broker by which listeners go. Fails with KafkaError INVALID_REQUEST where they cannot be had."""
+    node_id = cluster.config.node_id
+    changes = [Change(name, _SET, value) for name, value in settings.items()]
+    wanted = [Alteration(BROKER_RESOURCE, str(node_id), changes)]
+    return alter_resources(cluster.brokers[node_id], wanted, plan, loggers=False, validate_only=False).map(_check)
+
+
+def _check(errors: list[KafkaError | None]) -> None:
+    for error in errors:
+        if error is not None:
+            raise error
