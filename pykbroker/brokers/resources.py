@@ -70,12 +70,12 @@ def responses(
     ]
 
 
-def check_access(broker: Broker, ctx: RequestContext, operation: int, resource_type: int, name: str) -> None:
+def check_access(broker: Broker, ctx: RequestContext | None, operation: int, resource_type: int, name: str) -> None:
     """Whether the asker may do that to the settings of a resource. Raises KafkaError TOPIC_AUTHORIZATION_FAILED,
     GROUP_AUTHORIZATION_FAILED, or for all others CLUSTER_AUTHORIZATION_FAILED.
     """
     authorizer = broker.cluster.authorizer
-    if authorizer is None:
+    if authorizer is None or ctx is None:
         return
     kind, code = _ACCESS.get(resource_type, (CLUSTER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     if not authorizer.may(ctx, operation, kind, CLUSTER_NAME if kind == CLUSTER else name):
@@ -90,7 +90,7 @@ _ACCESS = {
 
 def alter_resources(
     broker: Broker,
-    ctx: RequestContext,
+    ctx: RequestContext | None,
     alterations: Sequence[Alteration],
     plan: Plan,
     *,
@@ -98,6 +98,7 @@ def alter_resources(
     validate_only: bool,
 ) -> Deferred[list[KafkaError | None]]:
     """Check every resource by itself and alter those that are good, together. Answers in the order given.
+    Without ``ctx`` it is not a client who asks, and nobody's rights are looked at.
 
     ``loggers`` says that the request may name loggers, whose levels change at once and are not kept (KIP-412).
     Fails with KafkaError KAFKA_STORAGE_ERROR when the metadata log cannot be written: then no setting has changed.
@@ -113,7 +114,7 @@ def alter_resources(
 
 def _checked(
     broker: Broker,
-    ctx: RequestContext,
+    ctx: RequestContext | None,
     alterations: Sequence[Alteration],
     plan: Plan,
     answers: list[KafkaError | None],
@@ -144,7 +145,9 @@ def _checked(
     return commits
 
 
-def _planned(broker: Broker, ctx: RequestContext, alteration: Alteration, plan: Plan) -> Mapping[str, str | None]:
+def _planned(
+    broker: Broker, ctx: RequestContext | None, alteration: Alteration, plan: Plan
+) -> Mapping[str, str | None]:
     """A broker's settings are looked at before the asker is, all others after: the broker does the one, the controller the
     other.
     """

@@ -36,7 +36,7 @@ def alter(cluster: Cluster, settings: Mapping[str, str]) -> Deferred[None]:
     node_id = cluster.config.node_id
     changes = [Change(name, _SET, value) for name, value in settings.items()]
     wanted = [Alteration(BROKER_RESOURCE, str(node_id), changes)]
-    return alter_resources(cluster.brokers[node_id], wanted, plan, loggers=False, validate_only=False).map(_check)
+    return alter_resources(cluster.brokers[node_id], None, wanted, plan, loggers=False, validate_only=False).map(_check)
 
 
 def _check(errors: list[KafkaError | None]) -> None:
