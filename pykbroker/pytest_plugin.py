@@ -36,10 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
         marked.discard("pykbroker")
     config.addinivalue_line(
         "markers",
-        "kafka(settings=None, *, brokers=1, served_only=False, seed=None, **settings): the broker that the fixtures kafka and "
-        "kafka_cluster give: Kafka's settings, with underscores for dots; seed is what there is at first, a path being one beside "
-        "the test's file; served_only fails the test when a client sent "
-        "what is not served",
+        "kafka(settings=None, *, brokers=1, served_only=False, as_version=None, seed=None, **settings): the broker that the "
+        "fixtures kafka and kafka_cluster give: Kafka's settings, with underscores for dots; seed is what there is at first, a "
+        "path being one beside the test's file; served_only fails the test when a client sent what is not served; as_version "
+        "names the release of Kafka that the broker is taken for",
     )
 
 
@@ -49,14 +49,14 @@ class _Pool:
     def __init__(self) -> None:
         self._brokers: dict[Any, Kafka] = {}
 
-    def take(self, fixture: str, brokers: int, settings: dict[str, Any]) -> Kafka:
+    def take(self, fixture: str, brokers: int, as_version: str | None, settings: dict[str, Any]) -> Kafka:
         """A broker with nothing in it. Raises ConfigError and StartFailed."""
         from pykbroker.testing import Kafka  # noqa: PLC0415 - runs without Kafka do not pay for it
 
-        key = (fixture, brokers, repr(sorted(settings.items())))
+        key = (fixture, brokers, as_version, repr(sorted(settings.items())))
         kafka = self._brokers.pop(key, None)
         if kafka is None:
-            kafka = Kafka(settings, brokers=brokers).start()
+            kafka = Kafka(settings, brokers=brokers, as_version=as_version).start()
         else:
             kafka.reset()
         self._brokers[key] = kafka
@@ -97,8 +97,8 @@ def kafka_bootstrap(kafka: Kafka) -> str:
 
 
 def _given(request: pytest.FixtureRequest, pool: _Pool, fixture: str, brokers: int) -> Iterator[Kafka]:
-    settings, brokers, served_only, seed = _marked(request.node, brokers)
-    kafka = pool.take(fixture, brokers, settings)
+    settings, brokers, as_version, served_only, seed = _marked(request.node, brokers)
+    kafka = pool.take(fixture, brokers, as_version, settings)
     request.node.stash.setdefault(_USED, {})[fixture] = kafka
     if seed is not None:
         kafka.seed(request.path.parent / seed if isinstance(seed, str | os.PathLike) else seed)
@@ -107,7 +107,7 @@ def _given(request: pytest.FixtureRequest, pool: _Pool, fixture: str, brokers: i
         kafka.check_served()
 
 
-def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, bool, Any]:
+def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, str | None, bool, Any]:
     """What the markers say, that of the function before that of its class and its module."""
     given: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("kafka"))):
@@ -122,10 +122,11 @@ def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, bool,
     if not isinstance(count, int) or count < 1:
         raise pytest.UsageError(f"@pytest.mark.kafka(brokers=...) is a number of brokers from 1 on, not {count!r}")
     served_only = bool(given.pop("served_only", False))
-    return given, count, served_only, given.pop("seed", None)
+    as_version: str | None = given.pop("as_version", None)
+    return given, count, as_version, served_only, given.pop("seed", None)
 
 
-_OWN = ("brokers", "served_only", "seed")
+_OWN = ("brokers", "served_only", "as_version", "seed")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -33,6 +33,8 @@ class ApacheKafka(BrokerProcess):
     """Apache Kafka 4.3.1. ``flags`` are the JVM's; the default ones start fast, the bench passes Kafka's own."""
 
     name = "kafka"
+    #: The set of jars that it is started from.
+    jars = "kafka"
 
     def __init__(
         self,
@@ -65,7 +67,7 @@ class ApacheKafka(BrokerProcess):
         super().start()
 
     def command(self) -> list[str]:
-        return [*java_command("kafka.Kafka", "kafka", flags=self.flags), str(self.properties)]
+        return [*java_command("kafka.Kafka", self.jars, flags=self.flags), str(self.properties)]
 
     def is_ready(self) -> bool:
         return answers_api_versions(self.host, self.port)
@@ -99,7 +101,7 @@ class ApacheKafka(BrokerProcess):
 
     def _format(self) -> None:
         command = [
-            *java_command("kafka.tools.StorageTool", "kafka"),
+            *java_command("kafka.tools.StorageTool", self.jars),
             "format",
             "-t",
             self.cluster_id(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from compat_tests.oracle.connection import Closed, Connection
@@ -23,16 +23,27 @@ START_MS = 1_700_000_000_000
 """Timestamp of the first record of ``records``; each later one is a second younger."""
 
 
+class NotInRelease(Exception):
+    """What is asked is an API that a release does not have."""
+
+
 class Ask:
     """Asks one broker. Calling it sends a request at the case's version and keeps the normalised answer."""
 
-    def __init__(self, address: str, version: int, prefix: str) -> None:
+    def __init__(
+        self, address: str, version: int, prefix: str, highest: Mapping[int, int] | None = None, patience_s: float = 10
+    ) -> None:
+        """``highest`` is the highest version of each API that the brokers have; without it, they have all. ``until`` asks
+        for ``patience_s`` at most.
+        """
         self.version = version
         self.prefix = prefix
         self.answers: list[Any] = []
         self.topic_ids: dict[str, bytes] = {}
         self.port = int(address.rsplit(":", 1)[1])
         self._address = address
+        self._highest = highest
+        self._patience_s = patience_s
         self._connections: list[Connection] = []
         self.connection = self.connect()
         self._names: dict[bytes, str] = {}
@@ -46,7 +57,7 @@ class Ask:
 
     def send(self, request: Message, version: int | None = None) -> tuple[Connection, int, int, int]:
         """Sends on a connection of its own, so that requests which wait for each other can be on their way together."""
-        version = self.version if version is None else version
+        version = self._served(request, self.version if version is None else version)
         connection = self.connect()
         return connection, type(request).API_KEY, version, connection.send(request, version)
 
@@ -65,13 +76,22 @@ class Ask:
 
     def quietly(self, request: Message, version: int) -> Any:
         """Asks for the case's own sake; nothing is kept."""
-        return self.connection.ask(request, version)
+        return self.connection.ask(request, self._served(request, version))
+
+    def _served(self, request: Message, version: int) -> int:
+        """The version, or the highest one that these brokers have. Raises NotInRelease."""
+        if self._highest is None:
+            return version
+        highest = self._highest.get(type(request).API_KEY)
+        if highest is None:
+            raise NotInRelease(type(request).__name__)
+        return min(version, highest)
 
     def until(self, done: Callable[[Any], bool], request: Message, version: int | None = None) -> Any:
-        """Asks again until the answer is as wanted (ten seconds at most), and keeps the last one: Apache Kafka answers a
+        """Asks again until the answer is as wanted, and keeps the last one: Apache Kafka answers a
         change before it can be read."""
         version = self.version if version is None else version
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + self._patience_s
         while True:
             response = self.quietly(request, version)
             if done(response) or time.monotonic() > deadline:

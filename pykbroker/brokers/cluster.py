@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.brokers.partition_table import PartitionTable
 from pykbroker.controller.start import open_metadata
+from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.partitions.dormant_logs import DormantLogs
 from pykbroker.partitions.replica_selector import RACK_AWARE
@@ -93,6 +94,7 @@ class Cluster:
         *,
         others: Sequence[Path] = (),
         metadata_apart: bool = False,
+        features: Features = CURRENT,
     ) -> Cluster:
         """The cluster whose data lies in ``directory``, and in ``others``; a new one where there is none.
 
@@ -126,6 +128,7 @@ class Cluster:
             runtime=runtime,
             config=config,
             check_topic_configs=check_topic_configs,
+            features=features,
         )
         cluster = cls(config, logs, metadata, runtime)
         logs.directories.put_strays_aside(cluster._partitions)

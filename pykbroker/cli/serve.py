@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.api.steering import Steering
     from pykbroker.process.node import Beside, Node
+    from pykbroker.releases.release import Release
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.seed import Seed
 
@@ -73,7 +74,7 @@ def _serve(options: argparse.Namespace) -> int:
 
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             directory = os.path.join(folder, "data")  # noqa: PTH118 - beside it is what is kept of it
-            config = BrokerConfig({**config.explicit, "log.dirs": directory, "metadata.log.dir": directory})
+            config = config.with_texts({"log.dirs": directory, "metadata.log.dir": directory})
         return run(config, options, beside, seed)
 
 
@@ -148,6 +149,13 @@ def parser() -> argparse.ArgumentParser:
         help="the rack of each broker of --brokers (default: broker.rack for all)",
     )
     made.add_argument(
+        "--as-version",
+        metavar="RELEASE",
+        type=_release,
+        default=None,
+        help="the release of Kafka that clients shall take it for: 2.8, 3.9 or 4.3 (the default)",
+    )
+    made.add_argument(
         "--seed",
         metavar="PATH",
         type=Path,
@@ -220,6 +228,15 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _release(text: str) -> Release:
+    from pykbroker.releases.release import release
+
+    try:
+        return release(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _racks(text: str) -> list[str]:
     racks = [name.strip() for name in text.split(",")]
     if not all(racks):
@@ -261,7 +278,7 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
         given["log.dirs"] = options.data_dir
     elif not {"log.dirs", "log.dir"} & given.keys():
         given["log.dirs"] = os.environ.get(DATA_DIR_VARIABLE) or DEFAULT_DATA_DIR
-    return BrokerConfig(given)
+    return BrokerConfig(given) if options.as_version is None else BrokerConfig(given, options.as_version.definitions)
 
 
 def _advertised(listeners: str, addresses: list[str]) -> str:
@@ -338,6 +355,7 @@ def run(
                     racks=options.racks,
                     durable=not options.ephemeral,
                     with_parent=options.exit_with_parent,
+                    release=options.as_version,
                     beside=beside,
                     before_clients=None if seed is None else partial(_sow, seed),
                 )

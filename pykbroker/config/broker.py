@@ -8,11 +8,9 @@ from typing import Any, Final
 
 from pykbroker.config.consistency import check_together
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
-from pykbroker.config.definitions.topics import TOPIC_SETTINGS
-from pykbroker.config.differences import default_value
+from pykbroker.config.definitions.known import CURRENT, Definitions
 from pykbroker.config.listeners import Listener, check_ports, parse_listeners, protocol_map
-from pykbroker.config.setting import ConfigError
-from pykbroker.config.topic_synonyms import TOPIC_SYNONYMS
+from pykbroker.config.setting import ConfigError, Setting
 
 LISTENER_PREFIX: Final = "listener.name."
 _FREE_PREFIXES: Final = (LISTENER_PREFIX, "config.providers.")  # open-ended families, not unknown names
@@ -27,21 +25,35 @@ class BrokerConfig:
     they come from the metadata image.
     """
 
-    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        """Raises ConfigError naming the first setting whose value is bad, and what is allowed."""
+    def __init__(self, properties: Mapping[str, str] | None = None, definitions: Definitions = CURRENT) -> None:
+        """``definitions`` are the settings that there are.
+
+        Raises ConfigError naming the first setting whose value is bad, and what is allowed.
+        """
         self.explicit = _with_synonyms(properties or {})
         self.unknown = tuple(
-            name for name in self.explicit if name not in BROKER_SETTINGS and not name.startswith(_FREE_PREFIXES)
+            name for name in self.explicit if name not in definitions.broker and not name.startswith(_FREE_PREFIXES)
         )
         self._static = {
-            name: BROKER_SETTINGS[name].parse(text) for name, text in self.explicit.items() if name in BROKER_SETTINGS
+            name: definitions.broker[name].parse(text)
+            for name, text in self.explicit.items()
+            if name in definitions.broker
         }
-        self._values: dict[str, Any] = {name: default_value(name) for name in BROKER_SETTINGS} | self._static
+        self.definitions = definitions
+        self._defaults = {name: CURRENT.default_value(name) for name in BROKER_SETTINGS}
+        if definitions is not CURRENT:
+            self._defaults |= {name: definitions.default_value(name) for name in definitions.broker}
+            self._defaults |= definitions.beneath
+        self._values: dict[str, Any] = self._defaults | self._static
         self.cluster_default: Mapping[str, str] = {}
         self.this_broker: Mapping[str, str] = {}
         self._topic_defaults: dict[str, Any] | None = None
         self._listening: list[Callable[[], None]] = []
         self._check()
+
+    def with_texts(self, texts: Mapping[str, str]) -> BrokerConfig:
+        """The same, as if the file had said this, too. Raises ConfigError."""
+        return BrokerConfig({**self.explicit, **texts}, self.definitions)
 
     def __getitem__(self, name: str) -> Any:
         """The value in force. None where a setting without default is not set. KeyError for a name Kafka does not have."""
@@ -122,7 +134,7 @@ class BrokerConfig:
         for key in keys:
             text = next((layer[key] for layer in (self.this_broker, self.explicit) if key in layer), None)
             if text is not None:
-                return BROKER_SETTINGS[name].parse(text)
+                return self.definitions.broker[name].parse(text)
         return self[name]
 
     def has_listener_value(self, listener: str, name: str) -> bool:
@@ -133,21 +145,23 @@ class BrokerConfig:
     def topic_defaults(self) -> dict[str, Any]:
         """Every topic setting as a topic has it that overrides none. The mapping is shared: do not change it."""
         if self._topic_defaults is None:
-            self._topic_defaults = {name: self._topic_default(name) for name in TOPIC_SETTINGS}
+            known = {**CURRENT.topics, **self.definitions.topics}
+            self._topic_defaults = {name: self._topic_default(name, setting) for name, setting in known.items()}
         return self._topic_defaults
 
-    def _topic_default(self, name: str) -> Any:
-        for broker_name, unit in TOPIC_SYNONYMS.get(name, ()):
+    def _topic_default(self, name: str, setting: Setting) -> Any:
+        for broker_name, unit in self.definitions.topic_synonyms.get(name, ()):
             value = self[broker_name]
             if value is not None:
                 scaled = value * unit if unit > 1 else value
                 return max(scaled, -1) if name == "retention.ms" else scaled
-        return TOPIC_SETTINGS[name].default
+        return setting.default
 
     def effective_topic_settings(self, overrides: Mapping[str, str]) -> dict[str, Any]:
         """Every setting of a topic that overrides some. Overrides were checked when they were made."""
+        topics = self.definitions.topics
         effective = self.topic_defaults() | {
-            name: TOPIC_SETTINGS[name].parse(text) for name, text in overrides.items() if name in TOPIC_SETTINGS
+            name: topics[name].parse(text) for name, text in overrides.items() if name in topics
         }
         if effective["internal.segment.bytes"] is not None:  # for tests: smaller than segment.bytes may be
             effective["segment.bytes"] = effective["internal.segment.bytes"]
@@ -173,16 +187,16 @@ class BrokerConfig:
         Values were checked when they were altered; one that does not parse all the same (another version wrote it) is
         passed over, as Kafka does.
         """
-        values = {name: default_value(name) for name in BROKER_SETTINGS} | self._static
+        values = self._defaults | self._static
         for name, text in {**cluster_default, **this_broker}.items():
-            if name in BROKER_SETTINGS:
+            if name in self.definitions.broker:
                 with contextlib.suppress(ConfigError):
-                    values[name] = BROKER_SETTINGS[name].parse(text)
+                    values[name] = self.definitions.broker[name].parse(text)
         return values
 
     def if_altered(self, this_broker: Mapping[str, str]) -> BrokerConfig:
         """These settings as they would be with other texts altered for this broker. Nobody listens to the result."""
-        other = BrokerConfig(self.explicit)
+        other = self.with_texts({})
         other.apply_dynamic(self.cluster_default, this_broker)
         return other
 

@@ -10,14 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.definitions.broker import BROKER_SETTINGS, DYNAMIC_SETTINGS
 from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
 from pykbroker.config.definitions.groups import GROUP_SETTINGS
-from pykbroker.config.definitions.topics import TOPIC_SETTINGS
-from pykbroker.config.differences import default_value
-from pykbroker.config.layers import Layers, Source, Synonym, setting_of
+from pykbroker.config.layers import Layers, Source, Synonym, exactly, setting_of
 from pykbroker.config.setting import Setting, Update, value_text
-from pykbroker.config.topic_synonyms import TOPIC_SYNONYMS
 
 UNKNOWN_TYPE = 0
 
@@ -40,12 +36,12 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[E
     defaults = config.topic_defaults()
 
     def inherited(name: str) -> list[Synonym]:
-        behind = TOPIC_SYNONYMS.get(name)
+        behind = config.definitions.topic_synonyms.get(name)
         return layers.synonyms(behind[0][0]) if behind else []
 
     return [
         _overridable(setting, overrides, Source.TOPIC_CONFIG, inherited, value_text(defaults[name]))
-        for name, setting in TOPIC_SETTINGS.items()
+        for name, setting in config.definitions.topics.items()
         if not setting.internal or name in overrides
     ]
 
@@ -82,7 +78,7 @@ def describe_client_metrics(overrides: Mapping[str, str]) -> list[Entry]:
 
 def describe_broker(layers: Layers) -> list[Entry]:
     """All that one broker goes by: Kafka's settings and whatever else was given."""
-    named = [name for name, setting in BROKER_SETTINGS.items() if not setting.internal]
+    named = [name for name, setting in layers.definitions.broker.items() if not setting.internal]
     given = {name for _, layer in layers.named() for name in layer}
     return [_broker_entry(layers, name) for name in [*named, *sorted(given.difference(named))]]
 
@@ -105,7 +101,7 @@ def describe_cluster_default(layers: Layers) -> list[Entry]:
 
 def layers_in_force(config: BrokerConfig) -> Layers:
     """The layers that ``config`` is made of."""
-    return Layers(config.this_broker, config.cluster_default, config.explicit)
+    return Layers(config.this_broker, config.cluster_default, config.explicit, config.definitions)
 
 
 def _overridable(
@@ -126,13 +122,13 @@ def _overridable(
 
 def _broker_entry(layers: Layers, name: str) -> Entry:
     synonyms = layers.synonyms(name)
-    setting = setting_of(name)
+    setting = setting_of(name, layers.definitions)
     sensitive = setting is None or setting.sensitive
     value: str | None = None
     if setting is not None and not sensitive:
         found = layers.find(name)
-        value = value_text(default_value(name) if found is None else setting.parse(found[1]))
-    exact = DYNAMIC_SETTINGS.get(name)
+        value = value_text(layers.definitions.default_value(name) if found is None else setting.parse(found[1]))
+    exact = exactly(name, layers.definitions)
     return Entry(
         name,
         value,

@@ -35,15 +35,6 @@ OUR_DEFAULTS: Final[dict[str, Difference]] = {
 }
 
 
-def default_value(name: str) -> Any:
-    """The value of a broker setting that nobody set: ours where it differs from Kafka's, None for "not set"."""
-    ours = OUR_DEFAULTS.get(name)
-    if ours is not None:
-        return ours.value
-    setting = BROKER_SETTINGS.get(name)
-    return None if setting is None or setting.default is REQUIRED else setting.default
-
-
 def table() -> str:
     """OUR_DEFAULTS in Markdown, as it stands in docs/compatibility.md."""
     lines = ["| setting | Kafka | pykbroker | why |", "|---|---|---|---|"]

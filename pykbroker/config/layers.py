@@ -8,8 +8,8 @@ from enum import IntEnum
 from itertools import dropwhile
 from typing import Final, NamedTuple
 
-from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
-from pykbroker.config.differences import default_value
+from pykbroker.config.definitions.broker import DYNAMIC_ONLY
+from pykbroker.config.definitions.known import CURRENT, Definitions
 from pykbroker.config.setting import Setting, value_text
 
 
@@ -40,6 +40,7 @@ class Layers(NamedTuple):
     this_broker: Mapping[str, str]
     cluster_default: Mapping[str, str]
     static: Mapping[str, str]
+    definitions: Definitions = CURRENT
 
     def named(self) -> tuple[tuple[Source, Mapping[str, str]], ...]:
         """The layers with the source they stand for, the strongest first."""
@@ -56,7 +57,7 @@ class Layers(NamedTuple):
     def synonyms(self, name: str) -> list[Synonym]:
         """All that bears on ``name``, layer by layer, from its own first mention on."""
         names = synonym_names(name)
-        setting = setting_of(name)
+        setting = setting_of(name, self.definitions)
         secret = setting is None or setting.sensitive
         found = [
             Synonym(synonym, None if secret else layer[synonym], source)
@@ -67,14 +68,19 @@ class Layers(NamedTuple):
         found += (
             Synonym(synonym, None if secret else value_text(default), Source.DEFAULT_CONFIG)
             for synonym in names
-            if (default := default_value(synonym)) is not None
+            if (default := self.definitions.default_value(synonym)) is not None
         )
         return list(dropwhile(lambda synonym: synonym.name != name, found))
 
 
-def setting_of(name: str) -> Setting | None:
+def exactly(name: str, definitions: Definitions = CURRENT) -> Setting | None:
+    """The definition of a setting that can be given at run time, perhaps there alone."""
+    return definitions.broker.get(name) or DYNAMIC_ONLY.get(name)
+
+
+def setting_of(name: str, definitions: Definitions = CURRENT) -> Setting | None:
     """The definition of a broker setting, also of one with a listener's prefix; None for a name Kafka does not have."""
-    return DYNAMIC_SETTINGS.get(name) or DYNAMIC_SETTINGS.get(synonym_names(name)[-1])
+    return exactly(name, definitions) or exactly(synonym_names(name)[-1], definitions)
 
 
 _FAMILIES: Final = (

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.config.layers import Layers, Source
 from pykbroker.config.setting import value_text
-from pykbroker.config.topic_synonyms import TOPIC_SYNONYMS
 
 
 class EffectiveConfig(NamedTuple):
@@ -24,9 +22,9 @@ class EffectiveConfig(NamedTuple):
 
 def effective_topic_configs(config: BrokerConfig, overrides: Mapping[str, str | None]) -> list[EffectiveConfig]:
     """All settings of a topic with these overrides, by name. Overrides are shown as they were written."""
-    layers = Layers(config.this_broker, config.cluster_default, config.explicit)
+    layers = Layers(config.this_broker, config.cluster_default, config.explicit, config.definitions)
     effective = []
-    for name, setting in sorted(TOPIC_SETTINGS.items()):
+    for name, setting in sorted(config.definitions.topics.items()):
         override = overrides.get(name)
         if override is not None:
             effective.append(EffectiveConfig(name, override, Source.TOPIC_CONFIG))
@@ -38,5 +36,5 @@ def effective_topic_configs(config: BrokerConfig, overrides: Mapping[str, str | 
 
 def _inherited_from(layers: Layers, name: str) -> Source:
     """The layer of the first broker setting behind the topic's that is set at all."""
-    found = (layers.find(broker_name) for broker_name, _ in TOPIC_SYNONYMS.get(name, ()))
+    found = (layers.find(broker_name) for broker_name, _ in layers.definitions.topic_synonyms.get(name, ()))
     return next((source for source, _ in filter(None, found)), Source.DEFAULT_CONFIG)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.listeners import parse_listeners
 from pykbroker.config.setting import ConfigError
 
@@ -61,9 +62,11 @@ def warnings(config: BrokerConfig) -> Iterator[str]:
     """What has no effect, or another one than in Kafka, a sentence each."""
     for name in config.unknown:
         meant = nearest(name, config)
-        yield f"The setting {name} is not known to Kafka 4.3 and is ignored" + (
+        yield f"The setting {name} is not known to Kafka {config.definitions.release} and is ignored" + (
             f": did you mean {meant}?" if meant else ""
         )
+    for name in sorted(config.explicit.keys() & config.definitions.broker.keys() - BROKER_SETTINGS.keys()):
+        yield f"The setting {name} has no effect: this broker has no use for it, whatever Kafka it is taken for"
     for name, instead in _WITHOUT_EFFECT.items():
         if config.is_explicit(name) and config[name]:
             yield f"The setting {name} has no effect: {instead}"

@@ -13,15 +13,14 @@ from typing import Any, Final
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
 from pykbroker.config.definitions.groups import GROUP_SETTINGS
-from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.config.setting import ConfigError, Setting
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 def check_topic_configs(config: BrokerConfig, settings: Mapping[str, str]) -> None:
     """The overrides of a topic, new or altered."""
-    _refuse_unknown("topic", settings, TOPIC_SETTINGS)
-    effective = config.topic_defaults() | _parsed(settings, TOPIC_SETTINGS)
+    _refuse_unknown("topic", settings, config.definitions.topics)
+    effective = config.topic_defaults() | _parsed(settings, config.definitions.topics)
     shortest, longest = effective["min.compaction.lag.ms"], effective["max.compaction.lag.ms"]
     if shortest > longest:
         raise _invalid(

@@ -24,6 +24,7 @@ from pykbroker.controller.topics import (
     check_record_total,
 )
 from pykbroker.metadata.answers import Answers
+from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.image import BROKER_RESOURCE, BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.source import Subscriber
@@ -59,8 +60,11 @@ class Controller:
         *,
         config: Settings,
         check_topic_configs: ConfigCheck,
+        features: Features = CURRENT,
     ) -> None:
         self.image = image
+        #: What its clusters may finalize.
+        self.features = features
         self._commits = Commits(log, image, runtime)
         self._log = log
         self._rng = runtime.random
@@ -106,7 +110,7 @@ class Controller:
         epochs: dict[int, int] = {}
         for broker in registrations:
             epochs[broker.id] = self._log.end_offset + len(records)
-            records.append(registration(broker, epochs[broker.id], self._rng))
+            records.append(registration(broker, epochs[broker.id], self._rng, self.features))
         records += (fencing(known) for known in self.image.active_brokers() if known.id not in here)
         records += leader_changes(self.image, here, new_epoch_for=() if clean else here)
         self.commit(records)
@@ -130,7 +134,7 @@ class Controller:
         def decide() -> Decision[int]:
             epoch = self._log.end_offset
             alive = self._alive() | {broker.id}
-            return [registration(broker, epoch, self._rng), *leader_changes(self.image, alive)], epoch
+            return [registration(broker, epoch, self._rng, self.features), *leader_changes(self.image, alive)], epoch
 
         return self._commits.decide(decide)
 
@@ -291,7 +295,12 @@ class Controller:
             quorum = self._log.quorum
             try:
                 records = plan_updates(
-                    self.image, quorum.node_id, quorum.kraft_version, updates, static_min_isr=static_min_isr
+                    self.image,
+                    quorum.node_id,
+                    quorum.kraft_version,
+                    updates,
+                    static_min_isr=static_min_isr,
+                    features=self.features,
                 )
             except KafkaError as error:
                 reason = f"The update failed for all features since the following feature had an error: {error.message}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from pykbroker.controller.eligible_leaders import safety_records
-from pykbroker.metadata.features import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION, SUPPORTED_RANGES
+from pykbroker.metadata.features import CURRENT, ELR_VERSION, KRAFT_VERSION, METADATA_VERSION, Features
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.config_record import ConfigRecord
@@ -44,6 +44,7 @@ def plan_updates(
     updates: Sequence[FeatureUpdate],
     *,
     static_min_isr: int,
+    features: Features = CURRENT,
 ) -> list[ConfigRecord | FeatureLevelRecord]:
     """The records for levels that change. Of two updates of one feature the later counts.
 
@@ -59,7 +60,7 @@ def plan_updates(
         records += safety_records(image, static_min_isr)
     for update in once.values():
         current = now.get(update.feature, 0)
-        _check_update(image, controller_id, update, current)
+        _check_update(image, controller_id, features, update, current)
         if update.feature == METADATA_VERSION:
             _check_metadata_version(update, current)
         else:
@@ -69,16 +70,18 @@ def plan_updates(
     return records
 
 
-def _check_update(image: MetadataImage, controller_id: int, update: FeatureUpdate, current: int) -> None:
+def _check_update(
+    image: MetadataImage, controller_id: int, features: Features, update: FeatureUpdate, current: int
+) -> None:
     if update.upgrade_type not in set(UpgradeType):
         raise _refusal(update, "The controller does not support the given upgrade type.")
     if update.level < 0:
         raise _refusal(update, "A feature version cannot be less than 0.")
-    _check_support(update, f"Local controller {controller_id}", SUPPORTED_RANGES)
+    _check_support(update, f"Local controller {controller_id}", features.ranges)
     for broker in image.brokers.values():
         if update.feature != KRAFT_VERSION or update.feature in broker.features:
             _check_support(update, f"Broker {broker.id}", broker.features)
-    if update.feature not in SUPPORTED_RANGES:
+    if update.feature not in features.ranges:
         raise _refusal(update, f"Feature {update.feature} not found.")
     if update.level < current and update.upgrade_type == UpgradeType.UPGRADE:
         raise _refusal(

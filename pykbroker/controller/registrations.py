@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from pykbroker.metadata.features import SUPPORTED_RANGES
+from pykbroker.metadata.features import Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BrokerImage, Endpoint
 from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
@@ -24,7 +24,9 @@ class BrokerRegistration:
     rack: str | None = None
 
 
-def registration(broker: BrokerRegistration, epoch: int, rng: random.Random) -> RegisterBrokerRecord:
+def registration(
+    broker: BrokerRegistration, epoch: int, rng: random.Random, features: Features
+) -> RegisterBrokerRecord:
     """Registered and unfenced at once: in this process there is no catching up to wait for.
 
     ``epoch`` is the offset that the record will have, as in Kafka.
@@ -39,7 +41,7 @@ def registration(broker: BrokerRegistration, epoch: int, rng: random.Random) -> 
         ],
         features=[
             BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in SUPPORTED_RANGES.items()
+            for name, (low, high) in features.ranges.items()
         ],
         rack=broker.rack,
         fenced=False,

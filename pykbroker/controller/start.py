@@ -9,7 +9,7 @@ from pykbroker.controller.controller import Controller
 from pykbroker.controller.eligible_leaders import MIN_ISR, safety_records
 from pykbroker.controller.internal_topics import Settings
 from pykbroker.controller.topics import ConfigCheck
-from pykbroker.metadata.features import BOOTSTRAP_LEVELS, ELR_VERSION, METADATA_VERSION, SUPPORTED_RANGES
+from pykbroker.metadata.features import CURRENT, ELR_VERSION, METADATA_VERSION, SUPPORTED_RANGES, Features
 from pykbroker.metadata.ids import CLUSTER_METADATA_ID
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.local_log import LocalLog
@@ -45,6 +45,7 @@ def open_metadata(
     runtime: Runtime,
     config: Settings,
     check_topic_configs: ConfigCheck,
+    features: Features = CURRENT,
 ) -> Controller:
     """The controller of the cluster whose metadata log lies in ``log_directory``, with nothing lost since the last answer.
 
@@ -59,21 +60,23 @@ def open_metadata(
     image = MetadataImage(cluster_id)
     source.load(image)
     source.open_epoch(image)
-    controller = Controller(source, image, runtime, config=config, check_topic_configs=check_topic_configs)
+    controller = Controller(
+        source, image, runtime, config=config, check_topic_configs=check_topic_configs, features=features
+    )
     if METADATA_VERSION not in image.features:  # formatted perhaps, but never used
-        records = _bootstrap_records(disk, log_directory, runtime.clock)
+        records = _bootstrap_records(disk, log_directory, runtime.clock, features)
         controller.commit([*records, *_settings_to_begin_with(records, image, config)])
-    _check_features(image)
+    _check_features(image, features)
     return controller
 
 
-def _bootstrap_records(disk: Disk, log_directory: str, clock: Clock) -> list[MetadataRecord]:
+def _bootstrap_records(disk: Disk, log_directory: str, clock: Clock, features: Features) -> list[MetadataRecord]:
     """What a new cluster begins with: as the directory was formatted by Kafka's tool, or by us now."""
     path = posixpath.join(log_directory, BOOTSTRAP)
     if disk.exists(path):
         return [record for batch in decode_snapshot(disk.read(path)) for record in batch.records]
     records: list[MetadataRecord] = [
-        FeatureLevelRecord(name=name, feature_level=level) for name, level in BOOTSTRAP_LEVELS.items()
+        FeatureLevelRecord(name=name, feature_level=level) for name, level in features.bootstrap.items()
     ]
     replace_file(disk, path, encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=clock.now_ms()))
     return records
@@ -87,10 +90,11 @@ def _settings_to_begin_with(
     return safety_records(image, config[MIN_ISR]) if levels.get(ELR_VERSION, 0) > 0 else []
 
 
-def _check_features(image: MetadataImage) -> None:
+def _check_features(image: MetadataImage, features: Features) -> None:
     """Refuse a log whose records may mean what we do not know."""
     for name, level in image.features.items():
-        low, high = SUPPORTED_RANGES.get(name, (0, 0))
+        low = max(SUPPORTED_RANGES.get(name, (0, 0))[0], features.ranges.get(name, (0, 0))[0])
+        high = features.ranges.get(name, (0, 0))[1]
         if not low <= level <= high:
             raise UnsupportedMetadataError(
                 f"The metadata in this directory is at level {level} of {name}; this broker knows levels {low} to {high}."

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.table import SUPPORTED
-from pykbroker.metadata.features import KRAFT_VERSION, SUPPORTED_RANGES
+from pykbroker.metadata.features import KRAFT_VERSION
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import (
     ApiVersion,
@@ -41,7 +41,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | No
         api_keys=_api_keys(),
         supported_features=[
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
-            for name, (low, high) in SUPPORTED_RANGES.items()
+            for name, (low, high) in metadata.features.ranges.items()
             if low > 0 or ctx.api_version >= 4
         ],
         finalized_features_epoch=metadata.image.offset,
@@ -58,9 +58,9 @@ def failed(request: ApiVersionsRequest, version: int, error: KafkaError) -> ApiV
 
 
 def is_good(version: int, frame: memoryview, at: int) -> bool:
-    """Whether a request, whose body begins at ``at``, is answered without an error. Raises WireError where it is malformed."""
-    if not ApiVersionsRequest.VERSIONS[0] <= version <= ApiVersionsRequest.VERSIONS[1]:
-        return False
+    """Whether a request in a version that is served, whose body begins at ``at``, is answered without an error.
+    Raises WireError where it is malformed.
+    """
     request, _ = ApiVersionsRequest.decode(frame, at, version)
     return version < 3 or _names_software(request)
 

@@ -163,7 +163,8 @@ def _layers(broker: Broker) -> Layers:
     if broker.node_id != config.node_id:
         addresses = ",".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in broker.endpoints)
         own |= {"listeners": addresses, "advertised.listeners": addresses}
-    return Layers(image.config(BROKER_RESOURCE, node_id), image.config(BROKER_RESOURCE, ""), {**config.explicit, **own})
+    this_broker, every_broker = image.config(BROKER_RESOURCE, node_id), image.config(BROKER_RESOURCE, "")
+    return Layers(this_broker, every_broker, {**config.explicit, **own}, config.definitions)
 
 
 def _broker_id(name: str) -> int:

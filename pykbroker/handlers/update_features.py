@@ -40,12 +40,12 @@ def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) 
         return UpdateFeaturesResponse(error_message=None, results=results)
 
     updated = broker.cluster.controller.update_features(
-        updates, static_min_isr=_static_min_isr(broker), validate_only=request.validate_only
+        updates, static_min_isr=static_min_isr(broker), validate_only=request.validate_only
     )
     return updated.map(answer)
 
 
-def _static_min_isr(broker: Broker) -> int:
+def static_min_isr(broker: Broker) -> int:
     """min.insync.replicas as the file has it, whatever was altered since."""
     value: int = broker.cluster.config.values_with({}, {})[MIN_ISR]
     return value

@@ -5,6 +5,9 @@ Ranges and levels are those of Kafka 4.3.1, so that either broker can take over 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 GROUP_VERSION = "group.version"
@@ -29,3 +32,13 @@ SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
     "streams.version": (0, 1),
     ELR_VERSION: (0, 1),
 }
+
+
+class Features(NamedTuple):
+    """What a cluster may finalize: the levels that a new one begins with, and the ranges that its brokers register."""
+
+    bootstrap: Mapping[str, int]
+    ranges: Mapping[str, tuple[int, int]]
+
+
+CURRENT = Features(BOOTSTRAP_LEVELS, SUPPORTED_RANGES)

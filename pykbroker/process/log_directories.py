@@ -55,7 +55,7 @@ def with_node_id(paths: DirectoryPaths, config: BrokerConfig) -> BrokerConfig:
         node_id = checkpoints.read_meta_properties(RealDisk(), str(paths.metadata)).get("node.id")
     except OSError as error:
         raise unusable(paths.metadata, error) from error
-    return config if node_id is None else BrokerConfig({**config.explicit, "node.id": node_id})
+    return config if node_id is None else config.with_texts({"node.id": node_id})
 
 
 def lock(paths: DirectoryPaths) -> list[DirectoryLock]:

@@ -22,6 +22,7 @@ from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
 from pykbroker.process import descriptors, log_directories
 from pykbroker.process.control import Control
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.process.secured import SecuredListeners
     from pykbroker.quotas.throttling import Throttling
+    from pykbroker.releases.release import Release
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
@@ -61,6 +63,7 @@ async def serve(
     racks: Sequence[str] | None = None,
     durable: bool = True,
     with_parent: bool = False,
+    release: Release | None = None,
     beside: Callable[[Node], Beside] | None = None,
     before_clients: Callable[[Cluster], Deferred[None]] | None = None,
 ) -> None:
@@ -68,7 +71,7 @@ async def serve(
     other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``beside`` makes what
     runs beside it. ``announce`` is called when clients are accepted, ``before_clients`` before. Raises StartFailed.
     """
-    node = Node(config, brokers, racks=racks, durable=durable)
+    node = Node(config, brokers, racks=racks, durable=durable, release=release)
     node.before_clients = before_clients
     node.server.stop_on_signals()
     if with_parent:
@@ -88,7 +91,8 @@ async def serve(
 
 class Node:
     """``brokers`` brokers over the data in the log directories of the settings. ``racks`` has one for each; without it
-    all have broker.rack. It belongs to the event loop that runs when it is made.
+    all have broker.rack. ``release`` is the one that they are taken for, if another than the newest. It belongs to the event
+    loop that runs when it is made.
     """
 
     def __init__(
@@ -100,6 +104,7 @@ class Node:
         durable: bool = True,
         clock: Clock | None = None,
         dispatcher: Dispatcher | None = None,
+        release: Release | None = None,
         wrap_disk: Callable[[Disk], Disk] | None = None,
     ) -> None:
         self._paths = log_directories.named_by(config)
@@ -121,6 +126,9 @@ class Node:
         self._control = Control(self, self._paths.metadata)
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
+        self._features = CURRENT if release is None else release.features
+        if release is not None and dispatcher is None:
+            dispatcher = release.dispatcher()
         self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
@@ -220,7 +228,7 @@ class Node:
         config = self._config
         self._locks = log_directories.lock(self._paths)
         self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock)
+        cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock, self._features)
         self._lifecycle = BrokerLifecycle(cluster)
         self._housekeeping = Housekeeping(cluster, durable=self._durable)
         try:
@@ -326,7 +334,7 @@ def _shut_down(cluster: Cluster, clock: Clock) -> None:
             log.error("Unclean shutdown (%s): the next start recovers the logs", error)
 
 
-def _open_cluster(config: BrokerConfig, paths: DirectoryPaths, disk: Disk, clock: Clock) -> Cluster:
+def _open_cluster(config: BrokerConfig, paths: DirectoryPaths, disk: Disk, clock: Clock, features: Features) -> Cluster:
     try:
         return Cluster.open(
             config,
@@ -336,6 +344,7 @@ def _open_cluster(config: BrokerConfig, paths: DirectoryPaths, disk: Disk, clock
             random.SystemRandom(),
             others=paths.others,
             metadata_apart=paths.metadata_apart,
+            features=features,
         )
     except (KafkaError, WireError, OSError, RuntimeError, ValueError) as error:
         raise log_directories.unusable(paths.metadata, error) from error

@@ -104,7 +104,8 @@ class Authentication:
 
     def _versions(self, broker: Broker, peer: Peer, header: RequestHeader, frame: memoryview, at: int) -> Any:
         try:
-            good = api_versions.is_good(header.api_version, frame, at)
+            served = self._dispatcher.serves(ApiKey.API_VERSIONS, header.api_version)
+            good = served and api_versions.is_good(header.api_version, frame, at)
             self._conversation.versions(good=good)
         except (WireError, Unexpected) as error:
             raise CloseConnection(str(error)) from error

@@ -65,6 +65,7 @@ class Dispatcher:
         self,
         table: Iterable[ServedApi] = SUPPORTED,
         *,
+        amend: Step | None = None,
         intercept: Step | None = None,
         authorise: Step | None = None,
         throttle: Step | None = None,
@@ -72,7 +73,7 @@ class Dispatcher:
         self._apis = {int(api.key): api for api in table}
         self._routes: dict[int, _Route] = {}
         #: Before the handler, the outermost last.
-        self._steps = [step for step in (throttle, authorise, intercept) if step is not None]
+        self._steps = [step for step in (amend, throttle, authorise, intercept) if step is not None]
 
     def add_step(self, step: Step, *, innermost: bool = False) -> None:
         """Put one more step before all others, or as ``innermost`` behind them, from the next request on."""
@@ -81,6 +82,11 @@ class Dispatcher:
     def remove_step(self, step: Step) -> None:
         """Take it out again."""
         self._steps.remove(step)
+
+    def serves(self, key: ApiKey, version: int) -> bool:
+        """Whether an API is served in this version."""
+        api = self._apis.get(int(key))
+        return api is not None and api.min_version <= version <= api.max_version
 
     def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
         """Answer one request frame (without its size).

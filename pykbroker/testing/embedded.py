@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.releases.release import Release
     from pykbroker.seeding.seed import Seed
 
 T = TypeVar("T")
@@ -31,7 +32,13 @@ class Embedded:
     """A Node on a loop of its own, in the life after life that ``begin_anew`` gives it."""
 
     def __init__(
-        self, name: str, settings: dict[str, str], brokers: int, data_dir: Path | None, dispatcher: Dispatcher
+        self,
+        name: str,
+        settings: dict[str, str],
+        brokers: int,
+        data_dir: Path | None,
+        dispatcher: Dispatcher,
+        release: Release | None = None,
     ) -> None:
         self.disk = DiskFaults()
         #: What is there at the start, and again after a reset.
@@ -42,6 +49,7 @@ class Embedded:
         self._brokers = brokers
         self._kept = data_dir
         self._dispatcher = dispatcher
+        self._release = release
         self._thread: LoopThread | RunningLoop = LoopThread(name)
         self._temporary: TemporaryFolder | None = None
         self._directory: Path | None = None
@@ -99,6 +107,7 @@ class Embedded:
             self._brokers,
             durable=self._kept is not None,
             dispatcher=self._dispatcher,
+            release=self._release,
             wrap_disk=self.disk.wrap,
             clock=None if self.time is None else self.time.clock,
         )
@@ -205,7 +214,8 @@ class Embedded:
             )
 
     def _config(self, directory: Path) -> BrokerConfig:
-        return BrokerConfig({**self._settings, "log.dirs": str(directory), "metadata.log.dir": str(directory)})
+        texts = {**self._settings, "log.dirs": str(directory), "metadata.log.dir": str(directory)}
+        return BrokerConfig(texts) if self._release is None else BrokerConfig(texts, self._release.definitions)
 
     def _folder(self) -> TemporaryFolder:
         if self._temporary is None:

@@ -15,6 +15,7 @@ from pykbroker.requests.dispatcher import Dispatcher, Step
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer
+    from pykbroker.releases.release import Release
     from pykbroker.security.context import Peer, RequestContext
     from pykbroker.sessions.recording import Recorder
 
@@ -38,8 +39,11 @@ class Interceptors:
 class WatchedDispatcher(Dispatcher):
     """A dispatcher that also tells of what does not come as far as its steps: what is not served, or malformed."""
 
-    def __init__(self, intercept: Interceptors, refused: Refused) -> None:
-        super().__init__(intercept=intercept)
+    def __init__(self, intercept: Interceptors, refused: Refused, release: Release | None = None) -> None:
+        if release is None:
+            super().__init__(intercept=intercept)
+        else:
+            super().__init__(release.table, amend=release.amend, intercept=intercept)
         self._interceptors = intercept
         self._refused = refused
         #: Takes down what passes, as long as a session is recorded.

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from pykbroker.config.definitions.known import CURRENT
 from pykbroker.testing.aio import Aio
 from pykbroker.testing.asking import Asking, read_seed
 from pykbroker.testing.brokers import TestBroker, move_coordinator, move_leader
@@ -30,6 +31,7 @@ from pykbroker.testing.settings import texts
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.node import Node
+    from pykbroker.releases.release import Release
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.reading import Seedable
     from pykbroker.sessions.comparing import Played
@@ -50,6 +52,8 @@ class Kafka(Asking):
 
     ``http`` opens the HTTP side: a port, or ``host:port`` (0 picks a free one); ``http_address`` says where it is.
 
+    ``as_version`` names the release of Kafka that it is taken for: "2.8", "3.9" or "4.3".
+
     With ``process=True`` it is a process of its own, which ends with this one: to be killed, or to leave this one's time to
     the clients. Then what looks into the broker (all but its address, its log and its end) raises RuntimeError.
     """
@@ -63,6 +67,7 @@ class Kafka(Asking):
         port: int = 0,
         data_dir: str | Path | None = None,
         clock: str = "real",
+        as_version: str | None = None,
         strict_faults: bool = False,
         seed: Seedable | None = None,
         process: bool = False,
@@ -85,14 +90,16 @@ class Kafka(Asking):
         if process and clock == "manual":
             raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
         name = f"pykbroker-{next(_numbers)}"
-        given = texts(settings, more_settings, host=host, port=port, manual=clock == "manual")
+        release = _release(as_version)
+        definitions = CURRENT if release is None else release.definitions
+        given = texts(settings, more_settings, host=host, port=port, manual=clock == "manual", definitions=definitions)
         folder = None if data_dir is None else Path(data_dir)
         self._lines = LogLines(name)
         sown = None if seed is None else read_seed(seed)
         asked = None if http is None else str(http)
-        self._separate = Separate(given, brokers, folder, sown, asked) if process else None
-        self._dispatcher = WatchedDispatcher(self._interceptors, self._requests.refused)
-        self._embedded = Embedded(name, given, brokers, folder, self._dispatcher)
+        self._separate = Separate(given, brokers, folder, sown, asked, as_version) if process else None
+        self._dispatcher = WatchedDispatcher(self._interceptors, self._requests.refused, release)
+        self._embedded = Embedded(name, given, brokers, folder, self._dispatcher, release)
         self._embedded.seed = sown
         if clock == "manual":
             self._embedded.time = ManualTime()
@@ -350,6 +357,14 @@ def play(path: str | os.PathLike[str], bootstrap_servers: str, *, timeout: float
     from pykbroker.sessions import playing  # noqa: PLC0415 - start-up counts
 
     return playing.play(Path(path), bootstrap_servers, timeout_s=timeout)
+
+
+def _release(name: str | None) -> Release | None:
+    if name is None:
+        return None
+    from pykbroker.releases.release import release  # noqa: PLC0415 - start-up counts
+
+    return release(name)
 
 
 @atexit.register

@@ -31,12 +31,14 @@ class Separate:
         data_dir: Path | None,
         seed: Seed | None = None,
         http: str | None = None,
+        as_version: str | None = None,
     ) -> None:
         where = ["--ephemeral"] if data_dir is None else ["--data-dir", str(data_dir)]
         given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         self._command = [
             *(sys.executable, "-m", "pykbroker", "serve", "--exit-with-parent", "--json", "--brokers", str(brokers)),
             *(*where, *given, *([] if http is None else ["--http", http])),
+            *([] if as_version is None else ["--as-version", as_version]),
         ]
         self._seed = seed
         self._folder: TemporaryFolder | None = None

@@ -7,6 +7,7 @@ from typing import Final
 
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.definitions.known import CURRENT, Definitions
 from pykbroker.config.setting import ConfigError
 
 #: What a test wants other than an operator. Anything given explicitly wins.
@@ -23,19 +24,25 @@ MANUAL_CLOCK_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
 
 
 def texts(
-    settings: Mapping[str, object] | None, keywords: Mapping[str, object], *, host: str, port: int, manual: bool = False
+    settings: Mapping[str, object] | None,
+    keywords: Mapping[str, object],
+    *,
+    host: str,
+    port: int,
+    manual: bool = False,
+    definitions: Definitions = CURRENT,
 ) -> dict[str, str]:
     """All settings as Kafka's files have them. Raises ConfigError for one that Kafka does not have, with what may have
     been meant, or whose value is bad.
     """
     given = {
         "listeners": f"PLAINTEXT://{host}:{port}",
-        **TEST_SETTINGS,
+        **{name: value for name, value in TEST_SETTINGS.items() if name in definitions.broker},
         **(MANUAL_CLOCK_SETTINGS if manual else {}),
         **{name: as_text(value) for name, value in (settings or {}).items()},
         **{name.replace("_", "."): as_text(value) for name, value in keywords.items()},
     }
-    config = BrokerConfig(given)
+    config = BrokerConfig(given, definitions)
     for name in config.unknown:
         meant = unserved.nearest(name, config)
         raise ConfigError(

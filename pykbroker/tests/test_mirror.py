@@ -32,6 +32,8 @@ OTHERS = {
     "cli/test_pages.py": "all commands",
     "coordination/groups/assignors/test_assignors.py": "all assignors",
     "handlers/test_security.py": "all APIs that have little to say without an authorizer",
+    "seeding/test_round_trip.py": "what is written, read and put back, in every form",
+    "sessions/test_sessions.py": "recording, playing and comparing, with stock clients",
     "simulation/test_simulation.py": "all of the simulation",
     "storage/compaction/test_compacted_gaps.py": "recovery of what compaction wrote",
     "storage/compaction/test_room.py": "compaction and producers on one disk",
@@ -45,6 +47,7 @@ OTHERS = {
     "test_mirror.py": "all tests",
     "test_platforms.py": "systems on which nothing else can be imported",
     "testing/test_endings.py": "all that makes brokers for tests",
+    "testing/test_together.py": "clock, faults, reset and snapshots, met with each other",
     "testing/test_plugin.py": "pytest_plugin.py, in runs of pytest of its own",
 }
 

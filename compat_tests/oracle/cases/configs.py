@@ -93,12 +93,12 @@ def settled(ask: Ask, topic: str, name: str, value: str) -> None:
 @case(ApiKey.INCREMENTAL_ALTER_CONFIGS)
 def set_append_subtract_delete(ask: Ask) -> None:
     topic = ask.topic()
-    ask(change(TOPIC, topic, ("retention.ms", SET, "5000"), ("cleanup.policy", APPEND, "compact")))
-    settled(ask, topic, "retention.ms", "5000")
+    ask(change(TOPIC, topic, ("delete.retention.ms", SET, "5000"), ("cleanup.policy", APPEND, "compact")))
+    settled(ask, topic, "delete.retention.ms", "5000")
     settled(ask, topic, "cleanup.policy", "delete,compact")
-    ask(change(TOPIC, topic, ("cleanup.policy", SUBTRACT, "delete"), ("retention.ms", DELETE, None)))
+    ask(change(TOPIC, topic, ("cleanup.policy", SUBTRACT, "delete"), ("delete.retention.ms", DELETE, None)))
     settled(ask, topic, "cleanup.policy", "compact")
-    settled(ask, topic, "retention.ms", "604800000")
+    settled(ask, topic, "delete.retention.ms", "86400000")
     ask(change(TOPIC, topic, ("cleanup.policy", APPEND, "compact")))
     ask(change(TOPIC, topic, ("cleanup.policy", SUBTRACT, "delete")))
     ask(change(TOPIC, topic, ("segment.bytes", DELETE, None)))
@@ -172,11 +172,11 @@ def replace(kind: int, name: str, *settings: tuple[str, str | None], validate_on
 
 @case(ApiKey.ALTER_CONFIGS)
 def replaced_as_a_whole(ask: Ask) -> None:
-    topic = ask.topic(retention_ms="60000")
+    topic = ask.topic(delete_retention_ms="60000")
     ask(replace(TOPIC, topic, ("segment.bytes", "2000000"), validate_only=True))
     ask(replace(TOPIC, topic, ("segment.bytes", "2000000")))
     settled(ask, topic, "segment.bytes", "2000000")
-    settled(ask, topic, "retention.ms", "604800000")
+    settled(ask, topic, "delete.retention.ms", "86400000")
     ask(replace(TOPIC, topic))
     settled(ask, topic, "segment.bytes", "1073741824")
 

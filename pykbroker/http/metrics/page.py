@@ -28,6 +28,20 @@ def labels(names: Iterable[str], values: Iterable[object]) -> str:
     return f"{{{inner}}}" if inner else ""
 
 
+def _more(metric: Metric, values: Iterable[object]) -> str:
+    """The beginning of labels to which one is added; made once for many lines."""
+    here = labels(metric.labels, values)
+    return f"{here[:-1]}," if here else "{"
+
+
+def _together(counts: list[list[int]]) -> list[int]:
+    """The sums, part by part. Most are of what never was, and cost nothing."""
+    some = [each for each in counts if any(each)]
+    if len(some) <= 1:
+        return some[0] if some else counts[0]
+    return [sum(column) for column in zip(*some, strict=True)]
+
+
 class Page:
     """Filled by the collectors, then read once by ``chunks``."""
 
@@ -46,10 +60,10 @@ class Page:
     def add_times(self, metric: Metric, times: Sequence[Times], now: float, unit: float, *values: object) -> None:
         """The samples of a summary, of several ``Times`` together; ``unit`` is how many of its units a second has."""
         lines = self.lines(metric)
-        recent = [sum(column) for column in zip(*(each.recent(now) for each in times), strict=True)]
+        begin = _more(metric, values)
+        recent = _together([each.recent(now) for each in times])
         for name, part in QUANTILES.items() if any(recent) else ():
-            here = labels((*metric.labels, "quantile"), (*values, name))
-            lines.append(f"{here} {quantile(recent, part) * unit:.6g}")
+            lines.append(f'{begin}quantile="{name}"}} {quantile(recent, part) * unit:.6g}')
         here = labels(metric.labels, values)
         lines.append(f"_sum{here} {sum(each.sum_s for each in times) * unit:.9g}")
         lines.append(f"_count{here} {sum(each.count for each in times)}")
@@ -57,13 +71,13 @@ class Page:
     def add_histogram(self, metric: Metric, times: Sequence[Times], *values: object) -> None:
         """The samples of a histogram of seconds, of several ``Times`` together."""
         lines = self.lines(metric)
-        counts = [sum(column) for column in zip(*(each.counts for each in times), strict=True)]
-        names = (*metric.labels, "le")
+        counts = _together([each.counts for each in times])
+        begin = _more(metric, values)
         for bound, count in zip(BOUNDS_S, within(counts, BOUNDS_S), strict=True):
-            lines.append(f"_bucket{labels(names, (*values, bound))} {count}")
+            lines.append(f'_bucket{begin}le="{bound}"}} {count}')
         here = labels(metric.labels, values)
         total = sum(counts)
-        lines.append(f"_bucket{labels(names, (*values, '+Inf'))} {total}")
+        lines.append(f'_bucket{begin}le="+Inf"}} {total}')
         lines.append(f"_sum{here} {sum(each.sum_s for each in times):.9g}")
         lines.append(f"_count{here} {total}")
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _TURN_S: Final = 0.0005
 
 
+#: A page is sent in pieces of about so many bytes: each is a call of the system, and copied where the socket is full.
+_PIECE: Final = 64 * 1024
+
+
 class Collector(Protocol):
     """Reads metrics off a cluster, a little in each step."""
 
@@ -73,14 +77,20 @@ class Scrapes:
                     await asyncio.sleep(0)
                 began = self._now()
                 turns.began()
-        chunks = []
+        pieces: list[bytes] = []
+        some: list[bytes] = []
+        size = 0
         for chunk in page.chunks():
-            chunks.append(chunk)
+            some.append(chunk)
+            size += len(chunk)
+            if size >= _PIECE:
+                pieces.append(b"".join(some))
+                some, size = [], 0
             if self._now() - began >= _TURN_S:
                 await asyncio.sleep(0)
                 began = self._now()
                 turns.began()
-        return chunks
+        return [*pieces, b"".join(some)]
 
 
 async def _over(wait: Deferred[object]) -> None:

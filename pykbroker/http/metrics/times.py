@@ -68,6 +68,10 @@ def _upper_us(part: int) -> int:
     return ((part & 7) + 9) << shift
 
 
+#: Where each part ends.
+_UPPER_US: Final = tuple(map(_upper_us, range(_PARTS)))
+
+
 def quantile(counts: Sequence[int], part: float) -> float:
     """The time, in seconds, that such a part of all is not above. There must be any."""
     wanted = part * sum(counts)
@@ -84,7 +88,7 @@ def within(counts: Sequence[int], bounds_s: Sequence[float]) -> Iterator[int]:
     seen = number = 0
     for bound in bounds_s:
         bound_us = bound * 1_000_000
-        while number < len(counts) and _upper_us(number) <= bound_us:
+        while number < len(counts) and _UPPER_US[number] <= bound_us:
             seen += counts[number]
             number += 1
         yield seen

@@ -15,6 +15,8 @@ import pytest
 
 from pykbroker.cli.serve import configuration, parser
 from pykbroker.config.setting import ConfigError
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.api_versions import ApiVersionsResponse
 
 #: An ApiVersions request of version 0.
 API_VERSIONS = bytes.fromhex("0000000a 0012 0000 00000001 ffff")
@@ -80,6 +82,12 @@ def test_listeners_are_advertised_in_their_order() -> None:
 def test_bad_settings_are_named(arguments: list[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said.replace("/", "\\/")):
         settings(*arguments)
+
+
+def test_settings_are_those_of_the_release_that_it_is_taken_for() -> None:
+    given = ("--set", "log.message.format.version=2.8-IV1")
+    assert settings(*given).unknown == ("log.message.format.version",)
+    assert settings("--as-version", "2.8", *given).unknown == ()
 
 
 @contextmanager
@@ -215,6 +223,27 @@ def test_an_authorizer_is_refused_rather_than_ignored() -> None:
     status, said = refused("--listen", "127.0.0.1:0", "--ephemeral", "--set", "authorizer.class.name=some.Authorizer")
     assert status == 1
     assert "some.Authorizer, and no access list is enforced yet" in said
+
+
+def highest_fetch(address: str) -> int:
+    """The highest version of Fetch that is listed at an address."""
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port))) as client, client.makefile("rb") as stream:
+        client.sendall(API_VERSIONS)
+        answer = stream.read(int.from_bytes(stream.read(4), "big"))
+    listed, _ = ApiVersionsResponse.decode(memoryview(answer), 4, 0)
+    return next(api.max_version for api in listed.api_keys if api.api_key == ApiKey.FETCH)
+
+
+@pytest.mark.parametrize(("given", "highest"), [(("--as-version", "2.8"), 12), ((), 18)])
+def test_it_is_taken_for_the_release_that_is_named(given: tuple[str, ...], highest: int) -> None:
+    with serving("--ephemeral", "--listen", "127.0.0.1:0", *given) as (_, ready):
+        assert highest_fetch(ready.split()[-1]) == highest
+
+
+def test_an_unknown_release_is_told() -> None:
+    status, said = refused("--ephemeral", "--as-version", "2.7")
+    assert (status, "write one of 2.8, 3.9, 4.3" in said) == (2, True), said
 
 
 def test_the_ready_line_is_one_write() -> None:

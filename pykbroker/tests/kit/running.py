@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.node import Node
+from pykbroker.releases.release import NEWEST, release
 from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.disk import RealDisk
@@ -103,11 +104,14 @@ async def running_broker(
     brokers: int = 1,
     racks: Sequence[str] | None = None,
     clock: Clock | None = None,
+    as_version: str = NEWEST,
 ) -> AsyncIterator[RunningBroker]:
     """A node that is started, and stopped at the end. What it writes need not last, but on a ``disk`` of the test's own."""
-    config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), **(settings or {})})
+    taken_for = release(as_version)
+    texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), **(settings or {})}
+    config = BrokerConfig(texts, taken_for.definitions)
     wrap = None if disk is None else lambda _: disk
-    node = Node(config, brokers, racks=racks, durable=False, clock=clock, wrap_disk=wrap)
+    node = Node(config, brokers, racks=racks, durable=False, clock=clock, wrap_disk=wrap, release=taken_for)
     await node.start()
     try:
         yield RunningBroker(node)

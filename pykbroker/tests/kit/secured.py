@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from pykbroker.process.node import Node
+from pykbroker.releases.release import NEWEST
 from pykbroker.runtime.clock import Clock
 from pykbroker.tests.kit.certificates import authority, broker, written
 from pykbroker.tests.kit.running import Client, running_broker
@@ -51,7 +52,11 @@ class SecuredNode:
 
 @asynccontextmanager
 async def secured_node(
-    folder: Path, listeners: Mapping[str, str], settings: Mapping[str, str], clock: Clock | None = None
+    folder: Path,
+    listeners: Mapping[str, str],
+    settings: Mapping[str, str],
+    clock: Clock | None = None,
+    as_version: str = NEWEST,
 ) -> AsyncIterator[SecuredNode]:
     """``listeners`` are names and protocols; PLAINTEXT is there as well."""
     every = {"PLAINTEXT": "PLAINTEXT", **listeners}
@@ -60,7 +65,7 @@ async def secured_node(
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in every.items()),
         **settings,
     }
-    async with running_broker(folder / "data", config, clock=clock) as running:
+    async with running_broker(folder / "data", config, clock=clock, as_version=as_version) as running:
         yield SecuredNode(running.node)
 
 

@@ -69,6 +69,21 @@ def test_who_signs_in_is_served_and_known(tmp_path: Path, listener: str) -> None
     run(scenario())
 
 
+def test_versions_that_the_release_does_not_have_may_be_asked_for_before(tmp_path: Path) -> None:
+    """A client of today asks for ApiVersions 4 first, and again in the version that it is told."""
+
+    async def scenario() -> None:
+        async with secured_node(tmp_path, LISTENERS, settings(tmp_path), as_version="2.8") as node:
+            talk = await node.connect("SASL")
+            talk.send(ASK, 4)
+            assert (await talk.receive(ApiVersionsResponse, 0))[1].error_code == ErrorCode.UNSUPPORTED_VERSION
+            assert (await sign_in(talk)).error_code == 0
+            await served(talk)
+            talk.close()
+
+    run(scenario())
+
+
 def test_all_at_once_is_answered_in_order(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with secured_node(tmp_path, LISTENERS, settings(tmp_path)) as node:

@@ -85,6 +85,34 @@ def test_of_a_cluster(kafka_cluster, kafka):
     assert (status, "3 passed" in output) == (0, True), output
 
 
+def test_the_release_comes_by_marker(tmp_path: Path) -> None:
+    status, output = run(
+        tmp_path,
+        """
+import pytest
+
+def level(kafka):
+    return kafka.node.cluster.metadata.image.features["metadata.version"]
+
+@pytest.mark.kafka(as_version="3.9")
+def test_of_then(kafka):
+    assert level(kafka) == 21
+
+def test_of_now(kafka):
+    assert level(kafka) == 30
+
+@pytest.mark.kafka(as_version="3.9", num_partitions=2)
+def test_of_then_with_settings(kafka_cluster):
+    assert level(kafka_cluster) == 21
+
+@pytest.mark.kafka(as_version="3.0")
+def test_of_none(kafka): ...
+""",
+    )
+    assert (status, "3 passed, 1 error" in output) == (1, True), output
+    assert "there is no Kafka '3.0' to be taken for; write one of 2.8, 3.9, 4.3" in output
+
+
 def test_a_seed_comes_by_marker_from_beside_the_test(tmp_path: Path) -> None:
     (tmp_path / "orders.csv").write_text("key,value\nk,v\n")
     status, output = run(

@@ -1,0 +1,61 @@
+"""Which of the oracle's cases a release is asked, and why not the others. Each is asked at the release's highest version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compat_tests.oracle.cases import Case, all_cases
+from compat_tests.releases.brokers import highest
+
+#: Of these nothing is asked.
+_LEFT_OUT = {
+    "consumer groups, which both releases are without; test_apis.py asks for them": (
+        "ConsumerGroupDescribe/", "ConsumerGroupHeartbeat/", "DeleteGroups/consumer_groups_with_offsets",
+        "JoinGroup/of_a_consumer_group", "LeaveGroup/of_a_mixed_group", "ListGroups/consumer_groups",
+        "OffsetCommit/by_member_epoch", "OffsetCommit/of_an_empty_consumer_group",
+        "OffsetCommit/while_partitions_are_given_back", "OffsetDelete/of_topics_that_are_read", "OffsetFetch/of_a_member",
+        "TxnOffsetCommit/of_a_consumer_group",
+    ),
+    "levels of loggers, which need a library that these releases do not bring": (
+        "AlterConfigs/replaced_levels_of_loggers", "DescribeConfigs/the_root_logger",
+        "IncrementalAlterConfigs/levels_of_loggers", "IncrementalAlterConfigs/several_resources_in_one_request",
+    ),
+    "subscriptions of client metrics, which are not served by either": (
+        "IncrementalAlterConfigs/metrics_subscriptions_and_their_refusals",
+    ),
+    "settings of groups again and again; the case of refused ones tells that there are none": (
+        "AlterConfigs/replaced_settings_of_a_group", "IncrementalAlterConfigs/settings_of_a_group",
+    ),
+    "eligible leader replicas, which both releases are without": (
+        "IncrementalAlterConfigs/in_sync_replicas_while_eligible_leaders_are_kept",
+        "UpdateFeatures/eligible_leaders_down_and_up_again",
+    ),
+    "a dozen settings of a broker, each waited for; one of them is in another case": (
+        "IncrementalAlterConfigs/dynamic_settings_of_a_broker",
+    ),
+    "folders with the topics of all other cases": ("DescribeLogDirs/folders",),
+    "versions of other APIs than the release has": ("ApiVersions/apis_that_no_broker_lists",),
+    "ten seconds of waiting for a broker that is slow to delete": (
+        "Metadata/a_deleted_topic_comes_back_after_the_answer", "OffsetFetch/of_several_groups",
+    ),
+}  # fmt: skip
+_LEFT_OUT_OF = {
+    # Quotas, credentials and placement by hand are administered by the rules of today, whatever the release.
+    "2.8": (
+        "AlterClientQuotas/", "AlterPartitionReassignments/", "AlterUserScramCredentials/",
+        "CreateTopics/assigned_by_hand", "CreateTopics/internal_names", "DescribeClientQuotas/",
+        "DescribeUserScramCredentials/", "ElectLeaders/an_unknown_kind_of_election",
+        "IncrementalAlterConfigs/values_that_a_running_broker_refuses", "Produce/timestamps_out_of_bounds",
+    ),
+    "3.9": (),
+}  # fmt: skip
+
+
+def cases(release: str) -> Iterator[tuple[Case, int]]:
+    """The cases, each with its version."""
+    left_out = (*(each for names in _LEFT_OUT.values() for each in names), *_LEFT_OUT_OF[release])
+    highest_of = highest(release)
+    for case in all_cases():
+        served = [version for version in case.versions if version <= highest_of.get(case.api, -1)]
+        if served and not case.name.startswith(left_out):
+            yield case, served[-1]

@@ -1,0 +1,135 @@
+"""What 2.8 answered otherwise, with its controller over ZooKeeper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.metadata.ids import ZERO_ID
+from pykbroker.metadata.names import collision_key
+from pykbroker.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.handlers.contract import Answer
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+    from pykbroker.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+    from pykbroker.wire.messages.delete_topics import DeleteTopicsResponse
+    from pykbroker.wire.messages.describe_producers import DescribeProducersResponse
+    from pykbroker.wire.messages.elect_leaders import ElectLeadersResponse
+    from pykbroker.wire.messages.list_groups import ListGroupsRequest
+    from pykbroker.wire.messages.list_offsets import ListOffsetsRequest
+    from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
+
+#: The lowest timestamp with a meaning of its own then: EARLIEST.
+_LOWEST_SPECIAL: Final = -2
+
+
+def without_features(
+    _broker: Broker, _ctx: RequestContext, request: ApiVersionsRequest | None, response: ApiVersionsResponse
+) -> None:
+    """ApiVersions: nobody finalized a feature, and none could be."""
+    response.supported_features, response.finalized_features = [], []
+    response.finalized_features_epoch = 0 if request is not None and response.api_keys else -1
+
+
+def created_soon(broker: Broker, _ctx: RequestContext, request: MetadataRequest, response: MetadataResponse) -> None:
+    """Metadata: a topic that is being created, as its client asked for it, has no leader yet; later it was unknown yet."""
+    if not request.allow_auto_topic_creation or not broker.cluster.config["auto.create.topics.enable"]:
+        return
+    topics = broker.cluster.metadata.image.topics
+    for topic in response.topics:
+        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name is not None:
+            key = collision_key(topic.name)
+            collides = key is not None and any(name != topic.name and collision_key(name) == key for name in topics)
+            topic.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION if collides else ErrorCode.LEADER_NOT_AVAILABLE
+
+
+def without_id_when_validated(
+    _broker: Broker, _ctx: RequestContext, request: CreateTopicsRequest, response: CreateTopicsResponse
+) -> None:
+    """CreateTopics: what is not created has no id."""
+    if request.validate_only:
+        for topic in response.topics:
+            topic.topic_id = ZERO_ID
+
+
+def as_it_was_named(_broker: Broker, _ctx: RequestContext, request: Any, response: DeleteTopicsResponse) -> None:
+    """DeleteTopics: who names a topic is not told its id."""
+    named = {topic.name for topic in request.topics} if request.topics else set(request.topic_names)
+    for topic in response.responses:
+        if topic.name is not None and topic.name in named:
+            topic.topic_id = ZERO_ID
+
+
+def plain_times(
+    _broker: Broker, _ctx: RequestContext, request: ListOffsetsRequest, proceed: Callable[[], Answer], /
+) -> Answer:
+    """ListOffsets: timestamps that have a meaning since 3.0 are times, before all others."""
+    for topic in request.topics:
+        for partition in topic.partitions:
+            if partition.timestamp < _LOWEST_SPECIAL:
+                partition.timestamp = 0
+    return proceed()
+
+
+def states_as_written(
+    _broker: Broker, _ctx: RequestContext, request: ListGroupsRequest, proceed: Callable[[], Answer], /
+) -> Answer:
+    """ListGroups: a state is asked for in Kafka's spelling, or none has it."""
+    request.states_filter = [state if state in _STATES else f"not {state}" for state in request.states_filter]
+    return proceed()
+
+
+_STATES: Final = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
+
+
+def topics_with_results(_broker: Broker, _ctx: RequestContext, _request: Any, response: ElectLeadersResponse) -> None:
+    """ElectLeaders: topics of which no partition was asked for are left out."""
+    found = response.replica_election_results
+    response.replica_election_results = [topic for topic in found if topic.partition_result]
+
+
+def empty_words(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
+    """Reassignments: where nothing is wrong the message is empty; later there was none."""
+    if not response.error_code:
+        response.error_message = ""
+
+
+def unknown_partitions(
+    _broker: Broker, _ctx: RequestContext, _request: Any, response: DescribeProducersResponse
+) -> None:
+    """DescribeProducers: a topic with a bad name is one that is not there, and nothing is said of it."""
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                partition.error_message = None
+            if partition.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+                partition.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def other_words_without_authorizer(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
+    """CreateAcls and DeleteAcls."""
+    results = response.results if hasattr(response, "results") else response.filter_results
+    for result in results:
+        if result.error_code == ErrorCode.SECURITY_DISABLED:
+            result.error_message = "No Authorizer is configured on the broker."
+
+
+def refused_values(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
+    """AlterConfigs and IncrementalAlterConfigs: a value that does not fit is an INVALID_REQUEST, and says of what."""
+    for result in response.responses:
+        text = result.error_message or ""
+        if result.error_code == ErrorCode.INVALID_CONFIG and text.startswith(("Invalid value ", "Can't ")):
+            result.error_code = ErrorCode.INVALID_REQUEST
+        if text.startswith(("Invalid value ", "Cannot update these configs ")):
+            kind = _KINDS.get(result.resource_type, "UNKNOWN")
+            name = result.resource_name
+            result.error_message = (
+                f"Invalid config value for resource ConfigResource(type={kind}, name='{name}'): {text}"
+            )
+
+
+_KINDS: Final = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER"}

@@ -1,0 +1,65 @@
+"""A release of Kafka as a value, and the releases there are.
+
+A release says which versions of which APIs it serves (the dispatcher's table), which features its clusters have (given to
+the controller), which settings it knows (given to the configuration), and which requests are handled otherwise (one step of
+the dispatcher, ``amending.py``). Nothing else in the broker asks which release it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.config.definitions import known
+from pykbroker.config.definitions.known import Definitions
+from pykbroker.handlers.table import SUPPORTED, ServedApi
+from pykbroker.metadata import features as current
+from pykbroker.metadata.features import Features
+from pykbroker.releases.amending import amending
+from pykbroker.requests.dispatcher import Dispatcher, Step
+
+if TYPE_CHECKING:
+    from pykbroker.wire.apis import ApiKey
+
+#: The releases by the names that users give them, and their modules here; the newest is the broker as it is.
+_MODULES: Final = {"2.8": "kafka_2_8", "3.9": "kafka_3_9", "4.3": ""}
+NAMES: Final = tuple(_MODULES)
+NEWEST: Final = NAMES[-1]
+
+
+@dataclass(frozen=True)
+class Release:
+    """See the module. What is left out is as in the newest."""
+
+    name: str
+    table: tuple[ServedApi, ...] = SUPPORTED
+    features: Features = current.CURRENT
+    definitions: Definitions = known.CURRENT
+    #: Steps of the dispatcher, each for one API.
+    amendments: Mapping[ApiKey, Step] = field(default_factory=dict)
+
+    @property
+    def amend(self) -> Step | None:
+        """The dispatcher's step for all of them; None where there is nothing to amend."""
+        return amending(self.amendments) if self.amendments else None
+
+    def dispatcher(self) -> Dispatcher:
+        """A dispatcher that serves what the release served."""
+        return Dispatcher(self.table, amend=self.amend)
+
+
+def release(name: str) -> Release:
+    """The release of this name. Raises ValueError with the names there are."""
+    if name not in _MODULES:
+        raise ValueError(f"there is no Kafka {name!r} to be taken for; write one of {', '.join(NAMES)}")
+    if name == NEWEST:
+        return Release(name)
+    found: Release = import_module(f"pykbroker.releases.{_MODULES[name]}").RELEASE
+    return found
+
+
+def rows(highest: Mapping[ApiKey, int]) -> tuple[ServedApi, ...]:
+    """The table of a release that served these APIs, each up to a version; in the order of the broker's own."""
+    return tuple(api._replace(max_version=highest[api.key]) for api in SUPPORTED if api.key in highest)
