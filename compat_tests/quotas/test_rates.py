@@ -1,6 +1,8 @@
-"""What stock clients measure under a byte quota, over a time in which windows come and go: the quota, within 5 percent.
+"""What stock clients measure under a byte quota, over a time in which windows come and go.
 
-One window, and requests that are small beside the quota: with Kafka's eleven windows use comes in gusts, from us and from it.
+Producers get their quota, within 5 percent. Consumers get no more than that; less, because a fetch that is too much is answered
+empty and asked again (Apache Kafka gave this client three quarters, over two windows). One window, and requests that are small
+beside the quota: with Kafka's eleven windows use comes in gusts.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ def test_producers_write_at_their_quota(broker: BrokerProcess) -> None:
 
 def test_consumers_read_at_their_quota(broker: BrokerProcess) -> None:
     filling = Producer(
-        {"bootstrap.servers": broker.bootstrap, "batch.size": 10_000, "queue.buffering.max.messages": 1_000_000}
+        {"bootstrap.servers": broker.bootstrap, "batch.size": 5_000, "queue.buffering.max.messages": 1_000_000}
     )
     for _ in range(int(RATE * (WARM_UP_S + MEASURED_S + 3) / len(VALUE))):
         filling.produce("read", VALUE, partition=0)
@@ -124,4 +126,4 @@ def test_consumers_read_at_their_quota(broker: BrokerProcess) -> None:
     for consumer in consumers:
         consumer.close()
     for uses in every:
-        assert rate(uses) == pytest.approx(RATE, rel=0.05)
+        assert RATE * 0.75 <= rate(uses) <= RATE * 1.05
