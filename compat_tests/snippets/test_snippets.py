@@ -31,6 +31,8 @@ ELSEWHERE = {
     r"scripts/demo\b.*": "compat_tests/demo runs it, with a kill",
     r"pip install '\.\[cli\]'.*": "compat_tests/packages installs the packages into empty environments",
     r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
+    r"pykbroker lake .*": "compat_tests/lake runs them, all in one Java process",
+    r"pip install '\.\[cli,spark\]'.*": "scripts/test installs them before it runs this test",
     r"docker (build|run|exec) .*": "compat_tests/image carries out the Dockerfile and what its page says",
 }
 #: What stands in a ``text`` block, by its first line.
@@ -46,7 +48,8 @@ LIMIT_S = 600
 
 ALL = [block for page in pages() for block in blocks(page)]
 SHELL = [block for block in ALL if block.language == "sh"]
-PYTHON = [block for block in ALL if block.language == "python"]
+#: Those of the lake's page are run by compat_tests/lake, beside its commands.
+PYTHON = [block for block in ALL if block.language == "python" and not block.place.startswith("docs/lake.md")]
 PROGRAMS = [block for block in PYTHON if "\ndef test_" not in block.text]
 TESTS = [block for block in PYTHON if block not in PROGRAMS]
 SERVES = [(block.place, line) for block in SHELL for line in block.commands() if _SERVE.match(line)]

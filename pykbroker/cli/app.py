@@ -17,6 +17,7 @@ from pykbroker.cli import (
     dump,
     faults,
     groups,
+    lake,
     logdirs,
     perf,
     produce,
@@ -75,6 +76,7 @@ app.add_typer(records.app, name="records")
 app.add_typer(brokers.app, name="brokers")
 app.add_typer(faults.app, name="faults")
 app.add_typer(perf.app, name="perf")
+app.add_typer(lake.app, name="lake")
 app.command("offsets")(topic_offsets.offsets)
 app.command("logdirs")(logdirs.logdirs)
 app.command("produce")(produce.produce)

@@ -17,13 +17,13 @@ class Progress:
     def __init__(self, clock: Clock, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
-        self._shows = self._stream.isatty()
+        self.shows = self._stream.isatty()
         self._due = clock.monotonic() + _INTERVAL_S
         self._dirty = False
 
     def tell(self, text: str) -> None:
         """Show ``text`` in place of what was shown before, if it is time to."""
-        if self._shows and self._clock.monotonic() >= self._due:
+        if self.shows and self._clock.monotonic() >= self._due:
             self._stream.write(_CLEAR + text)
             self._stream.flush()
             self._dirty = True

@@ -14,7 +14,7 @@ from scripts.test_job.options import options
 #: Unit and property tests: no broker of another kind, no client but our own.
 UNIT = ("wire", "pykbroker", "scripts")
 #: What runs on top of Kafka waits for itself most of the time, so it runs beside the others.
-ABOVE = tuple(f"compat_tests/{suite}" for suite in ("spark", "demo", "connect", "mirror", "streams", "suites"))
+ABOVE = tuple(f"compat_tests/{suite}" for suite in ("spark", "lake", "demo", "connect", "mirror", "streams", "suites"))
 
 
 def main() -> int:

@@ -1,0 +1,1 @@
+"""``pykbroker lake``: archive, verify, replay and the direct source, on Spark, over each form of table."""

@@ -1,0 +1,62 @@
+"""One Spark session for all of these tests, with what Delta Lake and Iceberg need; lakes in folders of their own."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from compat_tests.lake.workshop import Workshop
+from compat_tests.spark.topics import Topics
+from pykbroker.lake.description import Format
+from pykbroker.lake.session import SparkOptions, start_session
+from scripts.jars import jars
+
+HERE = Path(__file__).parent
+#: C1 only and no generated code: these jobs are too short to repay the compiler.
+SMALL = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.streaming.pollingDelay": "10ms",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # PySpark leaves the sockets it collects rows from to the garbage collector.
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+
+
+@pytest.fixture(scope="package")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    folder = tmp_path_factory.mktemp("spark")
+    places = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
+    files = tuple(map(str, jars("spark") + jars("lake")))
+    session = start_session(SparkOptions("local[2]", {**SMALL, **places}, files), tuple(Format))
+    yield session
+    session.stop()
+    gc.collect()  # what PySpark left open is closed here, where the warnings about it are expected
+
+
+@pytest.fixture(scope="package")
+def topics(bootstrap: str) -> Topics:
+    return Topics(bootstrap)
+
+
+@pytest.fixture(params=list(Format))
+def form(request: pytest.FixtureRequest) -> Format:
+    return request.param
+
+
+@pytest.fixture
+def make(spark: SparkSession, bootstrap: str, tmp_path: Path) -> Callable[..., Workshop]:
+    """Makes a workshop: the lake and the jobs of one test."""
+    return lambda form=Format.PARQUET: Workshop(spark, bootstrap, tmp_path / "lake", form)

@@ -1,0 +1,183 @@
+"""Topics into a lake: every record to the bit and once, over each form of table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+import pytest
+from confluent_kafka import Producer
+
+from compat_tests.lake.workshop import Workshop
+from compat_tests.spark.topics import Topics
+from pykbroker.lake.description import Format
+from pykbroker.lake.ledger import Place
+from pykbroker.lake.tables.table import Compacted
+from pykbroker.lake.trouble import DataLost, LakeError
+
+DAY_MS = 86_400_000
+NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
+
+
+def at(day: int) -> datetime:
+    return datetime.fromtimestamp((NOON_MS + day * DAY_MS) / 1000, UTC).replace(tzinfo=None)
+
+
+def test_every_form_of_record_is_kept(make: Callable[..., Workshop], topics: Topics) -> None:
+    """All codecs, two partitions, headers with one name twice and with null, null and empty keys and values."""
+    topic = topics.create(2, retention_ms="-1")
+    headers = [("a", b"\xff"), ("a", None), ("ü", b"")]
+    for day, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd")):
+        topics.send(
+            topic, [codec], 0, timestamps=[NOON_MS + day * DAY_MS], headers=headers, key=codec.encode(), codec=codec
+        )
+    topics.send_raw(topic, None, b"value alone")
+    topics.send_raw(topic, b"tombstone", None)
+    topics.send_raw(topic, b"", b"")
+    topics.send(topic, ["other"], 1, timestamps=[NOON_MS])
+    workshop = make()
+    assert workshop.archive(topic).rows == 9
+    rows = workshop.rows(topic)
+    assert rows[:5] == [
+        (0, day, at(day), 0, codec.encode(), codec.encode(), headers)
+        for day, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd"))
+    ]
+    assert [row[4:] for row in rows[5:8]] == [
+        (None, b"value alone", None),
+        (b"tombstone", None, None),
+        (b"", b"", None),
+    ]
+    assert rows[8] == (1, 0, at(0), 0, None, b"other", None)
+    days = {row.date for row in workshop.lake.read().where("offset < 5").select("date").collect()}
+    assert days == {date(2013, 1, day) for day in range(1, 6)}
+    assert workshop.verify().is_equal
+
+
+def test_runs_go_on_where_the_last_one_ended(make: Callable[..., Workshop], topics: Topics) -> None:
+    """New records, a new partition, a new topic; the ledger says how far it is after each."""
+    stem = topics.fresh_name("growing")
+    first = topics.create(name=f"{stem}.a")
+    topics.send(first, range(5))
+    workshop = make()
+    pattern = re.escape(stem) + r"\..*"
+    assert workshop.archive(pattern).rows == 5
+    topics.send(first, range(3))
+    topics.add_partitions(first, 2)
+    topics.send(first, range(2), 1)
+    second = topics.create(name=f"{stem}.b")
+    topics.send(second, range(7))
+    assert workshop.archive(pattern, batch_records=4).rows == 12
+    assert workshop.archive(pattern).rows == 0
+    assert workshop.offsets(first) == [(0, offset) for offset in range(8)] + [(1, 0), (1, 1)]
+    assert workshop.offsets(second) == [(0, offset) for offset in range(7)]
+    entry = workshop.lake.last_entry()
+    assert {place: (each.begin, each.until, each.rows) for place, each in entry.partitions.items()} == {
+        Place(first, 0): (0, 8, 8), Place(first, 1): (0, 2, 2), Place(second, 0): (0, 7, 7),
+    }  # fmt: skip
+
+
+def test_a_batch_that_was_taken_is_not_taken_again(make: Callable[..., Workshop], topics: Topics, form: Format) -> None:
+    """As after a kill between the table's commit and Spark's own: the checkpoint forgets, the table remembers."""
+    topic = topics.create()
+    topics.send(topic, range(10))
+    workshop = make(form)
+    workshop.archive(topic)
+    before = workshop.lake.last_entry()
+    for name in ("commits/0", "commits/.0.crc"):
+        (workshop.path / "checkpoint" / name).unlink()
+    (workshop.path / "ledger" / f"{0:012d}.json").unlink()
+    topics.send(topic, range(5))
+    workshop.archive(topic)
+    assert workshop.offsets(topic) == [(0, offset) for offset in range(15)]
+    assert workshop.lake.entry(0).partitions == before.partitions
+    assert workshop.lake.last_entry().total_rows == 15
+    left_alone = form is Format.PARQUET  # of plain files, those of the last batch may still be moving
+    assert workshop.lake.table.compact(1 << 27) == (Compacted(0, 0) if left_alone else Compacted(2, 1))
+    assert workshop.offsets(topic) == [(0, offset) for offset in range(15)]
+
+
+def test_aborted_transactions_are_left_out(make: Callable[..., Workshop], topics: Topics) -> None:
+    topic = topics.create()
+    producer = Producer({"bootstrap.servers": topics.bootstrap, "transactional.id": f"{topic}-writer"})
+    producer.init_transactions(30)
+    for number in range(6):
+        producer.begin_transaction()
+        producer.produce(topic, str(number), partition=0)
+        assert producer.flush(30) == 0
+        if number % 2:
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
+    workshop = make()
+    workshop.archive(topic)
+    assert [row[5] for row in workshop.rows(topic)] == [b"0", b"2", b"4"]
+    progress = workshop.lake.last_entry().partitions[Place(topic, 0)]
+    assert (progress.until, progress.rows, progress.lost) == (12, 3, ())
+    assert workshop.verify().is_equal
+
+
+def test_small_files_are_put_together(make: Callable[..., Workshop], topics: Topics) -> None:
+    topic = topics.create(2)
+    workshop = make()
+    for _ in range(3):
+        topics.send(topic, range(10), 0)
+        topics.send(topic, range(10), 1)
+        workshop.archive(topic)
+    before = workshop.rows(topic)
+    found = workshop.lake.table.compact(1 << 27)
+    assert found.before >= 2
+    assert found.after == 1
+    assert workshop.rows(topic) == before
+    topics.send(topic, range(1))
+    workshop.archive(topic)
+    assert len(workshop.rows(topic)) == 61
+    assert workshop.verify().is_equal
+
+
+def test_what_expired_before_it_was_read_is_told(make: Callable[..., Workshop], topics: Topics) -> None:
+    """First the job refuses and says what is gone; told to record it, it goes on with what is left."""
+    topic = topics.create()
+    topics.send(topic, range(10))
+    workshop = make()
+    workshop.archive(topic)
+    topics.send(topic, range(10))
+    topics.delete_records(topic, 15)
+    with pytest.raises(DataLost, match=rf"{topic}-0 offsets 10 to 14\."):
+        workshop.archive(topic)
+    workshop.archive(topic, record_losses=True)
+    assert workshop.offsets(topic) == [(0, offset) for offset in [*range(10), *range(15, 20)]]
+    progress = workshop.lake.last_entry().partitions[Place(topic, 0)]
+    assert (progress.until, progress.rows, progress.lost) == (20, 15, ((10, 15),))
+
+
+def test_a_topic_made_anew_is_not_mixed_with_the_old(make: Callable[..., Workshop], topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, range(10))
+    workshop = make()
+    workshop.archive(topic)
+    topics.delete(topic)
+    topics.create(name=topic)
+    topics.send(topic, range(3))
+    with pytest.raises(DataLost, match=rf"{topic}-0 was archived up to offset 10 and ends at 3 now"):
+        workshop.archive(topic)
+
+
+def test_a_lake_is_of_one_format_one_cluster_and_one_checkpoint(make: Callable[..., Workshop], topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, range(3))
+    workshop = make()
+    workshop.archive(topic)
+    with pytest.raises(LakeError, match="is of format parquet; it cannot be delta as well"):
+        make(Format.DELTA)
+    description = workshop.path / "lake.json"
+    ours = description.read_text()
+    (workshop.path / ".lake.json.crc").unlink()
+    description.write_text(json.dumps({**json.loads(ours), "cluster_id": "another"}))
+    with pytest.raises(LakeError, match="holds records of the cluster another"):
+        make()
+    description.write_text(ours)
+    (workshop.path / "checkpoint").rename(workshop.path / "elsewhere")
+    with pytest.raises(LakeError, match="does not know the last one"):
+        workshop.archive(topic)

@@ -1,0 +1,131 @@
+"""Job and broker are killed while records come; then the lake has every record once. LAKE_KILLS: how often, 1 unless set."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from compat_tests.harness.process import ROOT, BrokerProcess
+from compat_tests.lake.conftest import SMALL
+from compat_tests.lake.workshop import Workshop
+from compat_tests.spark.topics import Topics
+from pykbroker.lake.description import Format
+from scripts.jars import jars
+
+KILLS = int(os.environ.get("LAKE_KILLS", "1"))
+LIMIT_S = 240
+
+
+class Publisher(threading.Thread):
+    """Writes transactions of five records to three partitions until it is stopped; every third one is aborted."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        super().__init__(daemon=True)
+        self.committed = 0
+        self._topic = topic
+        self._stopped = threading.Event()
+        settings = {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": topic,
+            "reconnect.backoff.max.ms": 200,
+            "log_level": 0,
+        }
+        self._producer = Producer(settings)
+
+    def run(self) -> None:
+        self._producer.init_transactions(60)
+        number = 0
+        while not self._stopped.wait(0.02):
+            self._producer.begin_transaction()
+            for record in range(5):
+                self._producer.produce(self._topic, b"%d" % (number + record), partition=record % 3)
+            if number % 3:
+                self._until_done(self._producer.commit_transaction)
+                self.committed += 5
+            else:
+                self._until_done(self._producer.abort_transaction)
+            number += 5
+
+    def _until_done(self, step: Callable[[float], None]) -> None:
+        from confluent_kafka import KafkaException
+
+        while True:
+            try:
+                return step(10)
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join(60)
+
+
+def start_job(bootstrap: str, topic: str, lake: Path, log: Path) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-m",
+        "pykbroker",
+        "lake",
+        "archive",
+        "--topics",
+        topic,
+        "--to",
+        str(lake),
+        "-b",
+        bootstrap,
+    ]
+    command += ["--follow", "--every", "50ms", "--batch-records", "60", "--master", "local[2]"]
+    command += ["--jars", ",".join(map(str, jars("spark")))]
+    for name, value in SMALL.items():
+        command += ["--conf", f"{name}={value}"]
+    with log.open("ab") as output:
+        return subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, start_new_session=True)
+
+
+def await_batches(lake: Path, count: int, job: subprocess.Popen[bytes], log: Path) -> None:
+    """Waits until the ledger has so many more batches than now."""
+    ledger = lake / "ledger"
+    before = len(list(ledger.glob("*.json")))
+    deadline = time.monotonic() + LIMIT_S
+    while len(list(ledger.glob("*.json"))) < before + count:
+        assert job.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+
+
+def test_every_record_is_there_once_after_kills(
+    spark: SparkSession, start_target: Callable[..., BrokerProcess], tmp_path: Path
+) -> None:
+    broker = start_target()
+    topics = Topics(broker.bootstrap)
+    topic = topics.create(3)
+    publisher = Publisher(broker.bootstrap, topic)
+    publisher.start()
+    lake, log = tmp_path / "lake", tmp_path / "job.log"
+    for _ in range(KILLS):
+        job = start_job(broker.bootstrap, topic, lake, log)
+        try:
+            await_batches(lake, 2, job, log)
+            broker.kill()
+            broker.start()
+            await_batches(lake, 2, job, log)
+        finally:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+    publisher.stop()
+    workshop = Workshop(spark, broker.bootstrap, lake, Format.PARQUET)
+    workshop.archive(topic)
+    offsets = workshop.offsets(topic)
+    assert len(offsets) == len(set(offsets)) == publisher.committed
+    report = workshop.verify()
+    assert report.is_equal, report

@@ -1,0 +1,98 @@
+"""A lake into topics again: what a consumer then reads is what was archived, however often the replay was cut off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import Message
+
+from compat_tests.lake.workshop import Workshop
+from compat_tests.spark.topics import Topics
+from pykbroker.lake import sender
+from pykbroker.lake.replay import Replay, ReplayOptions
+from pykbroker.lake.trouble import LakeError
+
+
+def replay(workshop: Workshop, **options: Any) -> int:
+    job = Replay(workshop.lake, workshop.cluster.bootstrap, {}, ReplayOptions(**options))
+    return sum(job.run().values())
+
+
+def content(messages: list[Message]) -> dict[int, list[tuple[Any, ...]]]:
+    """Of each partition what its records are, in their order."""
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    for message in messages:
+        record = (message.timestamp(), message.key(), message.value(), message.headers())
+        found.setdefault(message.partition(), []).append(record)
+    return found
+
+
+@pytest.fixture
+def archived(make: Callable[..., Workshop], topics: Topics) -> tuple[Workshop, str]:
+    """Two partitions, timestamps out of order, nulls, headers twice."""
+    topic = topics.create(2, retention_ms="-1")
+    headers = [("a", b"1"), ("a", None)]
+    topics.send(
+        topic, range(20), 0, timestamps=[1_000_000 + 1000 * (number ^ 1) for number in range(20)], headers=headers
+    )
+    topics.send(topic, range(5), 1, timestamps=[1_003_000] * 5, key=b"five")
+    topics.send_raw(topic, b"gone", None)
+    topics.send_raw(topic, None, b"")
+    workshop = make()
+    workshop.archive(topic)
+    return workshop, topic
+
+
+def test_partitions_come_back_as_they_were(archived: tuple[Workshop, str], topics: Topics) -> None:
+    workshop, topic = archived
+    assert replay(workshop, name=f"{topic}-again", rename={topic: f"{topic}-again"}) == 27
+    assert content(topics.receive(f"{topic}-again")) == content(topics.receive(topic))
+    assert replay(workshop, name=f"{topic}-again", rename={topic: f"{topic}-again"}) == 0
+    topics.send(topic, range(3), 1)
+    workshop.archive(topic)
+    assert replay(workshop, name=f"{topic}-again", rename={topic: f"{topic}-again"}) == 3
+    assert content(topics.receive(f"{topic}-again")) == content(topics.receive(topic))
+
+
+def test_what_is_chosen_alone_is_sent(archived: tuple[Workshop, str], topics: Topics) -> None:
+    workshop, topic = archived
+    assert replay(workshop, name=f"{topic}-five", prefix="five-", keys=("five",)) == 5
+    assert content(topics.receive(f"five-{topic}")) == {1: content(topics.receive(topic))[1]}
+    assert replay(workshop, name=f"{topic}-some", prefix="some-", since_ms=1_002_000, until_ms=1_003_000) == 1
+    with pytest.raises(LakeError, match="no topic that matches 'nothing'"):
+        replay(workshop, topics="nothing")
+
+
+def test_at_recorded_speed_it_takes_as_long_as_it_took(archived: tuple[Workshop, str], topics: Topics) -> None:
+    """Nineteen seconds of 1970, ten times as fast, both partitions side by side."""
+    workshop, topic = archived
+    begun = time.monotonic()
+    assert replay(workshop, name=f"{topic}-slow", prefix="slow-", speed=10.0, until_ms=1_100_000) == 25
+    assert time.monotonic() - begun >= 1.9
+    assert content(topics.receive(f"slow-{topic}"))[1] == content(topics.receive(topic))[1]
+
+
+def test_a_topic_with_fewer_partitions_is_refused(archived: tuple[Workshop, str], topics: Topics) -> None:
+    workshop, topic = archived
+    topics.create(1, name=f"narrow-{topic}")
+    with pytest.raises(LakeError, match=rf"The topic narrow-{topic} has 1 partitions, and 2 were archived"):
+        replay(workshop, prefix="narrow-")
+
+
+def test_a_sender_that_died_is_followed_by_one_that_goes_on(archived: tuple[Workshop, str], topics: Topics) -> None:
+    """It leaves a committed transaction and an open one; the next aborts what is open and sends it again, once."""
+    workshop, topic = archived
+    target = topics.create(2, name=f"died-{topic}")
+    client = {"bootstrap.servers": topics.bootstrap}
+    sending = sender.Sending(f"{topic}-died", client, {topic: target}, transaction_records=5)
+    line = sender._Line(sending, topic, 0)
+    rows = workshop.lake.read().where(f"topic = '{topic}' AND partition = 0 AND offset < 8").orderBy("offset")
+    wanted = rows.selectExpr("offset", "unix_millis(timestamp) AS ms", "key", "value", "headers")
+    for row in wanted.toArrow().to_pylist():
+        line.send(row)
+    line._producer.flush(30)  # five are committed, three are in the log and open
+    assert replay(workshop, name=f"{topic}-died", prefix="died-") == 22
+    assert content(topics.receive(target)) == content(topics.receive(topic))

@@ -1,0 +1,14 @@
+"""``pykbroker lake``: topics to a lake of tables and back, on Spark. Nothing of Spark is imported before a command wants it."""
+
+from __future__ import annotations
+
+import typer
+
+from pykbroker.cli import lake_archive, lake_replay, lake_verify
+
+app = typer.Typer(help="Archive topics to Parquet, Delta Lake or Iceberg; verify, replay.", no_args_is_help=True)
+app.command("archive")(lake_archive.archive)
+app.command("status")(lake_archive.status)
+app.command("compact")(lake_archive.compact)
+app.command("verify")(lake_verify.verify)
+app.command("replay")(lake_replay.replay)

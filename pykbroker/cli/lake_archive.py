@@ -1,0 +1,163 @@
+"""``pykbroker lake archive``, ``status`` and ``compact``: topics into a lake, and what is there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.lake_options import (
+    At,
+    Conf,
+    Jars,
+    KafkaOptions,
+    Master,
+    checked_cluster,
+    checked_lake,
+    format_of,
+    lake_errors,
+    session,
+)
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout
+from pykbroker.cli.output import Output, counted
+from pykbroker.cli.progress import Progress
+from pykbroker.cli.signals import all_end_as_ctrl_c
+from pykbroker.cli.times import parse_duration
+from pykbroker.cli.trouble import UsageError
+from pykbroker.lake.description import Format
+from pykbroker.runtime.clock import SystemClock
+
+_LINE_EVERY_S = 10.0
+"""How often a job that is no terminal's says how far it is."""
+
+
+def archive(
+    *,
+    topics: Annotated[
+        str, typer.Option("--topics", metavar="REGEX", help="Topics whose whole name matches, also new ones.")
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="The lake: a folder, or a URI that Hadoop knows.")],
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    table: Annotated[
+        Format | None, typer.Option("--format", help="The form of a new lake's tables; else parquet.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with what comes; else end where the topics end now.")
+    ] = False,
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: how often to look.")] = "1m",
+    batch: Annotated[
+        int, typer.Option("--batch-records", min=1, metavar="N", help="At most so many offsets in one batch.")
+    ] = 5_000_000,
+    on_data_loss: Annotated[
+        str, typer.Option("--on-data-loss", help="Records expired before they were read: fail, or record it and go on.")
+    ] = "fail",
+    kafka: KafkaOptions = None,
+    master: Master = None,
+    conf: Conf = None,
+    jars: Jars = None,
+) -> None:
+    """Add every committed record of the topics to a lake, exactly once; the next run goes on where this one ended."""
+    out = Output(as_json=as_json)
+    if on_data_loss not in ("fail", "record"):
+        raise UsageError(f"--on-data-loss is fail or record, not {on_data_loss!r}.")
+    interval_s = parse_duration(every) / 1000 if follow else None
+    options = checked_cluster(bootstrap, timeout, kafka)
+    table = table or format_of(to) or Format.PARQUET
+    with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
+        from pykbroker.lake.archive import Archive, ArchiveOptions
+        from pykbroker.lake.cluster import Cluster
+        from pykbroker.lake.description import Description
+        from pykbroker.lake.lake import Lake
+
+        cluster = Cluster(spark, bootstrap, options)
+        lake = Lake.create(spark, to, Description(table, cluster.cluster_id()))
+        job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
+        try:
+            job.run(Teller(out).tell)
+        except KeyboardInterrupt:
+            out.remark("Stopped; what was committed stays, and the next run goes on from it.")
+        _show_archive(out, job.sight)
+
+
+def _show_archive(out: Output, sight: Any) -> None:
+    from pykbroker.lake.ledger import as_numbers
+
+    rows = as_numbers(sight.entry)
+    lost = sum(row["lost"] for row in rows)
+    if out.as_json:
+        out.json(
+            {"rows": sight.rows, "batches": sight.batches, "total_rows": sight.entry.total_rows, "partitions": rows}
+        )
+    else:
+        known = f"the lake has {sight.entry.total_rows:,} of {counted(len(rows), 'partition')}"
+        out.line(
+            f"{sight.rows:,} rows added in {counted(sight.batches, 'batch')}; {known}".replace("batchs", "batches")
+        )
+    if lost:
+        out.remark(f"{lost:,} offsets expired before they were read; `pykbroker lake status` shows where.")
+
+
+class Teller:
+    """Says how far a job is: on one line of a terminal, elsewhere on a line of its own now and then."""
+
+    def __init__(self, out: Output) -> None:
+        self._clock = SystemClock()
+        self._progress = Progress(self._clock)
+        self._out = out
+        self._due = self._clock.monotonic() + _LINE_EVERY_S
+
+    def tell(self, sight: Any) -> None:
+        line = sight.line()
+        if self._progress.shows:
+            self._progress.tell(line)
+        elif self._clock.monotonic() >= self._due:
+            self._out.remark(line)
+            self._due = self._clock.monotonic() + _LINE_EVERY_S
+
+
+def status(at: At, *, as_json: Json = False, master: Master = None, conf: Conf = None, jars: Jars = None) -> None:
+    """Show how far the archive is: of each partition the offsets that were read, and the rows that came of them."""
+    out = Output(as_json=as_json)
+    checked_lake(at)
+    with lake_errors(), session(master, conf, jars, lake=at) as spark:
+        from pykbroker.lake.lake import Lake
+        from pykbroker.lake.ledger import as_numbers
+
+        entry = Lake.open(spark, at).last_entry()
+    rows = as_numbers(entry)
+    if as_json:
+        out.json({"batch": entry.batch, "at": entry.at, "rows": entry.total_rows, "partitions": rows})
+        return
+    headings = {
+        "topic": "TOPIC",
+        "partition": "PARTITION",
+        "begin": "BEGIN",
+        "until": "UNTIL",
+        "rows": "ROWS",
+        "lost": "LOST",
+    }
+    out.table(headings, rows)
+
+
+def compact(
+    at: At,
+    *,
+    as_json: Json = False,
+    size: Annotated[int, typer.Option("--file-mib", min=1, metavar="N", help="About how large files become.")] = 128,
+    master: Master = None,
+    conf: Conf = None,
+    jars: Jars = None,
+) -> None:
+    """Put the small files of each topic and day together. The archive may be running meanwhile."""
+    out = Output(as_json=as_json)
+    checked_lake(at)
+    with lake_errors(), session(master, conf, jars, lake=at) as spark:
+        from pykbroker.lake.lake import Lake
+
+        found = Lake.open(spark, at).table.compact(size << 20)
+    if as_json:
+        out.json({"files_before": found.before, "files_after": found.after})
+    else:
+        out.line(f"{counted(found.before, 'small file')} became {found.after}")

@@ -1,0 +1,114 @@
+"""What the commands of ``pykbroker lake`` share: their options, and what is looked at before Spark is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.options import connect, name_and_value
+from pykbroker.cli.trouble import CliError
+from pykbroker.lake import needs
+from pykbroker.lake.description import FILE, Description, Format
+from pykbroker.lake.trouble import LakeError
+
+At = Annotated[str, typer.Argument(metavar="LAKE", help="What `lake archive` has made: a folder, or a URI.")]
+KafkaOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kafka",
+        metavar="NAME=VALUE",
+        help="A setting of the Kafka client, as of security.",
+        rich_help_panel="Connection",
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master", metavar="URL", help="Where Spark runs; local[*] unless spark-submit says.", rich_help_panel="Spark"
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark.", rich_help_panel="Spark"),
+]
+Jars = Annotated[
+    str | None,
+    typer.Option(
+        "--jars", metavar="FILE,...", envvar="PYKBROKER_SPARK_JARS", help="The connector's jars; else they are downloaded.",
+        rich_help_panel="Spark",
+    ),
+]  # fmt: skip
+
+
+@contextmanager
+def lake_errors() -> Iterator[None]:
+    """What a lake's job cannot do ends the command with its sentence."""
+    try:
+        yield
+    except LakeError as error:
+        raise CliError(str(error)) from error
+
+
+def checked_cluster(bootstrap: str, timeout: float, kafka: list[str] | None) -> dict[str, str]:
+    """The client's settings. Raises Unreachable where no broker answers; one that wants more than a plain connection is asked later."""
+    options = dict(map(name_and_value, kafka or ()))
+    if options.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
+        with connect(bootstrap, timeout) as client:
+            client.any()
+    return options
+
+
+def checked_lake(at: str) -> None:
+    """Raises CliError where there is no lake on this machine."""
+    with lake_errors():
+        needs.need_lake(at)
+
+
+@contextmanager
+def session(
+    master: str | None,
+    conf: list[str] | None,
+    jars: str | None,
+    table: Format | None = None,
+    *,
+    lake: str | None = None,
+    replays: bool = False,
+) -> Iterator[Any]:
+    """A Spark session for tables of this format, or of the lake's; stopped at the end. What it needs is looked for first."""
+    options = dict(map(name_and_value, conf or ()))
+    files = tuple(filter(None, (jars or "").split(",")))
+    needs.need_package("pyspark", "spark")
+    if replays:
+        needs.need_package("confluent_kafka", "spark")
+        needs.need_package("pyarrow", "spark")
+    needs.need_java()
+    needs.need_jars(files)
+
+    from pykbroker.lake.session import SparkOptions, start_session
+
+    spark = start_session(SparkOptions(master, options, files), (table,) if table else _formats_of(lake))
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _formats_of(lake: str | None) -> tuple[Format, ...]:
+    """The format of a lake on this machine. One elsewhere is known when Spark runs: it gets what all formats need."""
+    if lake is not None and needs.local_path(lake) is None:
+        return tuple(Format)
+    found = format_of(lake) if lake else None
+    return (found,) if found else ()
+
+
+def format_of(lake: str) -> Format | None:
+    """The format of a lake on this machine; None where there is none yet, or where only Spark can look."""
+    local = needs.local_path(lake)
+    file = local / FILE if local else None
+    if file is None or not file.is_file():
+        return None
+    with lake_errors():
+        return Description.from_json(file.read_text(), str(file)).format

@@ -1,0 +1,82 @@
+"""``pykbroker lake replay``: a lake into topics again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pykbroker.cli.lake_options import (
+    At,
+    Conf,
+    Jars,
+    KafkaOptions,
+    Master,
+    checked_cluster,
+    checked_lake,
+    lake_errors,
+    session,
+)
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, name_and_value
+from pykbroker.cli.output import Output, counted
+from pykbroker.cli.times import parse_when
+from pykbroker.runtime.clock import SystemClock
+
+
+def replay(
+    at: At,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    name: Annotated[
+        str, typer.Option("--name", help="Of this replay: another of the same name goes on where it ended.")
+    ] = "pykbroker-replay",
+    topics: Annotated[str, typer.Option("--topics", metavar="REGEX", help="These alone.")] = ".*",
+    since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Records from this time on.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="Records before this time.")] = None,
+    key: Annotated[list[str] | None, typer.Option("--key", help="Records with this key; several may be given.")] = None,
+    rename: Annotated[
+        list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="What a topic becomes.")
+    ] = None,
+    prefix: Annotated[str, typer.Option("--prefix", help="Before the names of all other topics.")] = "",
+    speed: Annotated[
+        float | None,
+        typer.Option("--speed", min=0.001, metavar="X", help="So many times as recorded; else all it can."),
+    ] = None,
+    topic_config: Annotated[
+        list[str] | None, typer.Option("--topic-config", "-c", metavar="NAME=VALUE", help="Of topics that it creates.")
+    ] = None,
+    kafka: KafkaOptions = None,
+    master: Master = None,
+    conf: Conf = None,
+    jars: Jars = None,
+) -> None:
+    """Write archived records into topics again, exactly once: same order, timestamps, keys and headers."""
+    out = Output(as_json=as_json)
+    checked_lake(at)
+    options = checked_cluster(bootstrap, timeout, kafka)
+    now_ms = SystemClock().now_ms()
+    with lake_errors(), session(master, conf, jars, lake=at, replays=True) as spark:
+        from pykbroker.lake.lake import Lake
+        from pykbroker.lake.replay import Replay, ReplayOptions
+
+        wanted = ReplayOptions(
+            name=name,
+            topics=topics,
+            since_ms=parse_when(since, now_ms) if since else None,
+            until_ms=parse_when(until, now_ms) if until else None,
+            keys=tuple(key or ()),
+            rename=dict(map(name_and_value, rename or ())),
+            prefix=prefix,
+            speed=speed,
+            topic_configs=dict(map(name_and_value, topic_config or ())),
+        )
+        sent = Replay(Lake.open(spark, at), bootstrap, options, wanted).run()
+    if as_json:
+        rows = [
+            {"topic": place.topic, "partition": place.partition, "rows": rows} for place, rows in sorted(sent.items())
+        ]
+        out.json({"rows": sum(sent.values()), "partitions": rows})
+    else:
+        out.line(f"{sum(sent.values()):,} rows replayed of {counted(len(sent), 'partition')}")

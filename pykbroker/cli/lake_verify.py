@@ -1,0 +1,81 @@
+"""``pykbroker lake verify``: lake and broker side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.lake_options import (
+    At,
+    Conf,
+    Jars,
+    KafkaOptions,
+    Master,
+    checked_cluster,
+    checked_lake,
+    lake_errors,
+    session,
+)
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout
+from pykbroker.cli.output import Output, counted
+from pykbroker.cli.trouble import CliError
+
+
+def verify(
+    at: At,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    as_json: Json = False,
+    topics: Annotated[
+        str | None, typer.Option("--topics", metavar="REGEX", help="These alone; else all archived.")
+    ] = None,
+    ranges: Annotated[
+        int, typer.Option("--range-records", min=1, metavar="N", help="Offsets that share one checksum.")
+    ] = 100_000,
+    sample: Annotated[
+        int, typer.Option("--sample", min=1, metavar="N", help="Show at most so many differences.")
+    ] = 100,
+    kafka: KafkaOptions = None,
+    master: Master = None,
+    conf: Conf = None,
+    jars: Jars = None,
+) -> None:
+    """Compare lake and broker: counts and checksums of each range of offsets, and where they differ, each record."""
+    out = Output(as_json=as_json)
+    checked_lake(at)
+    options = checked_cluster(bootstrap, timeout, kafka)
+    with lake_errors(), session(master, conf, jars, lake=at) as spark:
+        from pykbroker.lake.cluster import Cluster
+        from pykbroker.lake.lake import Lake
+        from pykbroker.lake.verify import Verification
+
+        lake, cluster = Lake.open(spark, at), Cluster(spark, bootstrap, options)
+        report = Verification(lake, cluster, ranges, sample).run(topics)
+    _show_report(out, report)
+    if not report.is_equal:
+        raise CliError("Lake and broker differ.")
+
+
+def _show_report(out: Output, report: Any) -> None:
+    partitions = [
+        {
+            "topic": each.place.topic, "partition": each.place.partition, "from": each.range[0], "until": each.range[1],
+            "broker_rows": each.broker_rows, "lake_rows": each.lake_rows, "expired": each.expired,
+        }
+        for each in report.partitions
+    ]  # fmt: skip
+    differences = [each._asdict() for each in report.differences]
+    if out.as_json:
+        shown = {"equal": report.is_equal, "ranges_differ": report.ranges_differ, "shortages": report.shortages}
+        out.json({**shown, "partitions": partitions, "differences": differences})
+        return
+    out.table({name: name.upper().replace("_", " ") for name in partitions[0]} if partitions else {}, partitions)
+    for line in report.shortages:
+        out.line(line)
+    for each in report.differences:
+        out.line(f"{each.topic}-{each.partition} offset {each.offset}: {each.kind}")
+    if report.is_equal:
+        rows = sum(each.lake_rows for each in report.partitions)
+        out.styled(f"equal: {rows:,} rows of {counted(len(partitions), 'partition')}", "green")

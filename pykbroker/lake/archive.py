@@ -1,0 +1,200 @@
+"""The archive: a Structured Streaming job on Spark's Kafka source that adds every committed record of some topics to a lake.
+
+Exactly once: Spark's checkpoint says what a batch is, the table's own commit log whether it has been taken. The ledger is
+written after the table, from what the table has; a batch that is given again finds the table done and the ledger to be written.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.window import Window
+
+from pykbroker.lake import ledger
+from pykbroker.lake.cluster import Cluster
+from pykbroker.lake.columns import with_date
+from pykbroker.lake.lake import CHECKPOINT, Lake
+from pykbroker.lake.ledger import Entry, Offsets, Place, Range
+from pykbroker.lake.sight import Sight
+from pykbroker.lake.trouble import DataLost, LakeError
+
+_AWAIT_S = 0.5
+_RESTARTS = 5
+_MOST_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveOptions:
+    """``interval_s`` is how often new records are looked for; without one, the job ends where the topics end now."""
+
+    topics: str
+    interval_s: float | None = None
+    batch_records: int = 5_000_000
+    record_losses: bool = False
+
+
+class Archive:
+    """One run of the job; ``run`` returns when it has ended, and ``sight`` tells how far it is."""
+
+    def __init__(self, lake: Lake, cluster: Cluster, options: ArchiveOptions) -> None:
+        self.lake = lake
+        self.cluster = cluster
+        self.options = options
+        self.sight = Sight(lake.last_entry())
+
+    def run(self, tell: Callable[[Sight], None]) -> Sight:
+        """Raises LakeError where the job cannot go on; what was taken until then stays, and the next run goes on from it."""
+        self._check_checkpoint()
+        self.lake.table.recover()
+        self._check_nothing_is_lost()
+        self.sight.lag = self._behind()
+        restarts = 0
+        while True:
+            before = self.sight.batch
+            query = self._start()
+            try:
+                while not query.awaitTermination(_AWAIT_S):
+                    tell(self.sight.seen(query.lastProgress))
+                tell(self.sight.seen(query.lastProgress))
+                return self.sight
+            except StreamingQueryException as error:
+                restarts = 0 if self.sight.batch > before else restarts + 1
+                self._look_into(error, again=self.options.interval_s is not None and restarts <= _RESTARTS)
+                time.sleep(min(2**restarts, 30) / 2)
+            finally:
+                query.stop()
+
+    def _behind(self) -> int:
+        """Offsets that are there to be read: what a person sees until Spark has made its first report."""
+        places = self.cluster.partitions(self.cluster.matching(self.options.topics))
+        return ledger.behind(self.lake.last_entry(), self.cluster.earliest(places), self.cluster.ends(places))
+
+    def _start(self) -> StreamingQuery:
+        options = {
+            **self.cluster.spark_options(),
+            "subscribePattern": f"^(?:{self.options.topics})$",  # Spark is content with a part of the name
+            "startingOffsets": "earliest",
+            "maxOffsetsPerTrigger": str(self.options.batch_records),
+            "failOnDataLoss": str(not self.options.record_losses).lower(),
+        }
+        records = self.lake.spark.readStream.format("kafka").options(**options).load()
+        writer = with_date(records).writeStream.foreachBatch(self._take)
+        writer = writer.option("checkpointLocation", self.lake.folder.at(CHECKPOINT))
+        interval = self.options.interval_s
+        writer = (
+            writer.trigger(availableNow=True)
+            if interval is None
+            else writer.trigger(processingTime=f"{interval} seconds")
+        )
+        return writer.start()
+
+    # One batch
+
+    def _take(self, rows: DataFrame, batch: int) -> None:
+        table = self.lake.table.of(rows.sparkSession)
+        taken = table.append(_arranged(rows), batch)
+        entry = self._entry_after(taken, batch)
+        self.lake.write_entry(entry)
+        self.sight.took(entry)
+
+    def _entry_after(self, taken: DataFrame, batch: int) -> Entry:
+        before = self.lake.entry(batch - 1)
+        ends = ledger.source_offsets(self._checkpointed(f"offsets/{batch}"))
+        initial = ledger.offsets_of(self._checkpointed("sources/0/0"))
+        counted = taken.groupBy("topic", "partition").agg(f.count("*").alias("rows"), f.min("offset").alias("first"))
+        found = {Place(row.topic, row.partition): row for row in counted.collect()}
+        rows = {place: row.rows for place, row in found.items()}
+        firsts = {place: row.first for place, row in found.items()}
+        starts = before.starts(ends, initial)
+        lost = self._lost(taken, starts, ends, firsts) if self.options.record_losses else {}
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return before.after(batch, now, ends, initial, rows, lost)
+
+    def _checkpointed(self, name: str) -> str:
+        text = self.lake.folder.read(f"{CHECKPOINT}/{name}")
+        if text is None:
+            raise LakeError(
+                f"{self.lake.folder.at(CHECKPOINT)} has no {name}; was it deleted while the archive was running?"
+            )
+        return text
+
+    def _lost(self, taken: DataFrame, starts: Offsets, ends: Offsets, firsts: Offsets) -> dict[Place, list[Range]]:
+        """Offsets of this batch that the table lacks and the broker no longer has. At most: some may have been markers."""
+        begins = self.cluster.earliest(starts)
+        gone = {place: begin for place, begin in begins.items() if starts[place] < min(begin, ends[place])}
+        found: dict[Place, list[Range]] = {}
+        for place, begin in gone.items():
+            limit = min(begin, ends[place])
+            there = taken.where((f.col("topic") == place.topic) & (f.col("partition") == place.partition))
+            found[place] = _gaps(there, starts[place], limit)
+        return {place: gaps for place, gaps in found.items() if gaps}
+
+    # What is lost
+
+    def _check_checkpoint(self) -> None:
+        """Without it batches would be counted from 0 again, and be taken for those that the table has."""
+        batch = self.lake.last_entry().batch
+        if batch >= 0 and not self.lake.folder.exists(f"{CHECKPOINT}/offsets/{batch}"):
+            raise LakeError(
+                f"The lake has {batch + 1} batches, and {self.lake.folder.at(CHECKPOINT)} does not know the last one: it was "
+                "deleted or is another's. Put it back, or archive to a folder of its own."
+            )
+
+    def _check_nothing_is_lost(self) -> None:
+        entry = self.lake.last_entry()
+        for place, read, end in ledger.shrunk(entry, self.cluster.ends(entry.partitions)):
+            raise DataLost(
+                f"{place} was archived up to offset {read} and ends at {end} now: the topic was deleted and made anew. "
+                "Its records cannot be told from the old ones here; archive it to a folder of its own."
+            )
+        if not self.options.record_losses:
+            self._raise_for_expired(entry)
+
+    def _raise_for_expired(self, entry: Entry) -> None:
+        gone = list(ledger.expired(entry, self.cluster.earliest(entry.partitions)))
+        if gone:
+            shown = ", ".join(f"{place} offsets {start} to {end - 1}" for place, (start, end) in gone[:_MOST_SHOWN])
+            more = f" and {len(gone) - _MOST_SHOWN} more partitions" if len(gone) > _MOST_SHOWN else ""
+            raise DataLost(
+                f"Records expired on the broker before they were archived: {shown}{more}. Run it again with --on-data-loss record "
+                "to write this down in the ledger and go on with what is left."
+            )
+
+    def _look_into(self, error: StreamingQueryException, *, again: bool) -> None:
+        """Raises what a person must know; comes back where the job may be started again."""
+        self._check_nothing_is_lost()
+        message = str(error)
+        if "data may have been" in message or "KAFKA_DATA_LOSS" in message:
+            raise DataLost(f"Spark found records missing: {_first_line(message)}") from None
+        if not again:
+            raise LakeError(f"The job failed after batch {self.sight.batch}: {_first_line(message)}") from None
+
+
+def _arranged(rows: DataFrame) -> DataFrame:
+    """One file of each topic and day, or several where there is much; in order of offsets, so that files know their ranges."""
+    rows.sparkSession.conf.set("spark.sql.adaptive.enabled", "true")
+    return rows.hint("rebalance", "topic", "date").sortWithinPartitions("topic", "date", "partition", "offset")
+
+
+def _gaps(rows: DataFrame, start: int, limit: int) -> list[Range]:
+    """Offsets from ``start`` to before ``limit`` that the rows, of one partition, do not have."""
+    order = Window.orderBy("offset")
+    ends = rows.where(f.col("offset") < limit).select("offset").union(rows.sparkSession.range(limit, limit + 1))
+    after = f.coalesce(f.lag("offset").over(order) + 1, f.lit(start))
+    gaps = ends.select(after.alias("from"), f.col("offset").alias("until")).where("`from` < until")
+    return [(row["from"], row["until"]) for row in gaps.collect()]
+
+
+def _first_line(message: str) -> str:
+    """Of a Java exception's text the part that a person reads."""
+    causes: list[Any] = re.findall(r"Caused by: (?:[\w.$]+: )?(.+)", message)
+    return (causes[-1] if causes else message.strip().partition("\n")[0])[:500]

@@ -1,0 +1,119 @@
+"""What is asked of a Kafka cluster beside records: offsets and topics, by the client in Spark's connector, with its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from pykbroker.lake.ledger import Place
+from pykbroker.lake.trouble import LakeError
+
+
+class Cluster:
+    """A cluster by its bootstrap servers; ``options`` are the client's (``security.protocol`` and so on)."""
+
+    def __init__(self, spark: SparkSession, bootstrap: str, options: Mapping[str, str] | None = None) -> None:
+        self.bootstrap = bootstrap
+        self.options = dict(options or {})
+        self._gateway = spark._sc._gateway  # noqa: SLF001 - PySpark's only way to the connector's client
+        self._jvm: Any = spark._jvm  # noqa: SLF001
+
+    def spark_options(self) -> dict[str, str]:
+        """For Spark's Kafka source: what is not committed is left out, and headers are wanted."""
+        options = {f"kafka.{name}": value for name, value in self.options.items()}
+        return {
+            "kafka.bootstrap.servers": self.bootstrap,
+            "kafka.isolation.level": "read_committed",
+            "includeHeaders": "true",
+            **options,
+        }
+
+    def cluster_id(self) -> str:
+        with self._admin() as admin:
+            return str(admin.describeCluster().clusterId().get())
+
+    def matching(self, pattern: str) -> set[str]:
+        """The topics whose whole name matches, internal ones left out: those that Spark's source takes."""
+        try:
+            compiled = self._jvm.java.util.regex.Pattern.compile(pattern)
+        except Py4JJavaError as error:
+            raise LakeError(f"{pattern!r} is no regular expression: {reason(error)}.") from None
+        with self._admin() as admin:
+            return {str(name) for name in admin.listTopics().names().get() if compiled.matcher(name).matches()}
+
+    def partitions(self, topics: Iterable[str]) -> set[Place]:
+        """The partitions of those of the topics that exist."""
+        wanted = set(topics)
+        with self._admin() as admin:
+            there = wanted & set(admin.listTopics().names().get())
+            described = admin.describeTopics(self._list(there)).allTopicNames().get()
+            return {
+                Place(topic, partition.partition()) for topic in there for partition in described[topic].partitions()
+            }
+
+    def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Where the logs of these partitions begin; those that are not there are left out."""
+        return self._offsets(places, "earliest")
+
+    def ends(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Where they end for a reader of committed records (the last stable offset)."""
+        return self._offsets(places, "latest")
+
+    def compacted(self, topics: Iterable[str]) -> set[str]:
+        """Those of the topics whose superseded records the broker removes."""
+        configs = self._jvm.org.apache.kafka.common.config
+        kind = getattr(configs, "ConfigResource$Type").TOPIC
+        resources = self._list(configs.ConfigResource(kind, topic) for topic in topics)
+        with self._admin() as admin:
+            found = admin.describeConfigs(resources).all().get()
+            return {
+                str(resource.name())
+                for resource in found
+                if "compact" in found[resource].get("cleanup.policy").value().split(",")
+            }
+
+    def _offsets(self, places: Iterable[Place], which: str) -> dict[Place, int]:
+        wanted = set(places)
+        there = self.partitions({place.topic for place in wanted}) & wanted
+        spec = getattr(self._jvm.org.apache.kafka.clients.admin.OffsetSpec, which)()
+        committed = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
+        options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(committed)
+        asked = self._jvm.java.util.HashMap()
+        for place in there:
+            asked[self._jvm.org.apache.kafka.common.TopicPartition(place.topic, place.partition)] = spec
+        with self._admin() as admin:
+            found = admin.listOffsets(asked, options).all().get()
+            return {Place(str(key.topic()), int(key.partition())): int(found[key].offset()) for key in found}
+
+    @contextmanager
+    def _admin(self) -> Iterator[Any]:
+        """An admin client for one question. Raises LakeError where the cluster does not answer or refuses."""
+        properties = self._jvm.java.util.Properties()
+        for name, value in {"bootstrap.servers": self.bootstrap, **self.options}.items():
+            properties.setProperty(name, value)
+        try:
+            admin = self._jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+            try:
+                yield admin
+            finally:
+                admin.close()
+        except Py4JJavaError as error:
+            raise LakeError(f"Kafka at {self.bootstrap} did not answer: {reason(error)}.") from None
+
+    def _list(self, items: Iterable[Any]) -> Any:
+        found = self._jvm.java.util.ArrayList()
+        for item in items:
+            found.add(item)
+        return found
+
+
+def reason(error: Py4JJavaError) -> str:
+    """The innermost cause of a Java exception, in its own words."""
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.getMessage() or cause.getClass().getSimpleName()).strip().rstrip(".")

@@ -1,0 +1,18 @@
+"""The columns of a record in a lake: those of Spark's Kafka source, by the same names, and the day of the timestamp in UTC."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
+SCHEMA = (
+    "partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT, key BINARY, value BINARY, "
+    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, topic STRING, date DATE"
+)
+"""Of the files; topic and date, by which they are divided, stand in the names of folders."""
+PARTITIONED_BY = ("topic", "date")
+
+
+def with_date(rows: DataFrame) -> DataFrame:
+    return rows.select(*COLUMNS, f.to_date("timestamp").alias("date"))

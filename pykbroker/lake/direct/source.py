@@ -1,0 +1,112 @@
+"""``spark.read.format("pykbroker")`` and ``spark.readStream``: a broker's log directories as a table, in PySpark's data source API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from pykbroker.lake.direct.log_files import Log, segment_of
+from pykbroker.lake.direct.reading import Piece, read_piece
+from pykbroker.lake.direct.wanted import Wanted
+from pykbroker.lake.ledger import Place, flat, nested
+from pykbroker.lake.trouble import DataLost
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+_COLUMNS = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT"
+)
+_HEADERS = "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+
+
+def register(spark: SparkSession) -> None:
+    """Makes the format ``pykbroker`` known to a session; Spark finds sources of Python's by itself only under names of its own."""
+    spark.dataSource.register(Segments)
+
+
+class Segments(DataSource):
+    """The format ``pykbroker``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "pykbroker"
+
+    def schema(self) -> str:
+        return f"{_COLUMNS}, {_HEADERS}" if Wanted(self.options).manner.headers else _COLUMNS
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return SegmentsReader(Wanted(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - the API's
+        return SegmentsStream(Wanted(self.options, streaming=True))
+
+
+class SegmentsReader(DataSourceReader):
+    """What is there when the query is planned."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+
+    def partitions(self) -> list[InputPartition]:
+        logs = self._wanted.logs()
+        limits = {place: self._wanted.limit(log) for place, log in logs.items()}
+        starts, ends = self._wanted.starts(logs, limits), self._wanted.ends(logs, limits)
+        whole = [Piece(log, starts[place], min(ends[place], limits[place])) for place, log in logs.items()]
+        if self._wanted.manner.newest_of_key:
+            return [piece for piece in whole if piece.start < piece.until]
+        return [piece for each in whole for piece in pieces(each)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Piece)
+        return read_piece(partition, self._wanted.manner)
+
+
+class SegmentsStream(DataSourceStreamReader):
+    """What is added while the query runs. Its offsets are written as those of Spark's Kafka source are."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - the API's
+        logs = self._wanted.logs()
+        return nested(self._wanted.starts(logs, self._limits(logs)))
+
+    def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - the API's
+        return nested(self._limits(self._wanted.logs()))
+
+    def _limits(self, logs: Mapping[Place, Log]) -> dict[Place, int]:
+        return {place: self._wanted.limit(log) for place, log in logs.items()}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        begins, ends, logs = flat(start), flat(end), self._wanted.logs()
+        gone = sorted(place for place in ends if place not in logs)
+        if gone and self._wanted.manner.fail_on_data_loss:
+            raise DataLost(f"{gone[0]} is no longer in {', '.join(self._wanted.directories)}: was the topic deleted?")
+        shrunk = sorted(place for place, end in ends.items() if end < begins.get(place, 0))
+        if shrunk and self._wanted.manner.fail_on_data_loss:
+            raise DataLost(
+                f"{shrunk[0]} was read up to offset {begins[shrunk[0]]} and ends at {ends[shrunk[0]]} now: was the topic made anew?"
+            )
+        whole = [Piece(log, begins.get(place, log.start), ends.get(place, 0)) for place, log in logs.items()]
+        return [piece for each in whole for piece in pieces(each)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Piece)
+        return read_piece(partition, self._wanted.manner)
+
+
+def pieces(whole: Piece) -> list[InputPartition]:
+    """Divided where segments begin, so that each is a task of its own."""
+    if whole.start >= whole.until:
+        return []
+    segments = whole.log.segments()
+    first = segment_of(segments, whole.start)
+    inner = [base for base in segments if whole.start < base < whole.until and base != first]
+    limits = [whole.start, *inner, whole.until]
+    return [Piece(whole.log, start, until) for start, until in pairwise(limits)]

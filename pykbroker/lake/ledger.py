@@ -1,0 +1,151 @@
+"""How far an archive is: after each batch one file says of every partition which offsets were read, and how many rows came.
+
+Pure: offsets and counts in, the next entry out. An entry has everything that the ones before it had, so the last one is enough.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
+
+Range = tuple[int, int]
+"""Offsets from the first up to, not including, the second."""
+
+
+class Place(NamedTuple):
+    """A partition of a topic; its text is as Kafka names its folder."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+Offsets = Mapping[Place, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One partition: every offset from ``begin`` to before ``until`` has been read, or stands in ``lost``.
+
+    ``rows`` are fewer than offsets where there were markers of transactions, aborted records or compacted ones.
+    """
+
+    begin: int
+    until: int
+    rows: int = 0
+    lost: tuple[Range, ...] = ()
+
+    @property
+    def lost_offsets(self) -> int:
+        return sum(end - start for start, end in self.lost)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known after batch ``batch``, which added ``rows`` at ``at`` (ISO 8601, UTC)."""
+
+    batch: int = -1
+    at: str = ""
+    rows: int = 0
+    partitions: dict[Place, Progress] = field(default_factory=dict)
+
+    @property
+    def total_rows(self) -> int:
+        return sum(progress.rows for progress in self.partitions.values())
+
+    def starts(self, ends: Offsets, initial: Offsets) -> dict[Place, int]:
+        """Where the next batch begins if it ends at ``ends``: where this one ended, else where the stream began, else at 0."""
+        return {
+            place: self.partitions[place].until if place in self.partitions else min(initial.get(place, 0), end)
+            for place, end in ends.items()
+        }
+
+    def after(
+        self, batch: int, at: str, ends: Offsets, initial: Offsets, rows: Offsets, lost: Mapping[Place, list[Range]]
+    ) -> Entry:
+        """The entry after ``batch``, which read to ``ends`` and added ``rows``; partitions it does not name stay as they are."""
+        partitions = dict(self.partitions)
+        for place, start in self.starts(ends, initial).items():
+            before = partitions.get(place, Progress(start, start))
+            partitions[place] = replace(
+                before,
+                until=ends[place],
+                rows=before.rows + rows.get(place, 0),
+                lost=before.lost + tuple(lost.get(place, ())),
+            )
+        return Entry(batch, at, sum(rows.values()), partitions)
+
+    def to_json(self) -> str:
+        partitions = [
+            {"topic": place.topic, "partition": place.partition, **asdict(progress)}
+            for place, progress in sorted(self.partitions.items())
+        ]
+        return json.dumps({"batch": self.batch, "at": self.at, "rows": self.rows, "partitions": partitions})
+
+    @classmethod
+    def from_json(cls, text: str) -> Entry:
+        fields = json.loads(text)
+        partitions = {
+            Place(item["topic"], item["partition"]): Progress(
+                item["begin"], item["until"], item["rows"], tuple((start, end) for start, end in item["lost"])
+            )
+            for item in fields["partitions"]
+        }
+        return cls(fields["batch"], fields["at"], fields["rows"], partitions)
+
+
+def offsets_of(text: str) -> dict[Place, int]:
+    """Offsets as Spark's Kafka source writes them: ``{"topic": {"0": 12}}``, after a line or a byte of its own."""
+    return flat(json.loads(text[text.index("{") :]))
+
+
+def flat(offsets: Mapping[str, Mapping[str, int]]) -> dict[Place, int]:
+    return {Place(topic, int(number)): end for topic, ends in offsets.items() for number, end in ends.items()}
+
+
+def nested(offsets: Offsets) -> dict[str, dict[str, int]]:
+    """As Spark's options startingOffsets and endingOffsets want them."""
+    found: dict[str, dict[str, int]] = {}
+    for place, offset in offsets.items():
+        found.setdefault(place.topic, {})[str(place.partition)] = offset
+    return found
+
+
+def source_offsets(log: str) -> dict[Place, int]:
+    """The offsets of the one source in a file of a checkpoint's ``offsets/``: a version, metadata, then the source's line."""
+    return offsets_of(log.splitlines()[2])
+
+
+def expired(entry: Entry, earliest: Offsets) -> Iterator[tuple[Place, Range]]:
+    """What is gone from the broker, whose logs now begin at ``earliest``, before the stream has read it."""
+    for place, progress in sorted(entry.partitions.items()):
+        if earliest.get(place, 0) > progress.until:
+            yield place, (progress.until, earliest[place])
+
+
+def shrunk(entry: Entry, ends: Offsets) -> Iterator[tuple[Place, int, int]]:
+    """Partitions that end before what has been read of them: the topic was deleted and made anew."""
+    for place, progress in sorted(entry.partitions.items()):
+        if place in ends and ends[place] < progress.until:
+            yield place, progress.until, ends[place]
+
+
+def behind(entry: Entry, earliest: Offsets, ends: Offsets) -> int:
+    """How many offsets of these logs have not been read."""
+    read = {place: progress.until for place, progress in entry.partitions.items()}
+    return sum(max(end - max(read.get(place, 0), earliest.get(place, end)), 0) for place, end in ends.items())
+
+
+def as_numbers(entry: Entry) -> list[dict[str, Any]]:
+    """For people and programs: one row of each partition."""
+    return [
+        {
+            "topic": place.topic, "partition": place.partition, "begin": each.begin, "until": each.until,
+            "rows": each.rows, "lost": each.lost_offsets,
+        }
+        for place, each in sorted(entry.partitions.items())
+    ]  # fmt: skip

@@ -1,0 +1,145 @@
+"""The way back: archived records into topics, in the order of each partition, with their timestamps, keys and headers.
+
+Exactly once, however often it is interrupted: see ``sender``. Partitions go in parallel, each in one task.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+
+from pykbroker.lake.lake import Lake
+from pykbroker.lake.ledger import Place
+from pykbroker.lake.sender import SENT, Sending
+from pykbroker.lake.trouble import LakeError
+
+_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """What is replayed, what it is called there, and how fast: ``speed`` times as recorded; None is as fast as can be."""
+
+    name: str = "pykbroker-replay"
+    topics: str = ".*"
+    since_ms: int | None = None
+    until_ms: int | None = None
+    keys: tuple[str, ...] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    speed: float | None = None
+    topic_configs: Mapping[str, str] = field(default_factory=dict)
+
+    def target(self, topic: str) -> str:
+        return self.rename.get(topic, self.prefix + topic)
+
+
+class Replay:
+    """One run; another of the same name goes on where it ended. ``client`` are librdkafka's settings."""
+
+    def __init__(self, lake: Lake, bootstrap: str, client: Mapping[str, str], options: ReplayOptions) -> None:
+        self.lake = lake
+        self.options = options
+        self.client = {"bootstrap.servers": bootstrap, **client}
+        self._places = {
+            place: progress.until
+            for place, progress in lake.last_entry().partitions.items()
+            if re.fullmatch(options.topics, place.topic)
+        }
+
+    def run(self) -> dict[Place, int]:
+        """The rows sent of each partition. Raises LakeError where the topics do not fit or the cluster refuses."""
+        if not self._places:
+            raise LakeError(f"The lake {self.lake.folder.uri} has no topic that matches {self.options.topics!r}.")
+        if len(set(self._targets().values())) < len(self._targets()):
+            raise LakeError("Two topics would become one: --rename gives them the same name.")
+        try:
+            self._make_topics()
+            positions = self._positions()
+        except KafkaException as error:
+            raise LakeError(f"Kafka at {self.client['bootstrap.servers']}: {error.args[0].str()}.") from None
+        rows = self._rows(positions)
+        sending = Sending(self.options.name, self.client, self._targets())
+        if self.options.speed is not None:
+            first = rows.agg(f.min("ms")).first()[0]
+            sending = Sending(
+                self.options.name, self.client, self._targets(),
+                begun_s=time.time(), first_ms=first or 0, speed=self.options.speed,
+            )  # fmt: skip
+        sent = self._arranged(rows).mapInArrow(sending.send, SENT).groupBy("topic", "partition").agg(f.sum("rows"))
+        return {Place(row[0], row[1]): row[2] for row in sent.collect()}
+
+    def _targets(self) -> dict[str, str]:
+        return {place.topic: self.options.target(place.topic) for place in self._places}
+
+    def _make_topics(self) -> None:
+        """Topics that are not there are created, and nothing in them expires: their records are old when they arrive."""
+        admin = AdminClient({**self.client, "log_level": 0})
+        there = {name: len(topic.partitions) for name, topic in admin.list_topics(timeout=_TIMEOUT_S).topics.items()}
+        wanted: dict[str, int] = {}
+        for place in self._places:
+            target = self.options.target(place.topic)
+            wanted[target] = max(wanted.get(target, 0), place.partition + 1)
+        for target, count in wanted.items():
+            if there.get(target, count) < count:
+                raise LakeError(
+                    f"The topic {target} has {there[target]} partitions, and {count} were archived: partitions would not keep "
+                    "their order. Raise its number with `pykbroker topics alter`, or replay into another with --rename."
+                )
+        config = {"retention.ms": "-1", **self.options.topic_configs}
+        new = [NewTopic(name, count, config=config) for name, count in wanted.items() if name not in there]
+        for future in admin.create_topics(new).values() if new else ():
+            future.result(timeout=_TIMEOUT_S)
+
+    def _positions(self) -> dict[Place, int]:
+        """What an earlier run of this name has sent: of each partition the archived offset that comes next."""
+        places = {TopicPartition(self.options.target(place.topic), place.partition): place for place in self._places}
+        group = Consumer({**self.client, "log_level": 0, "group.id": self.options.name})
+        try:
+            committed = group.committed(list(places), timeout=_TIMEOUT_S)
+        finally:
+            group.close()
+        return {places[TopicPartition(each.topic, each.partition)]: max(each.offset, 0) for each in committed}
+
+    def _rows(self, positions: Mapping[Place, int]) -> DataFrame:
+        options = self.options
+        limits = [(*place, positions[place], until) for place, until in self._places.items()]
+        schema = "topic STRING, partition INT, from BIGINT, until BIGINT"
+        rows = self.lake.read().where(f.col("topic").isin(sorted({place.topic for place in self._places})))
+        rows = rows.join(f.broadcast(self.lake.spark.createDataFrame(limits, schema)), ["topic", "partition"])
+        rows = rows.where("offset >= `from` AND offset < until")
+        if options.since_ms is not None:
+            rows = rows.where(f.col("timestamp") >= f.timestamp_millis(f.lit(options.since_ms)))
+        if options.until_ms is not None:
+            rows = rows.where(f.col("timestamp") < f.timestamp_millis(f.lit(options.until_ms)))
+        if options.keys:
+            rows = rows.where(f.col("key").isin([bytearray(key.encode()) for key in options.keys]))
+        return rows.withColumn("ms", f.unix_millis("timestamp"))
+
+    def _arranged(self, rows: DataFrame) -> DataFrame:
+        """Each partition in one task, by offsets. At recorded speed a task's partitions go side by side, in order of time:
+        of the latest time so far, for within a partition the offset is what orders.
+        """
+        cores = self.lake.spark.sparkContext.defaultParallelism
+        columns: list[Any] = ["topic", "partition", "offset", "ms", "key", "value", "headers"]
+        order = ["topic", "partition", "offset"]
+        if self.options.speed is None:
+            return (
+                rows.select(columns)
+                .repartition(min(len(self._places), 4 * cores), *order[:2])
+                .sortWithinPartitions(order)
+            )
+        spread = rows.select(columns).repartition(min(len(self._places), cores), *order[:2])
+        so_far = (
+            Window.partitionBy(*order[:2]).orderBy("offset").rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        )
+        return spread.withColumn("pace", f.max("ms").over(so_far)).sortWithinPartitions("pace", *order)

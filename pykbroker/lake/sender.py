@@ -1,0 +1,149 @@
+"""What a task of a replay does: takes rows in order and produces them in transactions that hold the replay's own position.
+
+The position of a partition, the archived offset that comes next, is committed as an offset of a consumer group in the same
+transaction as the records. So a task that is killed, fenced or run again finds exactly where to go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pykbroker.lake.trouble import LakeError
+
+_TRANSACTION_S = 1.0
+_NO_POSITION = 0
+SENT = "topic STRING, partition INT, rows BIGINT"
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What tasks are told. ``name`` is that of the replay: its group's, and the beginning of its transactional ids."""
+
+    name: str
+    client: Mapping[str, str]
+    topics: Mapping[str, str]
+    """Archived topics, and what they are called where they go."""
+    transaction_records: int = 20_000
+    begun_s: float = 0.0
+    first_ms: int = 0
+    speed: float | None = None
+
+    def send(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For ``mapInArrow``: what was sent of each partition. Rows of a partition come in order of their offsets."""
+        lines: dict[tuple[str, int], _Line] = {}
+        for batch in batches:
+            for row in batch.to_pylist():
+                place = row["topic"], row["partition"]
+                line = lines.get(place)
+                if line is None:
+                    if self.speed is None:  # then partitions come one after the other
+                        _end_all(lines)
+                    line = lines[place] = _Line(self, *place)
+                if self.speed is not None:
+                    self._await_due(row["pace"], lines)
+                line.send(row)
+        _end_all(lines)
+        found = [{"topic": topic, "partition": number, "rows": line.sent} for (topic, number), line in lines.items()]
+        schema = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("rows", pa.int64())])
+        yield pa.RecordBatch.from_pylist(found, schema)
+
+    def _await_due(self, pace_ms: int, lines: Mapping[Any, _Line]) -> None:
+        assert self.speed is not None
+        due = self.begun_s + (pace_ms - self.first_ms) / 1000 / self.speed
+        while (wait := due - time.time()) > 0:
+            for line in lines.values():
+                line.commit()  # readers of what is committed are not to wait as well
+            time.sleep(min(wait, _TRANSACTION_S))
+
+
+def _end_all(lines: Mapping[Any, _Line]) -> None:
+    for line in lines.values():
+        line.end()
+
+
+class _Line:
+    """One partition on its way: a transactional producer, and the group's position."""
+
+    def __init__(self, sending: Sending, topic: str, partition: int) -> None:
+        from confluent_kafka import Consumer, Producer, TopicPartition  # noqa: PLC0415 - in the task
+
+        self._sending = sending
+        self._place = TopicPartition(sending.topics[topic], partition)
+        self._from = f"{topic}-{partition}"
+        quiet = {"log_level": 0}
+        settings = {"transactional.id": f"{sending.name}-{self._place.topic}-{partition}", "linger.ms": 20}
+        self._producer: Any = Producer({**quiet, "compression.type": "zstd", **sending.client, **settings})
+        self._producer.init_transactions()  # whoever was here before is fenced, and what it left open aborted
+        self._group: Any = Consumer({**quiet, **sending.client, "group.id": sending.name})
+        self._next = max(self._group.committed([self._place])[0].offset, _NO_POSITION)
+        self._open = 0
+        self._opened = 0.0
+        self.sent = 0
+
+    def send(self, row: Mapping[str, Any]) -> None:
+        if row["offset"] < self._next:
+            return
+        if not row["ms"]:
+            raise LakeError(
+                f"{self._from}, offset {row['offset']} has the timestamp 0, for which librdkafka would put its own."
+            )
+        if not self._open:
+            self._producer.begin_transaction()
+            self._opened = time.monotonic()
+        headers = None if row["headers"] is None else [(each["key"], each["value"]) for each in row["headers"]]
+        while True:
+            try:
+                self._producer.produce(
+                    self._place.topic,
+                    row["value"],
+                    row["key"],
+                    self._place.partition,
+                    timestamp=row["ms"],
+                    headers=headers,
+                )
+                break
+            except BufferError:  # librdkafka's queue is full
+                self._producer.poll(0.1)
+        self._next = row["offset"] + 1
+        self._open += 1
+        self._producer.poll(0)
+        if self._open >= self._sending.transaction_records or time.monotonic() > self._opened + _TRANSACTION_S:
+            self.commit()
+
+    def commit(self) -> None:
+        """Records and position, both or none. Raises LakeError where the broker will not have them."""
+        if not self._open:
+            return
+        from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - in the task
+
+        position = TopicPartition(self._place.topic, self._place.partition, self._next)
+        try:
+            self._again(self._producer.send_offsets_to_transaction, [position], self._group.consumer_group_metadata())
+            self._again(self._producer.commit_transaction)
+        except KafkaException as error:
+            raise LakeError(f"{self._from}, before offset {self._next}: {error.args[0].str()}") from None
+        self.sent += self._open
+        self._open = 0
+
+    def _again(self, step: Any, *arguments: Any) -> None:
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - in the task
+
+        while True:
+            try:
+                step(*arguments)
+                return
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise
+
+    def end(self) -> None:
+        """What is open is committed; the clients end."""
+        if self._producer is not None:
+            self.commit()
+            self._group.close()
+            self._producer = None

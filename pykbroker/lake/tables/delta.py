@@ -1,0 +1,62 @@
+"""Delta Lake: a batch is one transaction that carries its number (txnAppId, txnVersion), so Delta takes it once."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame
+
+from pykbroker.lake.columns import PARTITIONED_BY, SCHEMA
+from pykbroker.lake.tables.table import RECORDS, Compacted, Table
+from pykbroker.lake.trouble import LakeError
+
+_APPLICATION = "pykbroker-lake-archive"
+_LOG = f"{RECORDS}/_delta_log"
+_LOOKED_BACK = 1000
+"""Versions among which that of the last batch is looked for; those after it are maintenance."""
+
+
+class DeltaTable(Table):
+    def append(self, rows: DataFrame, batch: int) -> DataFrame:
+        options = {"txnAppId": _APPLICATION, "txnVersion": str(batch), "userMetadata": _mark(batch)}
+        rows.write.format("delta").mode("append").partitionBy(*PARTITIONED_BY).options(**options).save(self._path)
+        paths = [self.folder.at(f"{RECORDS}/{file}") for file in self._added(batch)]
+        if not paths:
+            return self.spark.createDataFrame([], SCHEMA)
+        return self.spark.read.schema(SCHEMA).option("basePath", self._path).parquet(*paths)
+
+    def read(self) -> DataFrame:
+        if not self.folder.exists(_LOG):
+            return self.spark.createDataFrame([], SCHEMA)
+        return self.spark.read.format("delta").load(self._path)
+
+    def recover(self) -> None:
+        """There is nothing to finish: a transaction is in Delta's log, or its files are nobody's."""
+
+    def compact(self, target_bytes: int) -> Compacted:
+        if not self.folder.exists(_LOG):
+            return Compacted(0, 0)
+        self.spark.conf.set("spark.databricks.delta.optimize.maxFileSize", target_bytes)
+        self.spark.conf.set("spark.databricks.delta.optimize.minFileSize", target_bytes // 2)
+        metrics = self.spark.sql(f"OPTIMIZE delta.`{self._path}`").first()["metrics"]
+        return Compacted(metrics["numFilesRemoved"], metrics["numFilesAdded"])
+
+    @property
+    def _path(self) -> str:
+        return self.folder.at(RECORDS)
+
+    def _added(self, batch: int) -> list[str]:
+        """The files of the batch's transaction, from Delta's log: it is the last but for maintenance."""
+        names = [name for name in self.folder.names(_LOG) if name.endswith(".json")]
+        for name in reversed(names[-_LOOKED_BACK:]):
+            actions = [json.loads(line) for line in (self.folder.read(f"{_LOG}/{name}") or "").splitlines()]
+            if any(action.get("commitInfo", {}).get("userMetadata") == _mark(batch) for action in actions):
+                return [unquote(action["add"]["path"]) for action in actions if "add" in action]
+        raise LakeError(
+            f"Delta has taken batch {batch} before, and none of the last {_LOOKED_BACK} versions of {self._path} is it."
+        )
+
+
+def _mark(batch: int) -> str:
+    return f"{_APPLICATION} batch {batch}"

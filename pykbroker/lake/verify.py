@@ -1,0 +1,201 @@
+"""The comparison of a lake with the broker that it was archived from: counts and checksums by range of offsets, made in Spark.
+
+Only where a range differs are its records compared one by one. What comes to the driver are sums of partitions and a sample.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from pykbroker.lake.cluster import Cluster
+from pykbroker.lake.columns import COLUMNS
+from pykbroker.lake.lake import Lake
+from pykbroker.lake.ledger import Entry, Place, Range, nested
+
+_PARTITION = ["topic", "partition"]
+_BUCKET = [*_PARTITION, "bucket"]
+_PLACE = [*_PARTITION, "offset"]
+_COMPARED = ("timestamp", "timestampType", "key", "value", "headers")
+
+
+class Difference(NamedTuple):
+    """One offset, and what is wrong with it: ``missing`` in the lake, ``extra`` there, ``duplicate``, or columns that differ."""
+
+    topic: str
+    partition: int
+    offset: int
+    kind: str
+
+
+class Compared(NamedTuple):
+    """A partition: the range that both sides have, and the rows that each has in it."""
+
+    place: Place
+    range: Range
+    broker_rows: int
+    lake_rows: int
+    expired: int
+    """Archived offsets before the range, which the broker no longer has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """``ranges_differ`` counts ranges of offsets; ``differences`` is a sample, ``shortages`` tells ledger and lake apart."""
+
+    partitions: list[Compared]
+    ranges_differ: int
+    differences: list[Difference]
+    shortages: list[str]
+
+    @property
+    def is_equal(self) -> bool:
+        return not (self.ranges_differ or self.differences or self.shortages)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """``range_records`` offsets share a checksum; ``sample`` is how many differences are shown at most."""
+
+    lake: Lake
+    cluster: Cluster
+    range_records: int = 100_000
+    sample: int = 100
+
+    def run(self, topics: str | None = None) -> Report:
+        """Compares all topics of the ledger, or those that match."""
+        entry = _chosen(self.lake.last_entry(), topics)
+        shortages = self._shortages(entry)
+        ranges = self._ranges(entry)
+        gone = {place: start - entry.partitions[place].begin for place, (start, _) in ranges.items()}
+        if not ranges:
+            return Report([], 0, [], shortages)
+        compacted = self.cluster.compacted({place.topic for place in ranges})
+        broker, lake = self._broker(ranges), self._lake(ranges)
+        buckets = self._buckets(broker, lake).persist()
+        try:
+            totals = buckets.groupBy(_PARTITION).agg(
+                f.sum("broker_rows").alias("broker"), f.sum("lake_rows").alias("lake")
+            )
+            sums = {Place(row.topic, row.partition): (row.broker, row.lake) for row in totals.collect()}
+            unequal = buckets.where(_unequal() & ~f.col("topic").isin(sorted(compacted))).select(_BUCKET)
+            count = unequal.count()
+            # Of a compacted topic the broker has fewer records, wherever one looks: each is looked at.
+            looked_at = self._within(broker, unequal, compacted), self._within(lake, unequal, compacted)
+            found = _differences(*looked_at, compacted).limit(self.sample).collect() if count or compacted else []
+        finally:
+            buckets.unpersist()
+        partitions = [Compared(place, ranges[place], *sums.get(place, (0, 0)), gone[place]) for place in sorted(ranges)]
+        return Report(partitions, count, sorted(Difference(*row) for row in found), shortages)
+
+    def _ranges(self, entry: Entry) -> dict[Place, Range]:
+        """Of each partition the offsets that were archived and that the broker still has."""
+        earliest = self.cluster.earliest(entry.partitions)
+        begins = {place: max(entry.partitions[place].begin, earliest[place]) for place in earliest}
+        ends = {place: entry.partitions[place].until for place in earliest}
+        return {place: (begin, ends[place]) for place, begin in begins.items() if begin < ends[place]}
+
+    def _shortages(self, entry: Entry) -> list[str]:
+        """Where the lake has other than the rows that the ledger counted, those that expired on the broker included."""
+        ranges = {place: (progress.begin, progress.until) for place, progress in entry.partitions.items()}
+        counted = self._lake(ranges).groupBy(_PARTITION).count().collect()
+        found = {Place(row.topic, row.partition): row["count"] for row in counted}
+        return [
+            f"{place}: the ledger counted {progress.rows} rows, and the lake has {found.get(place, 0)}"
+            for place, progress in sorted(entry.partitions.items())
+            if found.get(place, 0) != progress.rows
+        ]
+
+    def _broker(self, ranges: Mapping[Place, Range]) -> DataFrame:
+        assigned: dict[str, list[int]] = {}
+        for place in ranges:
+            assigned.setdefault(place.topic, []).append(place.partition)
+        options = {
+            **self.cluster.spark_options(),
+            "assign": json.dumps(assigned),
+            "startingOffsets": json.dumps(nested({place: start for place, (start, _) in ranges.items()})),
+            "endingOffsets": json.dumps(nested({place: end for place, (_, end) in ranges.items()})),
+        }
+        return self.lake.spark.read.format("kafka").options(**options).load().select(*COLUMNS)
+
+    def _lake(self, ranges: Mapping[Place, Range]) -> DataFrame:
+        rows = self.lake.read().where(f.col("topic").isin(sorted({place.topic for place in ranges})))
+        limits = _limits(self.lake.spark, ranges)
+        inside = (f.col("offset") >= f.col("from")) & (f.col("offset") < f.col("until"))
+        return rows.join(f.broadcast(limits), _PARTITION).where(inside).select(*COLUMNS)
+
+    def _buckets(self, broker: DataFrame, lake: DataFrame) -> DataFrame:
+        sides = self._sums(broker, "broker").join(self._sums(lake, "lake"), _BUCKET, "full")
+        return sides.fillna(0, ["broker_rows", "lake_rows"])
+
+    def _sums(self, rows: DataFrame, side: str) -> DataFrame:
+        digests = rows.select(*_PARTITION, self._bucket(), digest().alias("digest"))
+        sums = f.sum(f.col("digest").cast("decimal(20,0)")).alias(f"{side}_sum")
+        return digests.groupBy(_BUCKET).agg(f.count("*").alias(f"{side}_rows"), sums)
+
+    def _bucket(self) -> Column:
+        return f.floor(f.col("offset") / self.range_records).alias("bucket")
+
+    def _within(self, rows: DataFrame, buckets: DataFrame, compacted: Iterable[str]) -> DataFrame:
+        """The rows of these buckets, and all of compacted topics."""
+        with_bucket = rows.withColumn("bucket", self._bucket())
+        chosen = with_bucket.join(f.broadcast(buckets), _BUCKET, "left_semi").select(*COLUMNS)
+        return chosen.union(rows.where(f.col("topic").isin(sorted(compacted)))) if compacted else chosen
+
+
+def digest() -> Column:
+    """64 bits of everything in a record. Nulls are told from what is empty, which xxhash64 alone does not."""
+    return f.xxhash64("offset", "timestamp", "timestampType", *(_exact(name) for name in ("key", "value", "headers")))
+
+
+def _exact(name: str) -> Column:
+    """A column as something in which null is not empty."""
+    if name != "headers":
+        return f.struct(f.isnull(name), f.col(name))
+    pairs = f.transform("headers", lambda each: f.struct(each["key"], f.isnull(each["value"]), each["value"]))
+    return f.struct(f.coalesce(f.size("headers"), f.lit(-1)), pairs)
+
+
+def _unequal() -> Column:
+    return (f.col("broker_rows") != f.col("lake_rows")) | ~f.col("broker_sum").eqNullSafe(f.col("lake_sum"))
+
+
+def _differences(broker: DataFrame, lake: DataFrame, compacted: Iterable[str]) -> DataFrame:
+    """Record by record: place and kind of what is not the same."""
+    sides = [
+        rows.groupBy(_PLACE).agg(
+            f.count("*").alias(f"{side}_rows"),
+            *(f.first(f.xxhash64(_exact(name) if name in ("key", "value", "headers") else name)).alias(f"{side}_{name}") for name in _COMPARED),
+        )
+        for side, rows in (("broker", broker), ("lake", lake))
+    ]  # fmt: skip
+    both = sides[0].join(sides[1], _PLACE, "full")
+    unlike = [
+        f.when(~f.col(f"broker_{name}").eqNullSafe(f.col(f"lake_{name}")), f.lit(name)) for name in _COMPARED
+    ]  # fmt: skip
+    differing = f.concat_ws(", ", *unlike)
+    kind = (
+        f.when(f.col("lake_rows").isNull(), "missing")
+        .when(f.col("broker_rows").isNull() & ~f.col("topic").isin(sorted(compacted)), "extra")
+        .when(f.col("lake_rows") > 1, "duplicate")
+        .when(f.col("broker_rows").isNotNull() & (differing != ""), differing)
+    )
+    return both.select(*_PLACE, kind.alias("kind")).where("kind IS NOT NULL")
+
+
+def _limits(spark: SparkSession, ranges: Mapping[Place, Range]) -> DataFrame:
+    rows = [(*place, *limits) for place, limits in ranges.items()]
+    return spark.createDataFrame(rows, "topic STRING, partition INT, from BIGINT, until BIGINT")
+
+
+def _chosen(entry: Entry, topics: str | None) -> Entry:
+    if topics is None:
+        return entry
+    chosen = {place: each for place, each in entry.partitions.items() if re.fullmatch(topics, place.topic)}
+    return Entry(entry.batch, entry.at, entry.rows, chosen)

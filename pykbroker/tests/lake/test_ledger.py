@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pykbroker.lake.ledger import (
+    Entry,
+    Place,
+    Progress,
+    as_numbers,
+    behind,
+    expired,
+    flat,
+    nested,
+    offsets_of,
+    shrunk,
+    source_offsets,
+)
+
+A0, A1, B0 = Place("a", 0), Place("a", 1), Place("b", 0)
+
+
+def test_a_partition_begins_where_the_stream_began_or_at_zero_when_it_came_later() -> None:
+    first = Entry().after(0, "t0", {A0: 10}, {A0: 4}, {A0: 5}, {})
+    assert first.partitions == {A0: Progress(4, 10, 5)}
+    second = first.after(1, "t1", {A0: 12, B0: 3}, {A0: 4}, {A0: 2, B0: 3}, {})
+    assert second.partitions == {A0: Progress(4, 12, 7), B0: Progress(0, 3, 3)}
+    assert (second.rows, second.total_rows) == (5, 10)
+
+
+def test_an_initial_offset_beyond_the_first_end_is_the_end() -> None:
+    """A topic was made anew between the stream's beginning and its first batch."""
+    assert Entry().starts({A0: 3}, {A0: 9}) == {A0: 3}
+
+
+def test_what_is_lost_is_kept_and_partitions_that_are_gone_stay() -> None:
+    first = Entry().after(0, "", {A0: 10, A1: 5}, {}, {A0: 10, A1: 5}, {})
+    second = first.after(1, "", {A0: 20}, {}, {A0: 5}, {A0: [(10, 15)]})
+    third = second.after(2, "", {A0: 30}, {}, {A0: 9}, {A0: [(20, 21)]})
+    assert third.partitions == {A0: Progress(0, 30, 24, ((10, 15), (20, 21))), A1: Progress(0, 5, 5)}
+    assert third.partitions[A0].lost_offsets == 6
+    assert [row["lost"] for row in as_numbers(third)] == [6, 0]
+
+
+def test_an_entry_is_read_as_it_was_written() -> None:
+    entry = Entry(7, "2026-01-31T00:00:00.000Z", 3, {A1: Progress(1, 9, 5, ((2, 4),)), B0: Progress(0, 0)})
+    assert Entry.from_json(entry.to_json()) == entry
+
+
+def test_offsets_are_read_as_spark_writes_them() -> None:
+    assert offsets_of('\0v1\n{"a":{"0":12,"1":3}}') == {A0: 12, A1: 3}
+    assert source_offsets('v1\n{"batchWatermarkMs":0}\n{"b":{"0":1}}') == {B0: 1}
+    assert flat(nested({A0: 1, A1: 2, B0: 3})) == {A0: 1, A1: 2, B0: 3}
+
+
+def test_what_expired_and_what_shrank() -> None:
+    entry = Entry(0, "", 0, {A0: Progress(0, 10), A1: Progress(0, 10), B0: Progress(0, 10)})
+    assert list(expired(entry, {A0: 10, A1: 11})) == [(A1, (10, 11))]
+    assert list(shrunk(entry, {A0: 10, A1: 9})) == [(A1, 10, 9)]
+
+
+def test_what_is_behind_counts_neither_what_was_read_nor_what_is_gone() -> None:
+    entry = Entry(0, "", 0, {A0: Progress(0, 10), A1: Progress(0, 4)})
+    assert behind(entry, {A0: 0, A1: 6, B0: 2}, {A0: 10, A1: 9, B0: 5}) == 3 + 3
+    assert behind(Entry(), {B0: 7}, {B0: 7}) == 0

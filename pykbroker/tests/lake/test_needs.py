@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pykbroker.lake import needs
+from pykbroker.lake.trouble import Missing
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_402"', 8),
+        ('openjdk version "25" 2025-09-16', 25),
+        ("no such thing", None),
+    ],
+)
+def test_the_version_is_read_from_what_java_says(said: str, version: int | None) -> None:
+    assert needs.java_version(said) == version
+
+
+def test_no_java_and_an_old_one_are_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Missing, match="Spark needs Java 17 or later, and there is none"):
+        needs.need_java()
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'java version \"1.8.0\"' >&2\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(Missing, match="is Java 8"):
+        needs.need_java()
+    program.unlink()
+    with pytest.raises(Missing, match="there is no Java in it"):
+        needs.need_java()
+
+
+def test_packages_jars_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(Missing, match=r"no_such_package: pip install 'pykbroker\[spark\]'"):
+        needs.need_package("no_such_package", "spark")
+    with pytest.raises(Missing, match=r"There is no jar /no/such\.jar"):
+        needs.need_jars(["https://elsewhere/any.jar", "/no/such.jar"])
+    with pytest.raises(Missing, match="There is no folder"):
+        needs.need_lake(str(tmp_path / "none"))
+    with pytest.raises(Missing, match="is no lake of ours"):
+        needs.need_lake(f"file://{tmp_path}")
+    needs.need_lake("hdfs://elsewhere/lake")
+    assert needs.local_path(os.curdir) == Path()

@@ -1,0 +1,21 @@
+"""What the command line says."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench-lake",
+        description="Spark sums up a topic of pykbroker's, by its Kafka source and by the direct source. Prints a Markdown table.",
+    )
+    parser.add_argument("--records", type=int, default=2_000_000, metavar="N", help="records (default: two millions)")
+    parser.add_argument("--value-bytes", type=int, default=200, metavar="N", help="size of a value (default: 200)")
+    parser.add_argument("--codec", default="lz4", help="compression.type of the producer (default: lz4)")
+    parser.add_argument("--cores", type=int, default=2, metavar="N", help="tasks of Spark at once (default: 2)")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="each source reads so often (default: 3)")
+    given = parser.parse_args()
+    if given.records < 1 or given.value_bytes < 1 or given.rounds < 1:
+        parser.error("--records, --value-bytes and --rounds must be at least 1")
+    return given
