@@ -20,16 +20,19 @@ class Closed(Exception):
 class Connection:
     """A socket to one broker. Answers are taken in the order of the requests, as Kafka sends them."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, client_id: str = CLIENT_ID) -> None:
         host, port = address.rsplit(":", 1)
         self._socket = socket.create_connection((host, int(port)), timeout=_LIMIT_S)
         self._correlation_id = 0
+        self._client_id = client_id
 
     def send(self, request: Message, version: int) -> int:
         """Sends a request; returns its correlation id, for ``receive``."""
         self._correlation_id += 1
         frame = bytearray()
-        encode_request_header(frame, RequestHeader(type(request).API_KEY, version, self._correlation_id, CLIENT_ID))
+        encode_request_header(
+            frame, RequestHeader(type(request).API_KEY, version, self._correlation_id, self._client_id)
+        )
         request.encode(frame, version)
         self.send_raw(bytes(frame))
         return self._correlation_id

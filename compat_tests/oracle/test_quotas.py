@@ -1,0 +1,168 @@
+"""The same requests of a client with quotas to Apache Kafka and to pykbroker: the same throttle times.
+
+What a broker tells is a sum of what was used less the time that has passed since the first use, whole windows aside. The sum is
+the same for both to the byte; the time is that between two requests of this test, which the test measures. So an answer may be
+lower than the sum says by the time that the requests took together, a window at most, and never higher.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, Final, NamedTuple
+
+from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.ours import Pykbroker
+from compat_tests.oracle.asking import Ask
+from compat_tests.oracle.cases.quotas import alter
+from compat_tests.oracle.connection import Connection
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
+
+#: Bytes per second, and partitions per second.
+RATE: Final = 10_000
+WINDOW_MS: Final = 1000
+BATCH: Final = encode_batch([Record(value=bytes(9900))])
+REFUSED: Final = 89
+
+
+class Told(NamedTuple):
+    """What an answer said, and the most that it may say: it says less by the time that passed, ``slack_ms`` at most."""
+
+    error: int
+    throttle_ms: int
+    most_ms: float
+    slack_ms: float
+
+    def holds(self) -> bool:
+        return max(0, self.most_ms - self.slack_ms - 1) <= self.throttle_ms <= max(0, self.most_ms) + 1
+
+
+class Client:
+    """A client whose every request comes over a connection of its own: one that is muted would only wait."""
+
+    def __init__(self, address: str, client_id: str) -> None:
+        self._address = address
+        self._id = client_id
+        self.began = 0.0
+
+    def ask(self, request: Message, version: int) -> Any:
+        self.began = self.began or time.monotonic()
+        with closing(Connection(self._address, self._id)) as connection:
+            return connection.ask(request, version)
+
+    def passed_ms(self) -> float:
+        return (time.monotonic() - self.began) * 1000
+
+
+def produce(topic: str, batches: int) -> ProduceRequest:
+    """What a broker makes of a partition that is named so often does not matter: the request weighs what it does."""
+    data = TopicProduceData(topic, partition_data=[PartitionProduceData(0, BATCH)])
+    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[data] * batches)
+
+
+def fetch(topic: str, batches: int) -> FetchRequest:
+    """Whole batches."""
+    partition = FetchPartition(0, -1, 0, partition_max_bytes=batches * len(BATCH))
+    return FetchRequest(
+        max_wait_ms=0, min_bytes=0, max_bytes=1_000_000, topics=[FetchTopic(topic, partitions=[partition])]
+    )
+
+
+def create(name: str, partitions: int, *, validate_only: bool = False) -> CreateTopicsRequest:
+    return CreateTopicsRequest([CreatableTopic(name, partitions, 1)], 10_000, validate_only)
+
+
+@contextmanager
+def asking(address: str) -> Iterator[Ask]:
+    ask = Ask(address, 1, "throttled")
+    try:
+        yield ask
+    finally:
+        ask.close()
+
+
+def limit(ask: Ask, **quotas: float) -> None:
+    """Set quotas for each client id, and wait until they hold: what is set later holds later."""
+    for name in ("throttled", "sentinel"):
+        ask.quietly(alter(([("client-id", name)], list(quotas.items()))), 1)
+    until(lambda: throttle(ask, produce("nothing", 12), 9))
+    until(lambda: throttle(ask, create("sentinel", 100, validate_only=True), 7))
+
+
+def throttle(ask: Ask, request: Message, version: int) -> int:
+    told: int = Client(f"127.0.0.1:{ask.port}", "sentinel").ask(request, version).throttle_time_ms
+    return told
+
+
+def until(told: Callable[[], int]) -> None:
+    deadline = time.monotonic() + 20
+    while not told():
+        assert time.monotonic() < deadline, "the quota does not hold"
+
+
+def frame_size(client_id: str, request: Message, version: int) -> int:
+    """Bytes of a request: its header has key, version, correlation id and client id, and in flexible versions a byte more."""
+    body = bytearray()
+    request.encode(body, version)
+    return 2 + 2 + 4 + 2 + len(client_id) + (version >= 9) + len(body)
+
+
+def exchange(address: str) -> list[Told]:
+    """All that is asked of a broker."""
+    with asking(address) as ask:
+        topic = ask.topic()
+        for _ in range(12):
+            ask.quietly(produce(topic, 1), 8)
+        limit(ask, producer_byte_rate=RATE, consumer_byte_rate=RATE, controller_mutation_rate=1)
+        return [*produced(address, topic), *fetched(address, topic), *created(address, ask.name("made"))]
+
+
+def produced(address: str, topic: str) -> Iterator[Told]:
+    client = Client(address, "throttled")
+    used = 0
+    for batches in (6, 5, 1):
+        request = produce(topic, batches)
+        used += frame_size("throttled", request, 9)
+        answer = client.ask(request, 9)
+        yield Told(0, answer.throttle_time_ms, used * 1000 / RATE - 10_000, min(client.passed_ms(), WINDOW_MS))
+
+
+def fetched(address: str, topic: str) -> Iterator[Told]:
+    client = Client(address, "throttled")
+    first = client.ask(fetch(topic, 6), 11)
+    body = bytearray()
+    first.encode(body, 11)
+    yield Told(len(first.responses), first.throttle_time_ms, 0, 0)
+    second = client.ask(fetch(topic, 5), 11)
+    used = 2 * (4 + len(body)) - len(BATCH)
+    slack = min(client.passed_ms(), WINDOW_MS)
+    yield Told(len(second.responses), second.throttle_time_ms, used * 1000 / RATE - 10_000, slack)
+
+
+def created(address: str, name: str) -> Iterator[Told]:
+    client = Client(address, "throttled")
+    answer = client.ask(create(f"{name}-a", 15), 7)
+    yield Told(answer.topics[0].error_code, answer.throttle_time_ms, 0, 0)
+    answer = client.ask(create(f"{name}-b", 1), 7)
+    yield Told(answer.topics[0].error_code, answer.throttle_time_ms, 4000, client.passed_ms())
+    answer = client.ask(CreatePartitionsRequest([CreatePartitionsTopic(f"{name}-a", 16, None)], 10_000), 3)
+    yield Told(answer.results[0].error_code, answer.throttle_time_ms, 4000, client.passed_ms())
+    answer = client.ask(create(f"{name}-b", 1), 5)
+    yield Told(answer.topics[0].error_code, answer.throttle_time_ms, 5000, client.passed_ms())
+    answer = client.ask(DeleteTopicsRequest(topic_names=[f"{name}-a"], timeout_ms=10_000), 4)
+    yield Told(answer.responses[0].error_code, answer.throttle_time_ms, 20_000, client.passed_ms())
+
+
+def test_both_tell_the_same_throttle_times(kafka: ApacheKafka, pykbroker: Pykbroker) -> None:
+    theirs, ours = exchange(kafka.bootstrap), exchange(pykbroker.bootstrap)
+    assert [told.error for told in ours] == [told.error for told in theirs]
+    assert [told for told in theirs if not told.holds()] == []
+    assert [told for told in ours if not told.holds()] == []
+    assert sum(told.throttle_ms > 0 for told in ours) == 7
