@@ -89,7 +89,13 @@ class ClassicConsumer(GroupConsumer):
             yield from self.revoke()
             self._own([])
         self._found = None
+        was_in = self.holds_still(self.world.now_ms)
         joined = yield from self._join()
+        if (
+            not was_in
+        ):  # a consumer group takes a classic member back under the id that it had (as Kafka's does), with its offsets
+            for where in self._owned:
+                self.history.set_back_to(self.group, where)
         self._generation, self._leads = joined.generation_id, joined.leader == self._member_id
         self._found = ErrorCode.NONE
         share = yield from self._sync(joined)

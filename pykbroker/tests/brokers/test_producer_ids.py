@@ -71,7 +71,7 @@ def test_who_waits_is_told_why_there_is_no_block_and_the_next_one_asks_again(con
     controller.refuse()
     with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
         _ = waiting.value
-    assert "No producer ids could be had from the controller: KAFKA_STORAGE_ERROR" in caplog.text
+    assert "Producer ids cannot be allocated by the controller: KAFKA_STORAGE_ERROR" in caplog.text
     again = ids.available()
     controller.give()
     assert again.value is None

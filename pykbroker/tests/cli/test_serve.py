@@ -219,10 +219,10 @@ def test_a_listener_whose_security_cannot_be_had_is_told() -> None:
     assert "listener SSL (SSL): TLS needs a key: set ssl.keystore.location" in said
 
 
-def test_an_authorizer_is_refused_rather_than_ignored() -> None:
+def test_an_authorizer_of_ones_own_is_refused_rather_than_ignored() -> None:
     status, said = refused("--listen", "127.0.0.1:0", "--ephemeral", "--set", "authorizer.class.name=some.Authorizer")
     assert status == 1
-    assert "some.Authorizer, and no access list is enforced yet" in said
+    assert "authorizer.class.name asks for some.Authorizer: classes of Java are not run here" in said
 
 
 def highest_fetch(address: str) -> int:

@@ -50,7 +50,7 @@ def test_what_the_log_does_not_take_does_not_happen(full_disk):
 def test_a_process_ends_even_if_the_log_cannot_be_written(full_disk, caplog):
     controller = full_disk.controller
     controller.stop_brokers()
-    assert "could not be written to the metadata log: KAFKA_STORAGE_ERROR" in caplog.text
+    assert "cannot be written to the metadata log: KAFKA_STORAGE_ERROR" in caplog.text
     assert [broker.id for broker in controller.image.active_brokers()] == [1]
 
 

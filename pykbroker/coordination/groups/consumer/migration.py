@@ -14,7 +14,7 @@ import logging
 from collections.abc import Collection
 from functools import partial
 
-from pykbroker.coordination.groups.classic.group import ClassicGroup
+from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.coordination.groups.classic.member import Member, Protocols
 from pykbroker.coordination.groups.classic.membership import Membership
 from pykbroker.coordination.groups.consumer.embedded_protocol import (
@@ -79,7 +79,10 @@ def upgrade(classic: ClassicGroup, around: Surroundings) -> tuple[list[Coordinat
             raise _no_upgrade(classic, "the embedded consumer protocol is malformed") from error
         group.targets[member.member_id] = _target_of(member)
         group.put(member)
-    group.metadata_hash = metadata_hash(group.topics_after([]), around.image)
+    if classic.state is ClassicGroupState.STABLE:
+        group.metadata_hash = metadata_hash(group.topics_after([]), around.image)
+    # Else it stays 0, and the next heartbeat raises the epoch. In Apache Kafka a static member that takes its own place raises
+    # none, and what the interrupted cooperative rebalance has taken from a member stays with nobody.
     log.info("Group %s: converted from the classic protocol to the consumer protocol", group.group_id)
     return [group_tombstone(group.group_id), *_records_of(group)], group
 

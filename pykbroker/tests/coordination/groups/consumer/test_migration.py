@@ -287,6 +287,22 @@ def test_a_static_member_goes_from_one_protocol_to_the_other_and_back(h):
     assert assigned_in(h.group.members[again.member_id].assignment) == EVERYTHING
 
 
+def test_a_static_member_that_changes_protocol_in_a_rebalance_leaves_no_partition_to_nobody(h):
+    """A cooperative rebalance has taken partition 3 from it, and the next one was to give it away."""
+    old = ClassicClient(h, "", instance_id="i")
+    reply = h.join(instance_id="i", protocols={"range": subscription("t")})
+    h.advance(h.settings.initial_rebalance_delay_ms)
+    old.member_id = reply.value.member_id
+    h.sync(old.member_id, {old.member_id: assignment(EVERYTHING - {("t", 3)})}, instance_id="i")
+    h.new_member(protocols={"range": subscription("t")})
+    assert h.state is ClassicGroupState.PREPARING_REBALANCE
+    new = Client(h, "new", "t", instance_id="i")
+    for _ in range(3):
+        new.beat()
+    targets = h.consumers.targets.values()
+    assert {index for target in targets for indexes in target.values() for index in indexes} == {0, 1, 2, 3}
+
+
 def test_leaving_by_leave_group(h):
     old, new = upgraded(h)
     settle(old, new)
