@@ -13,8 +13,15 @@ from scripts.test_job.options import options
 
 #: Unit and property tests: no broker of another kind, no client but our own.
 UNIT = ("wire", "pykbroker", "scripts")
-#: What runs on top of Kafka waits for itself most of the time, so it runs beside the others.
-ABOVE = tuple(f"compat_tests/{suite}" for suite in ("spark", "lake", "demo", "connect", "mirror", "streams", "suites"))
+#: What runs on top of Kafka, and what starts other brokers and many clients, waits for itself most of the time, so it runs
+#: beside the others.
+BESIDE = tuple(
+    f"compat_tests/{suite}"
+    for suite in (
+        *("spark", "lake", "demo", "connect", "mirror", "streams", "suites"),
+        *("releases", "security", "authorization", "quotas", "sessions", "testing_faults"),
+    )
+)
 
 
 def main() -> int:
@@ -34,8 +41,8 @@ def main() -> int:
         os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *UNIT])
     return run(
         [
-            Lane("on top of Kafka", ABOVE),
-            Lane("all others", tuple(f"--ignore={suite}" for suite in ABOVE)),
+            Lane("beside", BESIDE),
+            Lane("all others", tuple(f"--ignore={suite}" for suite in BESIDE)),
         ]
     )
 

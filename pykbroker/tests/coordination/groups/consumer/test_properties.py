@@ -135,7 +135,7 @@ class ConsumerGroups(RuleBasedStateMachine):
         for client in self.clients:
             if (
                 client.epoch
-                and self.h.clock.monotonic() < client.heard + SESSION_MS / 1000
+                and round((self.h.clock.monotonic() - client.heard) * 1000) < SESSION_MS  # whole ms: seconds are not exact
                 and not client.must_give_back
             ):
                 assert self.group is not None
