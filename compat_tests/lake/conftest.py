@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from compat_tests.lake.workshop import Workshop
@@ -35,14 +36,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 
 
+def end_java() -> None:
+    """PySpark keeps its Java process after the session, with the classes that it was started with."""
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.terminate()
+        gateway.proc.wait()
+        SparkContext._gateway = SparkContext._jvm = None
+
+
 @pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     folder = tmp_path_factory.mktemp("spark")
     places = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     files = tuple(map(str, jars("spark") + jars("lake")))
+    end_java()  # another suite's, which has no jars of tables
     session = start_session(SparkOptions("local[2]", {**SMALL, **places}, files), tuple(Format))
     yield session
     session.stop()
+    end_java()
     gc.collect()  # what PySpark left open is closed here, where the warnings about it are expected
 
 
