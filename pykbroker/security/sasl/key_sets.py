@@ -16,12 +16,12 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Final
 
+from pykbroker.runtime.waits import attempt
 from pykbroker.security.sasl.signed_tokens import KeySetError, VerificationKey, find_key, parse_key_set
 
 if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.timers import Timer
-    from pykbroker.runtime.waits import Deferred
 
 log = logging.getLogger(__name__)
 
@@ -97,28 +97,30 @@ class RemoteKeySet:
         self._ask(runtime)
 
     def _ask(self, runtime: Runtime) -> None:
-        if not self._asking:
-            self._asking = True
-            runtime.offload_read(self._fetch).when_done(partial(self._answered, runtime))
+        if self._asking:
+            return
+        self._asking = True
+        taken = attempt(runtime.offload_read, self._fetch).map(partial(self._take, runtime))
+        taken.recover(Exception, partial(self._put_off, runtime)).or_log("asking for the keys of OAUTHBEARER")
 
-    def _answered(self, runtime: Runtime, answer: Deferred[Keys]) -> None:
+    def _take(self, runtime: Runtime, keys: Keys) -> None:
         if runtime is not self._runtime:
             return
         self._asking = False
-        try:
-            self._keys = answer.value
-        except (OSError, KeySetError) as error:
-            delay_ms = min(self._backoff_ms << min(self._failures, 20), self._most_backoff_ms)
-            self._failures += 1
-            log.warning(
-                "The keys of OAUTHBEARER stay as they are, and are asked for again in %d ms: %s", delay_ms, error
-            )
-            self._ask_after(runtime, delay_ms)
-            return
+        self._keys = keys
         self._failures = 0
-        for key in self._keys:
+        for key in keys:
             self._missing.pop(key.kid or "", None)
         self._ask_after(runtime, self._refresh_ms)
+
+    def _put_off(self, runtime: Runtime, error: Exception) -> None:
+        if runtime is not self._runtime:
+            return
+        self._asking = False
+        delay_ms = min(self._backoff_ms << min(self._failures, 20), self._most_backoff_ms)
+        self._failures += 1
+        log.warning("The keys of OAUTHBEARER stay as they are, and are asked for again in %d ms: %s", delay_ms, error)
+        self._ask_after(runtime, delay_ms)
 
     def _ask_after(self, runtime: Runtime, ms: int) -> None:
         if self._next is not None:

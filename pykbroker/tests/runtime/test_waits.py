@@ -179,7 +179,7 @@ ENDS = {
     "runtime/waits.py",
     "network/connection.py",
     "network/streaming.py",
-    "process/node.py",
+    "process/one_by_one.py",
 }
 
 

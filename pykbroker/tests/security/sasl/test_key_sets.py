@@ -114,6 +114,21 @@ def test_keys_stay_while_nobody_answers_and_he_is_asked_ever_more_rarely() -> No
     assert world.knows("second")
 
 
+def test_a_failure_of_our_own_does_not_end_the_asking() -> None:
+    world = World()
+    offload = world.runtime.offload_read
+
+    def no_thread(function, *args):
+        raise RuntimeError("can't start new thread")
+
+    world.runtime.offload_read = no_thread
+    world.advance(3_600_000)
+    world.runtime.offload_read = offload
+    world.address.keys = SECOND
+    world.advance(1000)
+    assert world.knows("second")
+
+
 def test_one_answer_is_waited_for_at_a_time() -> None:
     from pykbroker.runtime.waits import Deferred
 

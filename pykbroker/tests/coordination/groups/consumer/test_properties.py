@@ -135,7 +135,8 @@ class ConsumerGroups(RuleBasedStateMachine):
         for client in self.clients:
             if (
                 client.epoch
-                and round((self.h.clock.monotonic() - client.heard) * 1000) < SESSION_MS  # whole ms: seconds are not exact
+                and round((self.h.clock.monotonic() - client.heard) * 1000)
+                < SESSION_MS  # whole ms: seconds are not exact
                 and not client.must_give_back
             ):
                 assert self.group is not None
