@@ -19,7 +19,7 @@ BESIDE = tuple(
     f"compat_tests/{suite}"
     for suite in (
         *("spark", "lake", "demo", "connect", "mirror", "streams", "suites"),
-        *("releases", "security", "authorization", "quotas", "sessions", "testing_faults"),
+        *("releases", "security", "authorization", "quotas", "sessions", "testing_faults", "tools", "snippets"),
     )
 )
 
