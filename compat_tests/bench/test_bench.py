@@ -24,6 +24,8 @@ _ROWS = [
     "CPU per one-record produce request",
     "end-to-end latency, p50",
     "end-to-end latency, p99",
+    "produce among 50 MB fetches, p50",
+    "produce among 50 MB fetches, p99",
     "memory, after these loads",
 ]
 

@@ -237,6 +237,7 @@ class Kafka(Asking):
 
     def renew_certificate(self, days: float = 365.0) -> None:
         """Give the broker another certificate, for new connections; with fewer days than none, one that has run out."""
+        _ = self._here
         self._ask_later(secured.alter, self.security.key_store(days))
 
     def reset(self) -> None:

@@ -30,6 +30,7 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "produce": lambda kafka: kafka.produce("t", "v"),
     "recording": lambda kafka: kafka.recording("never-written.jsonl").__enter__(),
     "records": lambda kafka: kafka.records("t"),
+    "renew_certificate": lambda kafka: kafka.renew_certificate(),
     "requests": lambda kafka: kafka.requests(),
     "reset": lambda kafka: kafka.reset(),
     "restore": lambda kafka: kafka.restore("s"),
@@ -48,7 +49,7 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "wait_for_transaction": lambda kafka: kafka.wait_for_transaction("t"),
     "wait_until": lambda kafka: kafka.wait_until(lambda _: True),
 }
-WORKS = {"bootstrap_servers", "http_address", "log_lines", "pid", "play", "start", "stop"}
+WORKS = {"bootstrap_servers", "http_address", "log_lines", "pid", "play", "security", "start", "stop"}
 
 
 def test_all_of_it_works_or_says_what_to_do(tmp_path: Path) -> None:
