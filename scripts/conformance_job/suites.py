@@ -36,15 +36,11 @@ SUITES = [
     Suite("assignors", "Kafka's classes", "the server's assignors of KIP-848 on random groups", _COMPARES),
     Suite("patterns", "RE2/J", "patterns of topics and transactional ids", _COMPARES),
     Suite("directories", "Apache Kafka", "data folders served by both in turn", _COMPARES),
-    Suite(
-        "security", "stock clients, Kafka's tools", "TLS and SASL, and raw flows beside Apache Kafka's", _OWN_PROCESS
-    ),
-    Suite(
-        "authorization", "raw requests", "every API with each right and without, Kafka's own authorizer", _OWN_PROCESS
-    ),
-    Suite("quotas", "confluent-kafka (librdkafka)", "rates under a quota", _OWN_PROCESS),
-    Suite("sessions", "stock clients", "a session recorded here and played to both", _OWN_PROCESS),
-    Suite("lake", "PySpark 4.0.0", "topics to tables and back, killed on the way", _OWN_PROCESS),
+    Suite("security", "stock clients, Kafka's tools", "TLS and SASL, and raw flows beside Apache Kafka's", _COMPARES),
+    Suite("authorization", "raw requests", "every API with each right and without, Kafka's own authorizer", _COMPARES),
+    Suite("quotas", "confluent-kafka (librdkafka)", "rates under a quota"),
+    Suite("sessions", "stock clients", "a session recorded here and played to both", _COMPARES),
+    Suite("lake", "PySpark 4.0.0", "topics to tables and back, killed on the way"),
     Suite("java", "kafka-clients 4.3.1", "producer, consumer, admin, transactions"),
     Suite("java_old", "kafka-clients 2.1.1", "producer, consumer, admin"),
     Suite("tools", "Kafka's tools", "the command-line tools by class name"),
