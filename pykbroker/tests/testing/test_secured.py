@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import warnings
+from collections.abc import Iterator
 
 import confluent_kafka
 import kafka as kafka_python
@@ -11,6 +14,15 @@ from confluent_kafka import Producer
 
 from pykbroker.security.ready_made import PROTOCOLS
 from pykbroker.testing import Kafka
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """kafka-python leaves some of its sockets to the garbage collector: here, not in a later test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def send(kafka: Kafka, settings: dict[str, object], limit_s: float = 20) -> list[confluent_kafka.KafkaError]:
