@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+
+from pykbroker.tests.kit.leftovers import collect_leftovers
 
 HERE = Path(__file__).parent
 
@@ -21,13 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
-@pytest.fixture(autouse=True)
-def _collected() -> Iterator[None]:
-    """What a client has left is collected in its own test."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+leftovers = pytest.fixture(autouse=True)(collect_leftovers)
 
 
 @pytest.fixture(scope="module")

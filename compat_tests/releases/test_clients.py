@@ -6,9 +6,6 @@ The Java clients are those of both ends: 2.1.1 and 4.3.1, each by cases of its o
 from __future__ import annotations
 
 import asyncio
-import gc
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +18,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from compat_tests import java, java_old
 from compat_tests.harness.java_cases import JavaCases
 from compat_tests.releases.brokers import AsVersion
+from pykbroker.tests.kit.leftovers import collect_leftovers
 
 #: kafka-python leaves sockets to be collected, which the collector tells whichever test runs then.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -32,13 +30,7 @@ _OLD_CASES = ["acksAllIdempotent", "adminOfRecordsAndGroups", "codecGzip", "grou
 _NEW_CASES = ["offsetsGoWithTheTransaction"]
 
 
-@pytest.fixture(autouse=True)
-def leftovers() -> Iterator[None]:
-    """What a client leaves behind is collected in its own test."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+leftovers = pytest.fixture(autouse=True)(collect_leftovers)
 
 
 def test_confluent(ours: AsVersion) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from compat_tests.testing_faults.clients import Aiokafka, Client, Confluent, Java, KafkaPython
 from pykbroker.testing import Kafka, KafkaCluster
+from pykbroker.tests.kit.leftovers import collect_leftovers
 
 #: kafka-python leaves sockets behind of connections that it could not make.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -50,13 +49,7 @@ KINDS: dict[str, int | None] = {
 _names = itertools.count()
 
 
-@pytest.fixture(autouse=True)
-def leftovers() -> Iterator[None]:
-    """What a client left behind goes here, and troubles no later test."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+leftovers = pytest.fixture(autouse=True)(collect_leftovers)
 
 
 @pytest.fixture(scope="module", params=CLIENTS)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from pykbroker.lake.description import Format
+from pykbroker.lake.spark_log import logging_to, standard_error_to
 from pykbroker.lake.trouble import LakeError
 
 #: What Spark downloads from Maven Central at its first start where no jars are given.
@@ -45,15 +45,6 @@ _ON_THIS_MACHINE = {
     "spark.sql.shuffle.partitions": "16",
     "spark.databricks.delta.snapshotPartitions": "4",
 }
-_LOGGING = """\
-rootLogger.level = warn
-rootLogger.appenderRef.file.ref = file
-appender.file.type = File
-appender.file.name = file
-appender.file.fileName = {file}
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +82,13 @@ def start_session(options: SparkOptions, tables: Collection[Format] = ()) -> Spa
     folder = Path(tempfile.mkdtemp(prefix="pykbroker-lake-"))
     log = folder / "spark.log"
     if "spark.driver.extraJavaOptions" not in wanted and not submitted:
-        logging = folder / "log4j2.properties"
-        logging.write_text(_LOGGING.format(file=log))
-        wanted["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={logging.as_uri()}"
+        wanted["spark.driver.extraJavaOptions"] = logging_to(log)
     builder = SparkSession.Builder().appName("pykbroker lake")
     for name, value in wanted.items():
         builder = builder.config(name, value)
     try:
-        with _standard_error_to(log):
+        with standard_error_to(log):
             return builder.getOrCreate()
     except Exception as error:
         said = log.read_text(errors="replace")[-1500:] if log.exists() else ""
         raise LakeError(f"Spark did not start: {error}\nThe end of {log}:\n{said}") from error
-
-
-@contextmanager
-def _standard_error_to(file: Path) -> Iterator[None]:
-    """For processes started within: Java and Spark's resolver talk on standard error before any logging is set up."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with file.open("ab") as target:
-        os.dup2(target.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)

@@ -215,8 +215,7 @@ class Kafka(Asking):
     @property
     def http_address(self) -> str:
         """``host:port`` of health, metrics and the interface for other languages. Raises RuntimeError without ``http``."""
-        node = None if self._separate is not None else self.node
-        found = node.http if node is not None else self._separate.http if self._separate is not None else None
+        found = self.node.http if self._separate is None else self._separate.http
         if found is None:
             raise RuntimeError("the HTTP side is off, or the broker is not running; write Kafka(http=0) to open it")
         return found

@@ -8,10 +8,6 @@ keyed by origin and hour (at least once, as Spark's Kafka sink is: the last reco
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
+from pykbroker.lake.spark_log import logging_to, standard_error_to
 from scripts.demo_job.data import DAY_MS
 from scripts.demo_job.progress import Progress, watermark_ms
 from scripts.demo_job.topics import DELAYS, FLIGHTS, PLANES
@@ -28,27 +25,15 @@ WATERMARK_MS = 2 * DAY_MS  # the publisher keeps partitions within one day of ea
 FLIGHT = "number INT, origin STRING, dep_delay INT"
 PLANE = "seats INT"
 
-_LOGGING = """\
-rootLogger.level = warn
-rootLogger.appenderRef.file.ref = file
-appender.file.type = File
-appender.file.name = file
-appender.file.fileName = {file}
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
-"""
-
 
 def start_session(folder: Path) -> SparkSession:
     """A Spark session on two threads with the Kafka connector; its log goes to ``folder/spark.log``."""
-    logging = folder / "log4j2.properties"
-    logging.write_text(_LOGGING.format(file=folder / "spark.log"))
     settings = {
         "spark.jars": ",".join(map(str, jars("spark"))),
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.driver.extraJavaOptions": logging_to(folder / "spark.log"),
         "spark.local.dir": str(folder / "spark"),
         "spark.sql.warehouse.dir": str(folder / "spark" / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
@@ -60,22 +45,8 @@ def start_session(folder: Path) -> SparkSession:
     builder = SparkSession.Builder().master("local[2]").appName("A year of departures")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with _standard_error_to(folder / "spark.out"):
+    with standard_error_to(folder / "spark.out"):
         return builder.getOrCreate()
-
-
-@contextmanager
-def _standard_error_to(file: Path) -> Iterator[None]:
-    """For processes started within: Java greets on standard error before any logging is set up."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with file.open("ab") as target:
-        os.dup2(target.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 class DelayJob:

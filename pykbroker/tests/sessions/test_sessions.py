@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import socket
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,17 +16,11 @@ from kafka import KafkaConsumer, KafkaProducer
 from pykbroker.cli.connection import Connection
 from pykbroker.sessions.session import BadSession, Session
 from pykbroker.testing import Kafka, KafkaCluster
+from pykbroker.tests.kit.leftovers import collect_leftovers
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
 
-
-@pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
-    """kafka-python leaves some of its sockets to the garbage collector: here, not in a later test."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+leftovers = pytest.fixture(autouse=True)(collect_leftovers)
 
 
 @pytest.fixture

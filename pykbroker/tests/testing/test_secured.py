@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import warnings
-from collections.abc import Iterator
 
 import confluent_kafka
 import kafka as kafka_python
@@ -14,15 +11,9 @@ from confluent_kafka import Producer
 
 from pykbroker.security.ready_made import PROTOCOLS
 from pykbroker.testing import Kafka
+from pykbroker.tests.kit.leftovers import collect_leftovers
 
-
-@pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
-    """kafka-python leaves some of its sockets to the garbage collector: here, not in a later test."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+leftovers = pytest.fixture(autouse=True)(collect_leftovers)
 
 
 def send(kafka: Kafka, settings: dict[str, object], limit_s: float = 20) -> list[confluent_kafka.KafkaError]:

@@ -1,0 +1,40 @@
+"""Where Spark talks: to a file, since a terminal is for what a job has to say."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {file}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
+"""
+
+
+def logging_to(log: Path) -> str:
+    """The option of Java by which warnings go to ``log``; the settings that it names are written beside it."""
+    logging = log.with_name("log4j2.properties")
+    logging.write_text(_LOGGING.format(file=log))
+    return f"-Dlog4j2.configurationFile={logging.as_uri()}"
+
+
+@contextmanager
+def standard_error_to(file: Path) -> Iterator[None]:
+    """For processes started within: Java and Spark's resolver talk on standard error before any logging is set up."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with file.open("ab") as target:
+        os.dup2(target.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
