@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests.harness.process import ROOT
-from pykbroker.cli.serve import parser
+from pykbroker.cli.serve_options import parser
 
 UNIT = ROOT / "scripts" / "systemd" / "pykbroker.service"
 #: Of ten; what is above 2 systemd calls no longer "OK", for a service with the network.

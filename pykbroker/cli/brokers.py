@@ -12,7 +12,7 @@ import typer
 
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
-from pykbroker.cli.serve import DATA_DIR_VARIABLE, DEFAULT_DATA_DIR
+from pykbroker.cli.serve_options import DATA_DIR_VARIABLE, DEFAULT_DATA_DIR
 from pykbroker.cli.trouble import CliError, Unreachable
 from pykbroker.process.control import SOCKET, reachable
 

@@ -9,7 +9,15 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from pykbroker.cli.serve import EXIT_OK, EXIT_USAGE, check_racks, configuration, log_levels, parser
+from pykbroker.cli.serve_options import (
+    EXIT_OK,
+    EXIT_USAGE,
+    check_racks,
+    configuration,
+    http_options,
+    log_levels,
+    parser,
+)
 from pykbroker.config import unserved
 from pykbroker.config.setting import ConfigError
 
@@ -50,10 +58,7 @@ def checked(options: argparse.Namespace) -> BrokerConfig:
         from pykbroker.process.secured import SecuredListeners
 
         SecuredListeners(config, _nobody_connects)
-    if options.http is not None:
-        from pykbroker.http import options as http
-
-        http.check(http.parse(options.http, options.http_token_file, options.http_name), config.listeners)
+    http_options(options, config)
     return config
 
 

@@ -10,7 +10,7 @@ import typer
 from pykbroker.cli.brokers import DataDir, exchange
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
-from pykbroker.cli.serve import DEFAULT_DATA_DIR
+from pykbroker.cli.serve_options import DEFAULT_DATA_DIR
 from pykbroker.cli.trouble import CliError
 from pykbroker.process.control import SOCKET
 

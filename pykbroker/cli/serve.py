@@ -13,15 +13,22 @@ import os
 import resource
 import sys
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pykbroker.cli.serve_options import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_USAGE,
+    check_racks,
+    configuration,
+    http_options,
+    log_levels,
+    parser,
+)
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.listeners import DEFAULT_PROTOCOLS
 from pykbroker.config.setting import ConfigError
 from pykbroker.process import log_output
-from pykbroker.runtime.levels import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,16 +36,9 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.api.steering import Steering
     from pykbroker.process.node import Beside, Node
-    from pykbroker.releases.release import Release
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.seed import Seed
 
-DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
-#: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
-DEFAULT_DATA_DIR = "pykbroker-data"
-DATA_DIR_VARIABLE = "PYKBROKER_DATA_DIR"
-
-EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
 #: A fetch of several partitions holds a megabyte of each until the socket has taken it.
 _LARGEST_KEPT = 8 * 1024 * 1024
@@ -91,229 +91,11 @@ def _seed(paths: list[Path]) -> Seed | None:
     return seed
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="pykbroker serve",
-        description="Run a Kafka-compatible broker. Stops cleanly on SIGTERM, on Ctrl-C and when its terminal is closed.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="""examples:
-  pykbroker serve                                  on 127.0.0.1:9092, data in ./pykbroker-data
-  pykbroker serve --ephemeral --listen 127.0.0.1:0  a throw-away broker on a free port
-  pykbroker serve --config server.properties --set log.retention.hours=1
-  pykbroker serve --listen 127.0.0.1:9092 --listen 192.168.1.5:9092   listeners PLAINTEXT and PLAINTEXT2
-  pykbroker serve --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
-                  --set listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT --set inter.broker.listener.name=IN
-  pykbroker serve --ephemeral --seed topics.yaml   with topics and records to begin with
-  pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094
-  pykbroker serve --http 8080                      with health, readiness and metrics for this machine""",
-    )
-    made.add_argument("--config", metavar="FILE", type=Path, help="a Kafka server.properties file, taken as it is")
-    made.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="a broker setting; wins over the file; repeatable",
-    )
-    made.add_argument(
-        "--listen",
-        metavar="[PROTOCOL://]HOST:PORT",
-        action="append",
-        default=[],
-        help=f"an address to listen on; port 0 picks a free one; repeatable (default {DEFAULT_LISTEN})",
-    )
-    made.add_argument(
-        "--advertise",
-        metavar="HOST:PORT",
-        action="append",
-        default=[],
-        help="the address clients are told to use, one per --listen (default: the address listened on)",
-    )
-    store = made.add_mutually_exclusive_group()
-    store.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        help=f"where data is kept (default {DATA_DIR_VARIABLE} of the environment, or else ./{DEFAULT_DATA_DIR})",
-    )
-    store.add_argument(
-        "--ephemeral", action="store_true", help="keep data in a temporary directory, removed at the end"
-    )
-    made.add_argument(
-        "--brokers", metavar="N", type=_count, default=1, help="brokers in this process, each on a port of its own"
-    )
-    made.add_argument(
-        "--racks",
-        metavar="NAME,NAME,...",
-        type=_racks,
-        default=None,
-        help="the rack of each broker of --brokers (default: broker.rack for all)",
-    )
-    made.add_argument(
-        "--as-version",
-        metavar="RELEASE",
-        type=_release,
-        default=None,
-        help="the release of Kafka that clients shall take it for: 2.8, 3.9 or 4.3 (the default)",
-    )
-    made.add_argument(
-        "--seed",
-        metavar="PATH",
-        type=Path,
-        action="append",
-        default=[],
-        help="topics and records to begin with, of a .yaml, .json, .jsonl or .csv file or a folder of them; topics that are "
-        "there already are left as they are; repeatable",
-    )
-    made.add_argument(
-        "--http",
-        metavar="[HOST:]PORT",
-        help="health, readiness and metrics by HTTP; port 0 picks a free one (default: off; without a host: 127.0.0.1)",
-    )
-    made.add_argument(
-        "--http-token-file",
-        metavar="FILE",
-        type=Path,
-        help="a file whose first line who asks by HTTP must send, as Authorization: Bearer TOKEN (all but health)",
-    )
-    made.add_argument(
-        "--http-name",
-        metavar="HOST",
-        action="append",
-        default=[],
-        help="a host name by which it may be asked, beside addresses and names without a dot; repeatable",
-    )
-    made.add_argument("--json", action="store_true", help="say that the broker is ready in a line of JSON")
-    made.add_argument(
-        "--exit-with-parent",
-        action="store_true",
-        help="stop cleanly when the process that started this one ends, however it does (a test run, say)",
-    )
-    logged = made.add_mutually_exclusive_group()
-    logged.add_argument("--quiet", action="store_true", help="log warnings and errors alone")
-    logged.add_argument("--verbose", action="store_true", help="log connections and requests, too")
-    made.add_argument(
-        "--log-level",
-        metavar="[LOGGER=]LEVEL",
-        action="append",
-        default=[],
-        help=f"of everything or of one logger, as in pykbroker.network=DEBUG: {', '.join(LEVELS)}; repeatable",
-    )
-    made.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="lines for people, or an object of JSON each"
-    )
-    return made
-
-
-def log_levels(options: argparse.Namespace) -> tuple[int, dict[str, int]]:
-    """The level of the whole log, and those of single loggers. Raises ConfigError."""
-    level = logging.WARNING if options.quiet else logging.DEBUG if options.verbose else logging.INFO
-    levels: dict[str, int] = {}
-    for text in options.log_level:
-        name, equals, wanted = text.rpartition("=")
-        number = {**LEVELS, "WARNING": logging.WARNING, "CRITICAL": logging.CRITICAL}.get(wanted.upper())
-        if number is None or (equals and not name):
-            raise ConfigError(
-                f"--log-level wants a level or LOGGER=LEVEL with one of {', '.join(LEVELS)}, not {text!r}"
-            )
-        if equals:
-            levels[name] = number
-        else:
-            level = number
-    return level, levels
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 100:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of brokers from 1 to 100")
-    return int(text)
-
-
-def _release(text: str) -> Release:
-    from pykbroker.releases.release import release
-
-    try:
-        return release(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _racks(text: str) -> list[str]:
-    racks = [name.strip() for name in text.split(",")]
-    if not all(racks):
-        raise argparse.ArgumentTypeError(f"{text} names an empty rack")
-    return racks
-
-
-def check_racks(options: argparse.Namespace) -> None:
-    """Raises ConfigError where there is not one rack for each broker."""
-    if options.racks is not None and len(options.racks) != options.brokers:
-        raise ConfigError(
-            f"--racks names {len(options.racks)} rack(s) for {options.brokers} broker(s); name one for each"
-        )
-
-
-def configuration(options: argparse.Namespace) -> BrokerConfig:
-    """The broker's settings: the file, then --set, then the options that stand for settings.
-
-    Raises ConfigError naming the setting, PropertiesError, or OSError for a file that cannot be read.
-    """
-    given: dict[str, str] = {}
-    if options.config:
-        from pykbroker.config.properties import load
-
-        given = load(options.config)
-    for assignment in options.set:
-        name, equals, value = assignment.partition("=")
-        if not equals or not name.strip():
-            raise ConfigError(f"--set wants NAME=VALUE, as in log.retention.hours=24, not {assignment!r}")
-        given[name.strip()] = value.strip()
-    if options.listen:
-        given["listeners"], protocols = _named(options.listen)
-        if protocols and "listener.security.protocol.map" not in given:
-            given["listener.security.protocol.map"] = protocols
-    given.setdefault("listeners", DEFAULT_LISTEN)
-    if options.advertise:
-        given["advertised.listeners"] = _advertised(given["listeners"], options.advertise)
-    if options.data_dir:
-        given["log.dirs"] = options.data_dir
-    elif not {"log.dirs", "log.dir"} & given.keys():
-        given["log.dirs"] = os.environ.get(DATA_DIR_VARIABLE) or DEFAULT_DATA_DIR
-    return BrokerConfig(given) if options.as_version is None else BrokerConfig(given, options.as_version.definitions)
-
-
-def _advertised(listeners: str, addresses: list[str]) -> str:
-    names = [listener.partition("://")[0] for listener in listeners.split(",")]
-    if len(addresses) != len(names):
-        raise ConfigError(
-            f"--advertise was given {len(addresses)} times for {len(names)} listener(s); "
-            "give it once for each, in the same order"
-        )
-    return ",".join(f"{name}://{address}" for name, address in zip(names, addresses, strict=True))
-
-
-def _named(addresses: list[str]) -> tuple[str, str]:
-    """``listeners`` of addresses, of which those without a name get one each: PLAINTEXT, PLAINTEXT2 and so on; and the
-    protocols of these, where PLAINTEXT alone is not enough.
-    """
-    taken = {address.partition("://")[0].upper() for address in addresses if "://" in address}
-    free = (name for number in count(1) if (name := f"PLAINTEXT{number if number > 1 else ''}") not in taken)
-    given = [address if "://" in address else f"{next(free)}://{address}" for address in addresses]
-    named = [listener.partition("://")[0].upper() for listener in given]
-    more = [name for name in named if name.removeprefix("PLAINTEXT").isdigit()]
-    protocols = {**DEFAULT_PROTOCOLS, **dict.fromkeys(more, "PLAINTEXT")}
-    return ",".join(given), ",".join(f"{name}:{protocols[name]}" for name in protocols) if more else ""
-
-
 def _http_side(options: argparse.Namespace, config: BrokerConfig) -> Callable[[Node], Beside] | None:
     """What makes the HTTP side; None where it is off. Raises ConfigError."""
-    if options.http is None:
-        if options.http_token_file or options.http_name:
-            raise ConfigError("--http-token-file and --http-name say who may ask the HTTP side: open it with --http")
+    found = http_options(options, config)
+    if found is None:
         return None
-    from pykbroker.http import options as http
-
-    found = http.parse(options.http, options.http_token_file, options.http_name)
-    http.check(found, config.listeners)
     from pykbroker.http.installed import side
 
     made = side()

@@ -10,7 +10,7 @@ import pytest
 
 from pykbroker.cli.check import main
 
-#: What Apache Kafka 4 ships as config/server.properties, without its comments.
+#: Settings like those that Apache Kafka 4 ships as config/server.properties; written from memory, not copied.
 SHIPPED = """\
 process.roles=broker,controller
 node.id=1
@@ -64,6 +64,7 @@ def test_kafkas_own_settings_are_good(shipped: Path, capsys) -> None:
         (["--listen", "SSL://127.0.0.1:0"], "SSL"),
         (["--racks", "a,b"], "--racks names 2"),
         (["--http", "nowhere:"], "--http wants HOST:PORT"),
+        (["--http-name", "kafka"], "open it with --http"),
         (["--log-level", "LOUD"], "--log-level"),
     ],
 )

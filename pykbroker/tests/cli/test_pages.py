@@ -9,7 +9,7 @@ import pytest
 import typer.main
 
 from pykbroker.cli.app import app
-from pykbroker.cli.serve import parser
+from pykbroker.cli.serve_options import parser
 from pykbroker.config import unserved
 
 DOCS = Path(__file__).parents[3] / "docs"

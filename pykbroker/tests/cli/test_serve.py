@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.cli.serve import configuration, parser
+from pykbroker.cli.serve_options import configuration, parser
 from pykbroker.config.setting import ConfigError
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.api_versions import ApiVersionsResponse

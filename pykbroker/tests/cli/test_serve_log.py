@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.cli.serve import log_levels, parser
+from pykbroker.cli.serve_options import log_levels, parser
 from pykbroker.config.setting import ConfigError
 from pykbroker.tests.cli.test_serve import API_VERSIONS, refused, serving, settings
 from pykbroker.tests.cli.test_serve_directories import LISTEN, ask, create, ended, produced, until
