@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -62,11 +63,12 @@ class EachOf:
         named = getattr(asked.request, self._items)
         denied = [item for item in named or () if not self._may(asked, item)]
         if denied and self._unique:
-            denied = [item for item in denied if self._is_named_once(item, named)]
+            denied = self._named_once(denied, named)
         if not denied:
             return proceed()
         refused, items = self._refused(asked, denied)
-        left = [item for item in named if not any(item is each for each in denied)]
+        taken_out = {id(item) for item in denied}
+        left = [item for item in named if id(item) not in taken_out]
         if not left and not self._goes_on:
             answer: Answer = refused
             return answer
@@ -90,9 +92,10 @@ class EachOf:
             asked.authorizer.grant_by_id(asked.ctx, self._operation, self._resource_type, item.topic_id, name)
         return allowed
 
-    def _is_named_once(self, item: Any, named: list[Any]) -> bool:
+    def _named_once(self, denied: list[Any], named: list[Any]) -> list[Any]:
         assert self._name is not None
-        return [getattr(each, self._name) for each in named].count(getattr(item, self._name)) == 1
+        times = Counter(getattr(each, self._name) for each in named)
+        return [item for item in denied if times[getattr(item, self._name)] == 1]
 
 
 class AllOf:

@@ -101,10 +101,11 @@ class Coordinators:
         denied = [key for key in keys if not asked.may(DESCRIBE, resource_type, key)]
         if not denied:
             return proceed()
+        taken_out = set(denied)
         refused, items = asked.mirrored(ERROR_OF[resource_type], worded=False, coordinator_keys=denied)
         for each in refused.coordinators:
             each.port = -1
-        request.coordinator_keys = [key for key in keys if key not in denied]
+        request.coordinator_keys = [key for key in keys if key not in taken_out]
         return with_refused(proceed(), refused, items) if request.coordinator_keys else refused
 
 

@@ -185,7 +185,7 @@ class Partition:
 
     def _advance(self, log: Log) -> None:
         """Move the high watermark up to what nothing that happens to this process can undo."""
-        end = log.log_end_offset
+        end = log.log_end_offset  # below is needs_flush_before_ack, in place: each append comes here
         synced_enough = end - log.recovery_point < log.config.flush_messages
         log.commit_to(end if synced_enough else log.recovery_point)
 
