@@ -12,13 +12,15 @@ from pykbroker.handlers.contract import CloseConnection
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.security.acl import ALLOW, Acl, AclFilter
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
-from pykbroker.security.operations import ALTER, CREATE, DESCRIBE, READ, WRITE
+from pykbroker.security.operations import ALTER, CREATE, DELETE, DESCRIBE, READ, WRITE
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, LITERAL, TOPIC
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_acls import DescribeAclsRequest
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -187,3 +189,28 @@ def test_what_only_a_filter_may_say_is_answered_as_kafka_does() -> None:
     assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
     with pytest.raises(CloseConnection):
         made.ask(CreateAclsRequest([AclCreation(0, "t", LITERAL, "User:bob", "*", READ, ALLOW)]), 3)
+
+
+def test_of_many_groups_the_denied_are_taken_out() -> None:
+    world = World()
+    world.allow((GROUP, "mine-1", DELETE), (GROUP, "mine-2", DELETE))
+    names = ["other-1", "mine-1", "other-2", "mine-2", "other-1"]
+    answer = world.ask(DeleteGroupsRequest(names), 2)
+    denied = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert sorted((each.group_id, each.error_code == denied) for each in answer.results) == [
+        ("mine-1", False),
+        ("mine-2", False),
+        ("other-1", True),
+        ("other-1", True),
+        ("other-2", True),
+    ]
+
+
+def test_a_topic_that_is_named_twice_is_refused_for_that_whoever_asks() -> None:
+    world = World()
+    request = CreatePartitionsRequest([CreatePartitionsTopic(name, 3) for name in ("t", "u", "u")], 1000)
+    answer = world.ask(request, 3)
+    assert {result.name: result.error_code for result in answer.results} == {
+        "t": DENIED,
+        "u": ErrorCode.INVALID_REQUEST,
+    }

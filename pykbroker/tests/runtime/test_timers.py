@@ -1,3 +1,5 @@
+import math
+
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.timers import Timers
 
@@ -30,6 +32,20 @@ def test_a_cancelled_timer_never_fires_and_is_no_deadline() -> None:
 
 def pytest_fail() -> None:
     raise AssertionError("a cancelled timer fired")
+
+
+def test_what_is_due_next_is_known_without_looking() -> None:
+    clock = ManualClock()
+    timers = Timers(clock)
+    known = [timers.next_due]
+    for delay_ms in (50, 100, 10):
+        timers.after(delay_ms, lambda: None)
+        known.append(timers.next_due)
+    for _ in range(3):
+        clock.advance(50)
+        timers.run_due()
+        known.append(timers.next_due)
+    assert known == [math.inf, 0.05, 0.05, 0.01, 0.1, math.inf, math.inf]
 
 
 def test_a_failing_callback_does_not_stop_the_others(caplog) -> None:
