@@ -271,6 +271,28 @@ def test_what_is_due_happens_before_the_requests_of_the_same_turn(tmp_path: Path
     run(scenario())
 
 
+def test_who_is_muted_twice_waits_for_the_longer_of_both(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        async with running_broker(tmp_path, clock=clock) as broker:
+            client = await broker.connect()
+            await client.ask(ASK, 3, ApiVersionsResponse)
+            (connection,) = broker.node.server._sockets[1].connections
+            taken_up = []
+            for ms in (10, 30):
+                connection.mute(ms)
+            for ms in (10, 20):
+                clock.advance(ms)
+                broker.cluster.runtime.timers.run_due()
+                broker.cluster.runtime.client_timers.run_due()
+                taken_up.append(not connection._reading_paused)
+            assert taken_up == [False, True]
+            await client.ask(ASK, 3, ApiVersionsResponse)
+            client.close()
+
+    run(scenario())
+
+
 def test_what_becomes_due_in_a_turn_does_not_wait_for_its_end(tmp_path: Path, monkeypatch) -> None:
     async def scenario() -> None:
         clock = ManualClock()
