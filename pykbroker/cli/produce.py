@@ -141,7 +141,7 @@ def _write_all(writer: LineWriter, topic: str, source: Iterable[list[bytes]]) ->
             for lines in source:
                 writer.write(lines)
     except BadLine:
-        raise  # it tells
+        raise  # the caller prints it
     except KafkaError as error:
         raise CliError(f"{refusal(f'Topic {topic}', error)} {writer.tally}") from error
     except CliError as error:
