@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     import socket
 
     from pykbroker.network.connection import Connection
-    from pykbroker.network.sockets import Bind
+
+
+#: Makes a connection, and the protocol for its socket.
+Make = Callable[[], tuple["Connection", "asyncio.BaseProtocol"]]
 
 
 class BrokerRules(Rules, Protocol):
@@ -35,16 +38,10 @@ class BrokerRules(Rules, Protocol):
 
 
 class Limited:
-    """See the module. ``make`` makes a connection, and the protocol for its socket."""
+    """See the module. ``has_descriptors`` says whether the process may have one connection more at all."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        make: Callable[[Bind, int], tuple[Connection, asyncio.BaseProtocol]],
-        has_descriptors: Callable[[], bool],
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, has_descriptors: Callable[[], bool]) -> None:
         self._loop = loop
-        self._make = make
         self._has_descriptors = has_descriptors
         self._doors: list[Door] = []
         self._inside: dict[Connection, str] = {}
@@ -58,11 +55,10 @@ class Limited:
         rules.begin((each.listener, address) for each, address in self._inside.items())
         self.look_again()
 
-    def open(self, server: asyncio.Server, backlog: int, bind: Bind, max_frame: int) -> None:
+    def open(self, server: asyncio.Server, backlog: int, listener: str, make: Make) -> None:
         """Take the place of a server."""
         for listening in taken_over(server, backlog):
-            enter = partial(self._enter, bind, max_frame)
-            self._doors.append(Door(self._loop, listening, bind.listener, self, enter))
+            self._doors.append(Door(self._loop, listening, listener, self, partial(self._enter, make)))
 
     def close(self) -> None:
         """Let nobody in any more."""
@@ -105,8 +101,8 @@ class Limited:
 
     # ---- in and out --------------------------------------------------------------------------------------------------
 
-    def _enter(self, bind: Bind, max_frame: int, accepted: socket.socket, address: str) -> None:
-        connection, protocol = self._make(bind, max_frame)
+    def _enter(self, make: Make, accepted: socket.socket, address: str) -> None:
+        connection, protocol = make()
         self._inside[connection] = address
         task = self._loop.create_task(self._connect(connection, protocol, accepted))
         self._entering.add(task)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.network.connection import Connection
@@ -105,7 +106,7 @@ class BrokerSockets:
         if self._limited is None:
             from pykbroker.network.limited import Limited  # noqa: PLC0415 - few have limits
 
-            self._limited = Limited(self._loop, self._made, self._has_room)
+            self._limited = Limited(self._loop, self._has_room)
         self._limited.hold_to(rules, self.connections)
         if self._serving:
             self._open_doors(self._limited)
@@ -170,7 +171,7 @@ class BrokerSockets:
         """In place of servers that accept whoever comes."""
         while self._listening:
             bind, max_frame, server = self._listening.pop()
-            limited.open(server, _BACKLOG, bind, max_frame)
+            limited.open(server, _BACKLOG, bind.listener, partial(self._made, bind, max_frame))
 
     def _stop_listening(self) -> None:
         self._serving = False
