@@ -26,7 +26,8 @@ def handle(
         return ExpireDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, -1)
     controller = broker.cluster.controller
     expired = controller.expire_delegation_token(ctx.principal, request.hmac, request.expiry_time_period_ms)
-    return expired.map(lambda expires_ms: ExpireDelegationTokenResponse(ErrorCode.NONE, expires_ms))
+    answered = expired.map(lambda expires_ms: ExpireDelegationTokenResponse(ErrorCode.NONE, expires_ms))
+    return answered.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
 
 
 def failed(request: ExpireDelegationTokenRequest, version: int, error: KafkaError) -> ExpireDelegationTokenResponse:

@@ -24,7 +24,8 @@ def handle(
     if not may_ask(ctx, broker.cluster.config.security_protocols):
         return RenewDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, -1)
     renewed = broker.cluster.controller.renew_delegation_token(ctx.principal, request.hmac, request.renew_period_ms)
-    return renewed.map(lambda expires_ms: RenewDelegationTokenResponse(ErrorCode.NONE, expires_ms))
+    answered = renewed.map(lambda expires_ms: RenewDelegationTokenResponse(ErrorCode.NONE, expires_ms))
+    return answered.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
 
 
 def failed(request: RenewDelegationTokenRequest, version: int, error: KafkaError) -> RenewDelegationTokenResponse:

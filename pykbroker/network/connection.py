@@ -328,7 +328,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self._transport is not None:
             self._resume()
         elif self._socket is not None:
-            self._socket.close()  # what ``close`` left to be sent is sent
+            self._socket.close()  # the unsent bytes of ``close`` go out first
 
     # ---- flow ------------------------------------------------------------------------------------------------------------
 

@@ -200,7 +200,7 @@ class Server:
                     connection.let_memory_go()
                     if connection.last_active < closed_since:
                         if connection.is_sending:
-                            connection.cut()  # it takes nothing, so it would never end in good order
+                            connection.cut()  # its socket takes nothing, so an orderly end would never come
                         else:
                             connection.close()
             cluster.runtime.timers.after(_IDLE_CHECK_MS, check)

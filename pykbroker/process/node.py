@@ -66,12 +66,13 @@ async def serve(
     release: Release | None = None,
     beside: Callable[[Node], Beside] | None = None,
     before_clients: Callable[[Cluster], Deferred[None]] | None = None,
+    clock: Clock | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which count from the beginning: the first process of a container has no
     other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``beside`` makes what
     runs beside it. ``announce`` is called when clients are accepted, ``before_clients`` before. Raises StartFailed.
     """
-    node = Node(config, brokers, racks=racks, durable=durable, release=release)
+    node = Node(config, brokers, racks=racks, durable=durable, release=release, clock=clock)
     node.before_clients = before_clients
     node.server.stop_on_signals()
     if with_parent:
