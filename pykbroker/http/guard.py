@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Whoever looks after processes asks these, and they tell nothing of what is in the broker.
 OPEN_PATHS: Final = frozenset({"/health", "/ready"})
-#: Of every answer. What it is run by is nobody's concern.
+#: Headers of every answer. The server's software is not named.
 _HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Server": "pykbroker"}
 _BEARER: Final = "bearer "
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Handler = Callable[[Console, Call], Awaitable[Any]]
 
 PREFIX: Final = "/console/api"
+_KINDS: Final = ("application/json",)
 #: Of a record that is produced its value is the most; JSON may take six bytes for each of it.
 _LARGEST_BODY: Final = 8 * 1024 * 1024
 
@@ -64,7 +65,7 @@ async def answer(request: web.Request, console: Console) -> web.StreamResponse:
             return _said(await _LOOKS[path](console, Call(dict(request.query), request)))
         if path in _CHANGES:
             _only(request, hdrs.METH_POST)
-            check_origin(request)
+            check_origin(request, _KINDS)
             return _said(await _CHANGES[path](console, Call(await _body(request), request)))
     except Refusal as refusal:
         return problem(refusal.status, str(refusal))
