@@ -48,6 +48,7 @@ class _Peer:
     port = 0
     principal = PRINCIPAL
     client_software = ("pykbroker-console", __version__)
+    by_token = False
 
     def __init__(self, listener: str) -> None:
         self.listener = listener
