@@ -15,6 +15,7 @@ from pykbroker.config.setting import ConfigError, Setting
 LISTENER_PREFIX: Final = "listener.name."
 #: Open-ended families, and what is the authorizer's own (``authorizer.py``): not unknown names.
 _FREE_PREFIXES: Final = (LISTENER_PREFIX, "config.providers.", "super.users", "allow.everyone.if.no.acl.found")
+_MASTER_KEY: Final = "delegation.token.master.key"
 _EVERY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - refused as an address to connect to
 
 
@@ -31,7 +32,7 @@ class BrokerConfig:
 
         Raises ConfigError naming the first setting whose value is bad, and what is allowed.
         """
-        self.explicit = _with_synonyms(properties or {})
+        self.explicit = _with_synonyms(properties or {}, definitions)
         self.unknown = tuple(
             name for name in self.explicit if name not in definitions.broker and not name.startswith(_FREE_PREFIXES)
         )
@@ -127,13 +128,14 @@ class BrokerConfig:
         return str(name).upper() if name is not None else str(self["security.inter.broker.protocol"])
 
     def listener_value(self, listener: str, name: str, mechanism: str | None = None) -> Any:
-        """A security setting as one listener has it: ``listener.name.<listener>.<name>`` before ``name`` (KIP-103), and before
+        """A setting as one listener has it: ``listener.name.<listener>.<name>`` before ``name`` (KIP-103), and before
         both what it has for a SASL mechanism, ``listener.name.<listener>.<mechanism>.<name>`` (KIP-86). Raises ConfigError.
         """
         prefix = f"{LISTENER_PREFIX}{listener.lower()}."
         keys = [prefix + name] if mechanism is None else [f"{prefix}{mechanism.lower()}.{name}", prefix + name]
         for key in keys:
-            text = next((layer[key] for layer in (self.this_broker, self.explicit) if key in layer), None)
+            layers = (self.this_broker, self.cluster_default, self.explicit)
+            text = next((layer[key] for layer in layers if key in layer), None)
             if text is not None:
                 return self.definitions.broker[name].parse(text)
         return self[name]
@@ -195,10 +197,12 @@ class BrokerConfig:
                     values[name] = self.definitions.broker[name].parse(text)
         return values
 
-    def if_altered(self, this_broker: Mapping[str, str]) -> BrokerConfig:
-        """These settings as they would be with other texts altered for this broker. Nobody listens to the result."""
+    def if_altered(
+        self, this_broker: Mapping[str, str], cluster_default: Mapping[str, str] | None = None
+    ) -> BrokerConfig:
+        """These settings as they would be with other texts altered for this broker, or for all. Nobody listens to the result."""
         other = self.with_texts({})
-        other.apply_dynamic(self.cluster_default, this_broker)
+        other.apply_dynamic(self.cluster_default if cluster_default is None else cluster_default, this_broker)
         return other
 
     def on_change(self, callback: Callable[[], None]) -> None:
@@ -231,9 +235,13 @@ class BrokerConfig:
             )
 
 
-def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
-    """``broker.id`` and ``node.id`` are one setting under two names (KIP-500)."""
+def _with_synonyms(properties: Mapping[str, str], definitions: Definitions) -> dict[str, str]:
+    """``broker.id`` and ``node.id`` are one setting under two names (KIP-500), and so are, before Kafka 4.0, the two of the key of
+    delegation tokens (KIP-681).
+    """
     explicit = dict(properties)
+    if _MASTER_KEY in explicit and _MASTER_KEY in definitions.broker:
+        explicit.setdefault("delegation.token.secret.key", explicit[_MASTER_KEY])
     if "node.id" in explicit:
         explicit.setdefault("broker.id", explicit["node.id"])
     elif "broker.id" in explicit:

@@ -66,7 +66,7 @@ def handle(
             times = named.pop((topic.name, asked.partition_index), 0)
             if times == 1:
                 answers.partitions.append(_answer(broker, ctx.api_version, request, topic.name, asked, searches))
-            elif times:  # named more than once: refused once
+            elif times:  # a partition named more than once is refused once
                 answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
     if not searches:
         return response

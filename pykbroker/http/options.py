@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ADDRESS: Final = re.compile(r"(?:(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<host>[^\[\]:]+)):)?(?P<port>[0-9]{1,5})")
 _LOOPBACK: Final = "127.0.0.1"
-#: A token that can be guessed is none.
+#: A shorter token could be guessed.
 _SHORTEST_TOKEN: Final = 16
 
 

@@ -79,6 +79,7 @@ class Connection(asyncio.BufferedProtocol):
         self.host = ""
         self.port = 0
         self.principal = "User:ANONYMOUS"
+        self.by_token = False
         self.id = broker.next_connection_id()
         self.last_active = broker.cluster.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
@@ -327,7 +328,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self._transport is not None:
             self._resume()
         elif self._socket is not None:
-            self._socket.close()  # what ``close`` left to be sent is sent
+            self._socket.close()  # the unsent bytes of ``close`` go out first
 
     # ---- flow ------------------------------------------------------------------------------------------------------------
 

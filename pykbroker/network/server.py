@@ -93,7 +93,7 @@ class Server:
         """
         if not self._serving:
             return False
-        room = sum(len(sockets.connections) for sockets in self._sockets.values()) < self._most_connections
+        room = sum(sockets.count for sockets in self._sockets.values()) < self._most_connections
         if not room and not self._said_full:
             log.warning(
                 "Connections are refused: %d are open, as many as the limit on open files (ulimit -n) allows",
@@ -200,7 +200,7 @@ class Server:
                     connection.let_memory_go()
                     if connection.last_active < closed_since:
                         if connection.is_sending:
-                            connection.cut()  # it takes nothing, so it would never end in good order
+                            connection.cut()  # its socket takes nothing, so an orderly end would never come
                         else:
                             connection.close()
             cluster.runtime.timers.after(_IDLE_CHECK_MS, check)

@@ -166,7 +166,7 @@ class TlsLayer(asyncio.BufferedProtocol):
                 if not got:
                     break
         except ssl.SSLZeroReturnError:
-            self._inner.close()  # it said goodbye
+            self._inner.close()  # the peer sent close_notify
         except ssl.SSLError as error:
             self._inner.close(f"its TLS is broken: {_words(error)}")
         if self._outgoing.pending:
@@ -222,7 +222,9 @@ class TlsLayer(asyncio.BufferedProtocol):
         self._closing = True
         if self._socket is not None:
             if self._open:
-                with contextlib.suppress(ssl.SSLError):  # it wants the other side's goodbye, for which nobody waits
+                with contextlib.suppress(
+                    ssl.SSLError
+                ):  # unwrap asks for the peer's close_notify, for which nobody waits
                     self._tls.unwrap()
                 self._send_on()
             self._socket.close()

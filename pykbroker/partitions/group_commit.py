@@ -21,7 +21,7 @@ class GroupCommit:
         self._wake_queue = wake_queue
         self._sync = sync
         self._ended = ended
-        #: What those wait for who came since the last sync began.
+        #: The wait of the produces that came since the last sync began.
         self._waiting: Deferred[None] | None = None
         self._syncing = False
 

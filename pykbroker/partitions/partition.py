@@ -125,7 +125,7 @@ class Partition:
         log = self._log
         if log is None:
             log = self._host.open_log(self)
-            if log.needs_flush_before_ack:  # recovered after a kill: nobody is to read what the next one may take
+            if log.needs_flush_before_ack:  # recovered after a kill, not synced yet: not to be read before it is
                 log.flush()
             self._begin_epoch(log)
             self._log = log

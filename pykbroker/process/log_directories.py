@@ -91,7 +91,7 @@ def _check_whose(paths: DirectoryPaths) -> None:
             check_ours(RealDisk(), str(path))
         except ForeignDirectoryError as error:
             raise unusable(path, error) from error
-        except OSError:  # it is told when it is locked
+        except OSError:  # locking the directory reports it
             continue
 
 

@@ -100,11 +100,11 @@ class LogLineWriter(logging.Handler):
             while data:
                 try:
                     data = data[os.write(self._descriptor, data) :]
-                except BlockingIOError:  # somebody who shares the descriptor made it non-blocking
+                except BlockingIOError:  # another process that shares the descriptor made it non-blocking
                     import select  # noqa: PLC0415 - start-up counts
 
                     select.select([], [self._descriptor], [])
-        except OSError:  # the reader is gone for good, as after the end of a terminal
+        except OSError:  # the reader is gone for good, as when a terminal was closed
             return
 
 

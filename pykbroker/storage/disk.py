@@ -219,7 +219,7 @@ class RealFile:
         except OSError as error:
             if error.errno != errno.EOPNOTSUPP:
                 raise
-            # Such file systems (tmpfs, some network ones) cannot tell; most of them are memory.
+            # Such file systems (tmpfs, some network ones) do not report it; most of them are memory.
             self._disk.nowait = False
             return self.pread(size, position)
         return buffer if count == size else None
@@ -312,7 +312,7 @@ class RealDisk:
         """Open the descriptor of ``file``; the owner closes others that were not used since it last looked."""
         with self.lock:
             if file.fd >= 0:
-                # Another thread was quicker.
+                # Another thread has opened it meanwhile.
                 return file.fd
             if self.given_up:
                 raise OSError(errno.EBADF, "the broker gave this data up", file.path)

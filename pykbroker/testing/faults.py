@@ -109,7 +109,7 @@ class Faults:
 
     def _cut_now(self, fault: Fault) -> None:
         if fault.client is not None or fault.principal is not None:
-            return  # a socket does not say whose it is
+            return  # a socket does not name its process
         node = self._host.node
         for broker in list(node.cluster.brokers):
             if fault.broker in (None, broker):

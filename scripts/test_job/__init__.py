@@ -1,1 +1,1 @@
-"""What scripts/test runs: the checks of lint and types, and the tests in lanes side by side."""
+"""What scripts/test runs: the checks of lint and types, and the tests in parts, several at a time."""

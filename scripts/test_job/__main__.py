@@ -1,4 +1,4 @@
-"""Runs the checks, then the tests in two lanes; or the quick part of both; or pytest with the arguments given."""
+"""Runs the checks, then the tests, part by part, several at a time; or the quick part of both; or pytest with the arguments given."""
 
 from __future__ import annotations
 
@@ -7,21 +7,38 @@ import signal
 import sys
 import time
 
+from scripts.jars import ROOT
 from scripts.test_job.checks import check
-from scripts.test_job.lanes import Lane, run
 from scripts.test_job.options import options
+from scripts.test_job.parts import Part, run
 
 #: Unit and property tests: no broker of another kind, no client but our own.
 UNIT = ("wire", "pykbroker", "scripts")
-#: What runs on top of Kafka, and what starts other brokers and many clients, waits for itself most of the time, so it runs
-#: beside the others.
-BESIDE = tuple(
-    f"compat_tests/{suite}"
-    for suite in (
-        *("spark", "lake", "demo", "connect", "mirror", "streams", "suites"),
-        *("releases", "security", "authorization", "quotas", "sessions", "testing_faults", "tools", "snippets"),
-    )
-)
+_STORAGE = "pykbroker/tests/storage"
+#: Suites of compat_tests that make up a part, the longest part first. Those that are not named are the last part, so that a new
+#: one is run wherever it is.
+_SUITES = {
+    "spark": ("spark", "lake", "demo"),
+    "suites": ("suites",),
+    "oracle": ("oracle", "releases", "settings"),
+    "upon-kafka": ("connect", "mirror", "streams"),
+    "security": ("authorization", "quotas", "security", "sessions", "testing_faults"),
+    "tools": ("brokers", "cli", "directories", "tools"),
+    "delivery": ("bench", "console", "image", "packages", "prometheus", "snippets"),
+}
+
+
+def parts() -> list[Part]:
+    """All tests. What takes long begins first, so that no processor is without work at the end."""
+    there = {
+        name: tuple(f"compat_tests/{suite}" for suite in suites if (ROOT / "compat_tests" / suite).is_dir())
+        for name, suites in _SUITES.items()
+    }
+    named = [suite for suites in there.values() for suite in suites]
+    units = [Part("storage", (_STORAGE,)), Part("units", (*UNIT, f"--ignore={_STORAGE}"))]
+    others = Part("others", ("compat_tests", *(f"--ignore={suite}" for suite in named)))
+    spark, *rest = (Part(name, suites) for name, suites in there.items())
+    return [spark, *units, *rest, others]
 
 
 def main() -> int:
@@ -39,12 +56,7 @@ def main() -> int:
             f"Lint and types are right ({time.monotonic() - begun:.0f} s). Unit and property tests follow.", flush=True
         )
         os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *UNIT])
-    return run(
-        [
-            Lane("beside", BESIDE),
-            Lane("all others", tuple(f"--ignore={suite}" for suite in BESIDE)),
-        ]
-    )
+    return run(parts(), at_once=os.cpu_count() or 2)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A pytest plugin: how far the run is, as a line of a file that another process reads. LANE_PROGRESS names the file."""
+"""A pytest plugin: how far the run is, as a line of a file that another process reads. TEST_PROGRESS names the file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Progress(Path(os.environ["LANE_PROGRESS"])))
+    config.pluginmanager.register(Progress(Path(os.environ["TEST_PROGRESS"])))
 
 
 class Progress:

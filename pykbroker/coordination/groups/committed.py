@@ -24,7 +24,7 @@ class Committed:
         self.pending = PendingOffsets()
         #: How many commits there were, by which they are ordered.
         self.count = 0
-        #: What is about to be forgotten, and not to be given to anybody.
+        #: Offsets that are about to be removed; readers no longer see them.
         self._hidden: list[Gone] = []
 
     def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:

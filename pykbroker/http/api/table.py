@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pykbroker.http.api import brokers, clock, faults, lives, requests, schemas
+from pykbroker.http.api import brokers, clock, faults, lives, loggers, requests, schemas, seeds
 from pykbroker.http.api.route import Route
 
 _NO_RULE: Final = {404: "there is no rule of this number"}
@@ -65,6 +65,18 @@ ROUTES: Final = (
         refusals={404: "there is no snapshot of this name", **_MAY_NOT_FORGET},
     ),
     Route(
+        *("POST", "/seeds", "sowSeed", "Put topics and records in.", seeds.sown, schemas.SOWN),
+        takes=seeds.TAKES,
+        query=seeds.TOPIC,
+        refusals={409: "the cluster refuses a topic or a record"},
+    ),
+    Route(
+        *("GET", "/seeds", "harvestSeed", "Take topics and records out.", seeds.harvested),
+        gives=seeds.GIVES,
+        query=seeds.WHICH,
+        refusals={404: "there is no topic of this name", 409: "there is too much of it", 415: "YAML is not installed"},
+    ),
+    Route(
         *("GET", "/requests", "listRequests", "What clients sent, in its order.", requests.listed, schemas.REQUESTS),
         query=requests.QUERY,
     ),
@@ -76,5 +88,14 @@ ROUTES: Final = (
         *(requests.record, schemas.RECORDING),
         body=schemas.made(on=schemas.FLAG),
         refusals={409: "a test's broker notes them always"},
+    ),
+    Route(
+        "GET", "/loggers", "listLoggers", "The loggers there are, and their levels.", loggers.listed, schemas.LOGGERS
+    ),
+    Route(
+        *("PUT", "/loggers/{name}", "setLevel", "Log from this level on; null: as the logger above.", loggers.alter),
+        *(schemas.LOGGERS,),
+        body=schemas.made(level=schemas.MAYBE_TEXT),
+        refusals={404: "there is no logger of this name"},
     ),
 )

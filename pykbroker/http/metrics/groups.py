@@ -109,7 +109,7 @@ def _shards(cluster: Cluster) -> Iterator[GroupShard]:
     for index in range(len(topic.partitions)):
         try:
             yield cluster.groups.shards.at(None, index).shard
-        except KafkaError:  # it has no leader, or is being read: the next scrape has it
+        except KafkaError:  # its partition has no leader, or is being loaded: the next scrape has it
             continue
 
 

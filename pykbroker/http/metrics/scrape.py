@@ -51,7 +51,7 @@ class Scrapes:
         """A page may be megabytes: it is kept for nobody."""
         self._under_way = None
         if not task.cancelled():
-            task.exception()  # told to those who wait, if they have not gone away
+            task.exception()  # retrieved: it was handed to those who wait, if they are still there
 
     async def stop(self) -> None:
         """End one that is under way."""

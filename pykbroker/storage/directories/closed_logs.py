@@ -30,7 +30,7 @@ def look_now(disk: Disk, directory: str, key: TopicPartition) -> Look | None:
         for name in [last[:-4] + suffix for suffix in SEGMENT_SUFFIXES]:
             there = name in names
             look += (disk.size(f"{path}/{name}"), disk.modified_ms(f"{path}/{name}")) if there else (-1, -1)
-    except OSError:  # whoever opens the log meets it again
+    except OSError:  # opening the log reports it
         return None
     return tuple(look)
 

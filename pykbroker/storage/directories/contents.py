@@ -100,7 +100,7 @@ class DirectoryContents:
         found = set(disk.list(path))
         self._load_meta_properties(node_id, cluster_id)
         for name in found:
-            # A copy whose move was cut short (of Kafka's, too) is of no use: the log itself lies elsewhere.
+            # The copy of an interrupted move (Kafka's, too) is removed: the log itself lies elsewhere.
             left_over = names.put_aside_as(name) in (names.DELETE, names.FUTURE)
             if left_over and names.remove_partition(disk, f"{path}/{name}"):
                 logger.info("Removed %s/%s, left over from the last run", path, name)

@@ -45,7 +45,7 @@ class FlushPlan:
         try:
             work.active.sync()
         except FileNotFoundError:
-            # No longer the active segment, and deleted meanwhile by retention: then nobody needs it on the disk.
+            # Retention has deleted the segment, which is no longer the active one: it needs no sync.
             if any(segment.log is work.active for segment in log.segments):
                 raise
         for path in work.paths:
@@ -83,5 +83,5 @@ def end_flushes(log: LogState) -> None:
     """Mark a log as deleted: from now on no flush, begun or not, writes a file in a directory of its name."""
     log.mark_deleted()
     if log.flushes:
-        with log.epochs_lock:  # one may be at it
+        with log.epochs_lock:  # another flush may be writing it
             pass

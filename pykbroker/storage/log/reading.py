@@ -174,7 +174,7 @@ class ReadPlan:
 
     def _leave(self, number: int, position: int, end: int, read: Reader) -> StoredRecords | None:
         """What lies from ``position`` on, as far as the limit goes, without reading it; None where that must be read to
-        know where a batch ends.
+        know where a batch ends, and where the last whole one ends so early that it is not too much to be read.
         """
         segment = self._segments[number]
         first = _length_at(read(segment.log, HEADER_SIZE, position))[0] + LOG_OVERHEAD
@@ -194,8 +194,10 @@ class ReadPlan:
             tail = read(segment.log, min(stop + HEADER_SIZE, end) - start, start)
             kept = whole_batches(memoryview(tail)[: stop - start], self._upper)
             stop, after = start + kept, _BASE_AND_LENGTH.unpack_from(tail, kept)[0]
+        if stop - position <= self._inline:
+            return None
         self._after = min(after, self._upper)
-        return StoredRecords(self._log, segment, position, stop - position) if stop > position else None
+        return StoredRecords(self._log, segment, position, stop - position)
 
     def _read_from(self, segment: Segment, position: int, end: int, read: Reader) -> Buffer:
         available = end - position

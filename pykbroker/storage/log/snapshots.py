@@ -49,7 +49,7 @@ def replay_batch(log: LogState, header: BatchHeader, data: Buffer, segment: Segm
     marker = None
     if header.producer_id >= 0 and header.is_control:
         if header.record_count == 0:
-            # Compaction left it for its offset alone: its transaction is long gone.
+            # Compaction keeps such a batch for its offset alone; its transaction ended long ago.
             log.producers.skip_to(header.last_offset + 1)
             return
         marker = decode_end_txn_marker(decode_records(data, header=header)[0])

@@ -408,3 +408,25 @@ def test_a_fetch_from_an_older_segment_does_not_wait(tmp_path: Path) -> None:
             client.close()
 
     run(scenario())
+
+
+def test_an_answer_whose_limit_leaves_a_small_batch_of_a_large_log(tmp_path: Path) -> None:
+    """The last partition has much to give, and the limit lets it give one small batch: too little to be left in its file,
+    where the answers' encoding takes large ones alone.
+    """
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            topic_id = await create(client, "t", 2)
+            await produce(client, "t", bytes(1_040_000))
+            for value in (bytes(8_000), bytes(50_000)):
+                await produce(client, "t", value, partition=1)
+            for room in (9_000, 20_000, 40_000, 60_000):
+                asked = request(topic_id, {0: 0, 1: 0}, max_bytes=1_040_100 + room)
+                found = sizes(await client.ask(asked, VERSION, FetchResponse))
+                assert found[0] > 1_040_000
+                assert 8_000 < found[1] < 9_000 if room < 60_000 else found[1] > 58_000
+            client.close()
+
+    run(scenario())

@@ -13,6 +13,12 @@ from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
 from pykbroker.tests.network.test_connection import ASK, create, fetch, produce, run
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
+)
 from pykbroker.wire.messages.api_versions import ApiVersionsResponse
 from pykbroker.wire.messages.fetch import FetchRequest, FetchResponse
 from pykbroker.wire.messages.produce import ProduceResponse
@@ -171,5 +177,34 @@ def test_a_connection_that_ends_while_a_large_answer_is_sent_sends_it_first(tmp_
             _, answer = await client.receive(FetchResponse, 12)
             assert len(records(answer)) == broker.cluster.partition("t", 0).log.size_bytes
             assert await client.closed_by_broker()
+
+    run(scenario())
+
+
+def test_a_log_that_is_moved_while_a_large_answer_is_sent_is_read_to_its_end_where_it_was(tmp_path: Path) -> None:
+    directories = [str(tmp_path / name) for name in ("one", "other")]
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path, {"log.dirs": ",".join(directories)}) as broker:
+            client, other = await filled(broker), await broker.connect()
+            partition = broker.cluster.partition("t", 0)
+            whole = bytes(partition.log.plan_read(0, 50_000_000).read())
+            (target,) = (each for each in directories if each != str(partition.log.directory.path))
+            client.reader._transport.pause_reading()
+            client.send(fetch_all(), 12)
+            await until(lambda: any(each._write_paused for each in broker.server.sockets(1).connections))
+            there = AlterReplicaLogDir(target, [AlterReplicaLogDirTopic("t", [0])])
+            answer = await other.ask(AlterReplicaLogDirsRequest([there]), 2, AlterReplicaLogDirsResponse)
+            assert answer.results[0].partitions[0].error_code == ErrorCode.NONE
+            await until(lambda: str(partition.log.directory.path) == target)
+            await other.ask(produce(b"after the move"), 9, ProduceResponse)
+            assert any(each._write_paused for each in broker.server.sockets(1).connections)  # its client still waits
+            client.reader._transport.resume_reading()
+            _, taken = await client.receive(FetchResponse, 12)
+            assert records(taken) == whole
+            again = await other.ask(fetch_all(_MEGABYTES), 12, FetchResponse)
+            assert records(again).endswith(b"after the move\x00")
+            for each in (client, other):
+                each.close()
 
     run(scenario())

@@ -1,0 +1,96 @@
+"""Parts of small tests: what is said meanwhile and at the end, the status, and which tests the parts hold."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scripts.jars import ROOT
+from scripts.test_job import __main__ as job
+from scripts.test_job.parts import Part, run
+
+SOUND = "def test_one(): pass\ndef test_two(): pass\n"
+FAULTY = SOUND + "def test_three(): assert 1 == 2, 'the fault'\n"
+Make = Callable[[str, str], Part]
+
+
+@pytest.fixture
+def part(tmp_path: Path) -> Make:
+    def make(name: str, tests: str) -> Part:
+        file = tmp_path / f"test_{name}.py"
+        file.write_text(tests)
+        return Part(name, ("-p", "no:cacheprovider", str(file)), tmp_path / "build")
+
+    return make
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 5])
+def test_all_are_run_and_told_and_summed_up(part: Make, capfd, at_once: int) -> None:
+    assert run([part("above", SOUND), part("below", SOUND), part("others", SOUND)], at_once) == 0
+    said = capfd.readouterr().out
+    for name in ("above", "below", "others"):
+        assert f"{name}: 2 passed in " in said
+    closing = said.splitlines()[-1]
+    assert closing.startswith("====")
+    assert " 6 passed in " in closing
+
+
+@pytest.mark.parametrize("faulty", [0, 1])
+def test_a_failure_in_any_part_is_the_status_and_named_at_the_end(part: Make, capfd, faulty: int) -> None:
+    assert run([part(f"part{number}", FAULTY if number == faulty else SOUND) for number in range(2)], 2) == 1
+    lines = capfd.readouterr().out.splitlines()
+    assert f"part{faulty}: 1 failed, 2 passed in " in "\n".join(lines)
+    assert "test_three" in lines[-2]
+    assert lines[-2].startswith("FAILED ")
+    assert " 1 failed, 4 passed in " in lines[-1]
+    shown = [line.split(" (")[0] for line in lines if line.startswith("part") and line.endswith(" s)")]
+    assert shown[-1] == f"part{faulty}"
+
+
+def test_a_part_that_cannot_start_its_tests_is_a_failure(part: Make, capfd) -> None:
+    assert run([part("sound", SOUND), part("broken", "import nothing_of_this_name\n")], 2) == 2
+    said = capfd.readouterr().out
+    assert "nothing_of_this_name" in said
+    assert " 2 passed, 1 error in " in said.splitlines()[-1]
+
+
+def test_a_part_that_is_killed_is_named(part: Make, capfd) -> None:
+    kills = "import os, signal\ndef test_end(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    assert run([part("sound", SOUND), part("killed", kills)], 2) == -signal.SIGKILL
+    assert "killed ended without a result" in capfd.readouterr().out
+
+
+def test_ctrl_c_ends_the_parts_in_good_order(tmp_path: Path) -> None:
+    """The test that runs then is taken down: its fixture says so."""
+    started, stopped = tmp_path / "started", tmp_path / "stopped"
+    os.mkfifo(started)
+    (tmp_path / "test_long.py").write_text(
+        "import signal, pytest\nfrom pathlib import Path\n"
+        "@pytest.fixture\ndef broker():\n"
+        f"    Path({str(started)!r}).write_text('now')\n    yield\n    Path({str(stopped)!r}).touch()\n"
+        "def test_long(broker): signal.pause()\n"
+    )
+    program = (
+        "from pathlib import Path; from scripts.test_job.parts import Part, run; "
+        f"run([Part('long', ('-p', 'no:cacheprovider', {str(tmp_path / 'test_long.py')!r}), Path({str(tmp_path)!r}))], 2)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+        assert started.read_text() == "now"
+        process.send_signal(signal.SIGINT)
+    assert process.returncode != 0
+    assert stopped.exists()
+
+
+def test_every_suite_is_in_one_part() -> None:
+    parts = job.parts()
+    left_out = {argument.removeprefix("--ignore=") for argument in parts[-1].arguments[1:]}
+    named = [argument for part in parts for argument in part.arguments if argument.startswith("compat_tests/")]
+    assert sorted(named) == sorted(left_out)
+    assert all((ROOT / suite).is_dir() for suite in named)
+    assert all(f"--ignore={path}" in parts[2].arguments for path in parts[1].arguments)
