@@ -6,8 +6,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.io.ByteArrayInputStream;
 import java.io.StringReader;
 import java.util.Arrays;
+import java.util.Base64;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.coordinator.group.GroupConfig;
 import org.apache.kafka.server.config.DynamicBrokerConfig;
@@ -42,6 +44,18 @@ public class KafkaSettings {
             properties.add(read);
         }
         answer.put("properties", properties);
+        List<Object> files = new ArrayList<>();
+        for (Object bytes : (List<?>) asked.get("files")) {
+            Properties read = new Properties();
+            read.load(new ByteArrayInputStream(Base64.getDecoder().decode((String) bytes)));
+            files.add(read);
+        }
+        answer.put("files", files);
+        List<Object> refusals = new ArrayList<>();
+        for (Object settings : (List<?>) asked.get("together")) {
+            refusals.add(refusal((Map<?, ?>) settings));
+        }
+        answer.put("together", refusals);
         JSON.writeValue(System.out, answer);
     }
 
@@ -66,6 +80,18 @@ public class KafkaSettings {
             return Arrays.asList(true, ConfigDef.convertToString(value, table.configKeys().get(name).type));
         } catch (RuntimeException e) {
             return Arrays.asList(false, e.getMessage());
+        }
+    }
+
+    /** Why a broker does not start with these settings; null where it does. */
+    private static String refusal(Map<?, ?> settings) {
+        Properties properties = new Properties();
+        properties.putAll(settings);
+        try {
+            kafka.server.KafkaConfig.fromProps(properties);
+            return null;
+        } catch (RuntimeException e) {
+            return e.getMessage();
         }
     }
 

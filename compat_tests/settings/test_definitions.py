@@ -6,20 +6,23 @@ here, and passwords, which Kafka prints hidden.
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import random
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from compat_tests.harness.java import compile_java, java_command
+from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
 from pykbroker.config.definitions.groups import GROUP_SETTINGS
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
-from pykbroker.config.properties import parse_properties
+from pykbroker.config.properties import load, parse_properties
 from pykbroker.config.setting import REQUIRED, ConfigError, Type, value_text
 
 TABLES = {
@@ -60,12 +63,54 @@ def _properties_texts() -> list[str]:
     return [text for text in texts if not any(not line.strip(" \t\\") for line in text.replace("\r", "\n").split("\n"))]
 
 
+#: Bytes of files: every byte, escapes, pairs of surrogates, and UTF-8, which is read as what it is not.
+FILES = [
+    bytes(range(0xA0, 0x100)).join([b"a=", b"\n"]),
+    b"a=\\u00fc\\u20ac \\ud83d\\ude00\nb=\xc3\xbc\n",
+    "\\u00fc=\u00e9".encode("iso-8859-1"),
+]
+
+_COMBINED = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.voters": "1@localhost:9093",
+    "listeners": "IN://localhost:9092,OUT://localhost:9094,CONTROLLER://localhost:9093",
+    "listener.security.protocol.map": "IN:PLAINTEXT,OUT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT,ELSEWHERE:PLAINTEXT",
+}
+_BY_NAME = "inter.broker.listener.name"
+_BY_PROTOCOL = "security.inter.broker.protocol"
+_BY_MECHANISM = "sasl.mechanism.inter.broker.protocol"
+_OUT = "listener.name.out.sasl.enabled.mechanisms"
+#: What is set beside _COMBINED about brokers among themselves, and part of what we say where it is refused.
+TOGETHER: list[tuple[dict[str, str], str | None]] = [
+    ({_BY_NAME: "IN"}, None),
+    ({_BY_NAME: "in"}, None),
+    ({_BY_NAME: "IN", _BY_PROTOCOL: "PLAINTEXT"}, "only one may be"),
+    ({_BY_NAME: "NOWHERE"}, "does not name"),
+    ({_BY_NAME: "ELSEWHERE"}, "no advertised listener of that name"),
+    ({_BY_NAME: "CONTROLLER"}, "no advertised listener of that name"),
+    ({_BY_NAME: "IN", "advertised.listeners": "OUT://localhost:9094"}, "no advertised listener of that name"),
+    ({_BY_PROTOCOL: "PLAINTEXT"}, "does not name"),
+    ({_BY_PROTOCOL: "PLAINTEXT", "listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+      "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"}, None),
+    ({_BY_NAME: "OUT"}, None),
+    ({_BY_NAME: "OUT", _BY_MECHANISM: "PLAIN"}, "sasl.mechanism.inter.broker.protocol is PLAIN"),
+    ({_BY_NAME: "OUT", _OUT: "PLAIN"}, "sasl.mechanism.inter.broker.protocol is GSSAPI"),
+    ({_BY_NAME: "OUT", _OUT: "PLAIN,SCRAM-SHA-256", _BY_MECHANISM: "SCRAM-SHA-256"}, None),
+    ({_BY_NAME: "IN", _OUT: "PLAIN"}, None),
+    ({_BY_NAME: "OUT", "sasl.enabled.mechanisms": "PLAIN", _BY_MECHANISM: "PLAIN"}, None),
+]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def kafkas() -> dict:
     """What Kafka says: its definitions by table, the values, the properties."""
     source = Path(__file__).with_name("KafkaSettings.java")
     classes = compile_java([source], "kafka")
-    asked = json.dumps({"values": VALUES, "properties": _properties_texts()})
+    files = [base64.b64encode(each).decode() for each in FILES]
+    together = [{**_COMBINED, **more} for more, _ in TOGETHER]
+    asked = json.dumps({"values": VALUES, "properties": _properties_texts(), "files": files, "together": together})
     command = java_command("KafkaSettings", "kafka", classes=classes)
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -113,3 +158,20 @@ def test_properties_are_read_alike(kafkas):
         if (ours := parse_properties(text)) != theirs
     ]
     assert list(itertools.islice(different, 5)) == []
+
+
+def test_files_are_read_alike(kafkas, tmp_path):
+    for content, theirs in zip(FILES, kafkas["files"], strict=True):
+        file = tmp_path / "server.properties"
+        file.write_bytes(content)
+        assert load(file) == theirs
+
+
+def test_settings_of_brokers_among_themselves_are_refused_alike(kafkas):
+    for (more, said), theirs in zip(TOGETHER, kafkas["together"], strict=True):
+        assert (theirs is not None) == (said is not None), (more, theirs)
+        if said is None:
+            BrokerConfig({**_COMBINED, **more})
+        else:
+            with pytest.raises(ConfigError, match=re.escape(said)):
+                BrokerConfig({**_COMBINED, **more})

@@ -215,6 +215,7 @@ class BrokerConfig:
         check_together(self._values)
         check_ports(self.listeners)
         self._check_advertised()
+        self._check_between_brokers()
 
     def _check_advertised(self) -> None:
         known = {listener.name for listener in self.listeners}
@@ -229,10 +230,20 @@ class BrokerConfig:
             raise ConfigError(
                 f"advertised.listeners cannot use the address {anywhere[0].host}: name one that clients can reach"
             )
-        if self["inter.broker.listener.name"] is not None and self.inter_broker_listener_name not in known:
-            raise ConfigError(
-                f"inter.broker.listener.name is {self.inter_broker_listener_name}, which listeners does not name"
-            )
+
+    def _check_between_brokers(self) -> None:
+        if not {"inter.broker.listener.name", "security.inter.broker.protocol"} & self.explicit.keys():
+            return
+        from pykbroker.config import between_brokers  # noqa: PLC0415 - start-up counts
+
+        between_brokers.check(
+            self.inter_broker_listener_name,
+            self.explicit.keys(),
+            self.security_protocols,
+            [listener.name for listener in self.advertised_listeners],
+            self["sasl.mechanism.inter.broker.protocol"],
+            lambda listener: self.listener_value(listener, "sasl.enabled.mechanisms"),
+        )
 
 
 def _with_synonyms(properties: Mapping[str, str], definitions: Definitions) -> dict[str, str]:
