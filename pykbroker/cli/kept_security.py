@@ -4,7 +4,6 @@ that nobody but its owner reads (extra ``security``).
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import secrets
@@ -15,16 +14,14 @@ from typing import Any, Final
 from pykbroker.config.properties import load
 from pykbroker.config.setting import ConfigError
 from pykbroker.security.authority import Authority
+from pykbroker.security.exposed import tell_if_exposed
 from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade
-
-log = logging.getLogger(__name__)
 
 #: Who there is when nobody is named.
 DEFAULT_USERS: Final = ("alice", "bob")
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]+")
 _PASSWORD_BYTES: Final = 18
 _DAYS: Final = 3650.0
-_OTHERS: Final = 0o077
 
 
 class KeptSecurity:
@@ -38,7 +35,8 @@ class KeptSecurity:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.clients = self.folder / "clients"
         self.clients.mkdir(mode=0o700, exist_ok=True)
-        _warn_of_readers(self.folder)
+        for path in (self.folder, *self.folder.iterdir()):
+            tell_if_exposed(path, "keys and passwords")
         authority = self._authority(now_ms())
         write_private(self.folder / "authority.pem", authority.certificate)
         users = self._users(tuple(names))
@@ -108,9 +106,3 @@ def write_private(path: Path, text: str) -> None:
     with open(descriptor, "w", encoding="ascii") as file:  # noqa: PTH123 - a descriptor
         file.write(text)
     new.replace(path)
-
-
-def _warn_of_readers(folder: Path) -> None:
-    for path in (folder, *folder.iterdir()):
-        if path.stat().st_mode & _OTHERS:
-            log.warning("Others may read or change %s, where keys and passwords are: chmod go= %s", path, path)
