@@ -95,8 +95,14 @@ class KeptSecurity:
 
 
 def as_properties(settings: Mapping[str, str]) -> str:
-    """As a file that Java reads. What is in it is ASCII."""
-    return "".join(f"{name}={value}\n".replace("\\", "\\\\") for name, value in settings.items())
+    """As a file that Java reads, in ASCII."""
+    lines = (f"{name}={value}\n".replace("\\", "\\\\") for name, value in settings.items())
+    return "".join(character if character.isascii() else _escaped(character) for character in "".join(lines))
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def write_private(path: Path, text: str) -> None:

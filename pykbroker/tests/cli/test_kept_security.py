@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.cli.kept_security import KeptSecurity
+from pykbroker.cli.kept_security import KeptSecurity, as_properties
+from pykbroker.config.properties import parse_properties
 from pykbroker.config.setting import ConfigError
 from pykbroker.tests.kit.certificates import now_ms
 
@@ -37,6 +38,12 @@ def test_a_password_may_be_written_into_the_file(tmp_path: Path) -> None:
     kept(tmp_path / "s")
     (tmp_path / "s/users.properties").write_text("alice=chosen\n")
     assert kept(tmp_path / "s").made.users == {"alice": "chosen"}
+
+
+def test_what_is_written_is_read_as_it_was() -> None:
+    settings = {"a": 'quoted "and" \\ escaped', "b": "br\u00f6t \u20ac \U0001f600"}
+    assert as_properties(settings).isascii()
+    assert parse_properties(as_properties(settings)) == settings
 
 
 def test_only_its_owner_reads_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
