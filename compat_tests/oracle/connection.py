@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 
@@ -20,9 +21,10 @@ class Closed(Exception):
 class Connection:
     """A socket to one broker. Answers are taken in the order of the requests, as Kafka sends them."""
 
-    def __init__(self, address: str, client_id: str = CLIENT_ID) -> None:
+    def __init__(self, address: str, client_id: str = CLIENT_ID, *, source: str | None = None) -> None:
+        """``source`` is the address of this machine that it comes from, where that matters."""
         host, port = address.rsplit(":", 1)
-        self._socket = socket.create_connection((host, int(port)), timeout=_LIMIT_S)
+        self._socket = socket.create_connection((host, int(port)), _LIMIT_S, None if source is None else (source, 0))
         self._correlation_id = 0
         self._client_id = client_id
 
@@ -40,6 +42,10 @@ class Connection:
     def send_raw(self, frame: bytes, *, size: int | None = None) -> None:
         """Sends bytes as a frame; ``size`` may lie about their number."""
         self._socket.sendall(struct.pack(">i", len(frame) if size is None else size) + frame)
+
+    def has_news(self, limit_s: float) -> bool:
+        """Whether something is received, or it is closed, within so many seconds."""
+        return bool(select.select([self._socket], [], [], limit_s)[0])
 
     def receive_raw(self) -> bytes:
         """The next frame. Raises Closed where the broker ends the connection."""

@@ -43,6 +43,7 @@ TEXTS = {
     r"Principal = .*": "a line of the log; pykbroker/tests/security/test_authorizer.py compares it",
     r"scrape_configs:": "settings of Prometheus",
     r"listeners=INSIDE://.*": "a server.properties; compat_tests/security runs listeners of these kinds, in one broker",
+    r"bootstrap\.servers=broker\.example.*": "a file of a client; pykbroker/tests/cli/test_secured.py has such",
     r"listener\.name\.users\.sasl\.enabled\.mechanisms=OAUTHBEARER": "settings of a listener; compat_tests/security runs one",
 }
 _SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")

@@ -10,7 +10,7 @@ import typer
 
 from pykbroker.cli import acl_words
 from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.trouble import CliError, UsageError, refusal
 from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
@@ -54,6 +54,7 @@ def list_acls(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     topic: Topic = None,
     group: Group = None,
@@ -71,7 +72,7 @@ def list_acls(
     named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
     pattern = PREFIXED if prefixed else LITERAL if exactly else MATCH
     found: dict[Acl, None] = {}
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         for wanted in acl_words.filters(named, pattern, principal, operation, permission=ANY):
             found.update(dict.fromkeys(_describe(client, wanted)))
     _show(Output(as_json=as_json), found, "There are no such access lists.")
@@ -82,6 +83,7 @@ def add_acls(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     topic: Topic = None,
     group: Group = None,
@@ -113,7 +115,7 @@ def add_acls(
     ]
     if not acls:
         raise UsageError("Say what may be done: --operation, or --producer or --consumer for what these need.")
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         answer = client.controller().call(
             CreateAclsRequest(creations=[_creation(acl) for acl in acls]), CreateAclsResponse
         )
@@ -132,6 +134,7 @@ def remove_acls(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     topic: Topic = None,
     group: Group = None,
@@ -152,7 +155,7 @@ def remove_acls(
     pattern = PREFIXED if prefixed else LITERAL if named else ANY
     filters = list(acl_words.filters(named, pattern, principal, operation, permission=DENY if deny else ANY))
     gone: dict[Acl, None] = {}
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         if dry_run:
             for wanted in filters:
                 gone.update(dict.fromkeys(_describe(client, wanted)))

@@ -28,6 +28,7 @@ from pykbroker.cli import (
     topic_offsets,
     topics,
     transactions,
+    users,
 )
 from pykbroker.cli.help import with_plain_help
 from pykbroker.cli.output import Output, flush
@@ -73,6 +74,7 @@ app.add_typer(configs.app, name="configs")
 app.add_typer(transactions.app, name="transactions")
 app.add_typer(reassignments.app, name="reassignments")
 app.add_typer(acls.app, name="acls")
+app.add_typer(users.app, name="users")
 app.add_typer(quotas.app, name="quotas")
 app.add_typer(records.app, name="records")
 app.add_typer(brokers.app, name="brokers")

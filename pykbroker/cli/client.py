@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.trouble import CliError, Unreachable, UsageError
@@ -21,6 +21,9 @@ from pykbroker.wire.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
+
+if TYPE_CHECKING:
+    from pykbroker.security.client.settings import ClientSecurity
 
 T = TypeVar("T")
 
@@ -53,13 +56,22 @@ class Client:
     """A cluster, known by some of its brokers. Connections are made when first needed and kept.
 
     ``timeout_s`` limits each connection attempt and each response, and how long errors that may pass are retried.
+    ``security`` is how to connect; without it connections are plain.
     """
 
-    def __init__(self, bootstrap: list[tuple[str, int]], *, timeout_s: float, client_id: str = "pykbroker-cli") -> None:
+    def __init__(
+        self,
+        bootstrap: list[tuple[str, int]],
+        *,
+        timeout_s: float,
+        client_id: str = "pykbroker-cli",
+        security: ClientSecurity | None = None,
+    ) -> None:
         self.timeout_s = timeout_s
         self.clock = SystemClock()
         self._bootstrap = bootstrap
         self._client_id = client_id
+        self._security = security
         self._connections: dict[tuple[str, int], Connection] = {}
         self._brokers: dict[int, tuple[str, int]] = {}
         self._controller = -1
@@ -102,7 +114,7 @@ class Client:
         """A new connection to this broker, for the caller to keep and close: one that has requests under way."""
         if node_id not in self._brokers:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
-        return Connection(*self._brokers[node_id], timeout_s=self.timeout_s, client_id=self._client_id)
+        return self._new(self._brokers[node_id])
 
     def controller(self) -> Connection:
         """The broker that takes changes of topics; with KRaft any passes them on, before it only one did."""
@@ -210,9 +222,12 @@ class Client:
     def _connect(self, address: tuple[str, int]) -> Connection:
         connection = self._connections.get(address)
         if connection is None or connection.broken:
-            connection = Connection(*address, timeout_s=self.timeout_s, client_id=self._client_id)
+            connection = self._new(address)
             self._connections[address] = connection
         return connection
+
+    def _new(self, address: tuple[str, int]) -> Connection:
+        return Connection(*address, timeout_s=self.timeout_s, client_id=self._client_id, security=self._security)
 
     def _find_coordinator(self, key: str, kind: int) -> Connection:
         connection = self.any()

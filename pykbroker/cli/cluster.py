@@ -9,7 +9,7 @@ import typer
 from pykbroker import __version__
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.connection import Connection
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.quorum import quorum, read_quorum
 from pykbroker.wire.apis import APIS, ApiKey
@@ -29,10 +29,16 @@ Broker = Annotated[
 
 
 @app.command()
-def describe(*, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False) -> None:
+def describe(
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+) -> None:
     """Show the cluster's id, its controller and its brokers."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         found = _describe(client)
     if as_json:
         out.json(found)
@@ -82,11 +88,16 @@ def _controller(connection: Connection, named: int) -> int | None:
 
 @app.command()
 def apis(
-    *, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False, broker: Broker = None
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+    broker: Broker = None,
 ) -> None:
     """List the APIs that a broker offers, with their versions, and which version these commands use."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         connection = client.any() if broker is None else client.named_node(broker)
         rows = [
             {
@@ -108,11 +119,16 @@ def apis(
 
 @app.command()
 def features(
-    *, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False, broker: Broker = None
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+    broker: Broker = None,
 ) -> None:
     """List the features that a broker knows, and the level at which the cluster runs each."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         connection = client.any() if broker is None else client.named_node(broker)
         answer = _api_versions(connection)
     supported = {item.name: item for item in answer.supported_features}

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import typer
 
-from pykbroker.cli.client import Client, parse_bootstrap
+from pykbroker.cli.client import Client
+from pykbroker.cli.command_config import read
 from pykbroker.cli.group_state import find_groups
+from pykbroker.cli.options import address, connect_by
 from pykbroker.cli.trouble import CliError
 from pykbroker.wire.errors import KafkaError, WireError
 
@@ -25,9 +27,10 @@ def group_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _names(ctx: typer.Context, incomplete: str, ask: Callable[[Client], list[str]]) -> list[str]:
-    bootstrap = ctx.params.get("bootstrap")
+    bootstrap, command_config = ctx.params.get("bootstrap"), ctx.params.get("command_config")
     try:
-        with Client(parse_bootstrap(str(bootstrap)), timeout_s=_PATIENCE_S) as client:
+        settings = read(command_config)
+        with connect_by(settings, address(bootstrap, settings), _PATIENCE_S) as client:
             return sorted(name for name in ask(client) if name.startswith(incomplete))
     except (CliError, KafkaError, WireError, OSError):
         return []  # a remark would stand in the middle of the line being typed

@@ -10,7 +10,7 @@ import typer
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.config_source import config_source, origin
 from pykbroker.cli.connection import Connection
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.cli.trouble import CliError, UsageError, refusal
@@ -61,6 +61,7 @@ def describe(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     setting: Annotated[
         list[str] | None, typer.Option("--setting", "-s", metavar="NAME", help="Only this setting; may be repeated.")
@@ -72,7 +73,7 @@ def describe(
     resource = DescribeConfigsResource(
         resource_type=_TYPES[kind], resource_name=_required(kind, name), configuration_keys=setting or None
     )
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         connection = _where(client, kind, name)
         (answer,) = connection.call(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse).results
     if answer.error_code:
@@ -115,6 +116,7 @@ def alter(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     set_to: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a setting.")] = None,
     delete: Annotated[
@@ -139,7 +141,7 @@ def alter(
         raise UsageError("Nothing to change: give --set, --delete, --append or --subtract.")
     resource = AlterConfigsResource(resource_type=_TYPES[kind], resource_name=_required(kind, name), configs=changes)
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=dry_run)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         connection = _where(client, kind, name, change=True)
         answers = connection.call(request, IncrementalAlterConfigsResponse).responses
     done = f"{'would have' if dry_run else 'has'} new settings"

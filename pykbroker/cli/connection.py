@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pykbroker import __version__
 from pykbroker.cli.trouble import CliError, Unreachable
+from pykbroker.runtime.clock import SystemClock
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
 from pykbroker.wire.frames import FrameWriter
@@ -15,24 +16,34 @@ from pykbroker.wire.headers import RequestHeader, decode_response_header, encode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
+if TYPE_CHECKING:
+    from pykbroker.security.client.settings import ClientSecurity
+
 R = TypeVar("R", bound=Message)
 
 _LARGEST_RESPONSE = 256 * 1024 * 1024  # what HTTP or TLS would say in place of a size is larger
 _API_VERSIONS_AT_FIRST = 4
+#: When to sign in anew: well before the broker cuts who has not.
+_PART_OF_SESSION = 0.8
 
 
 class Connection:
     """A connection to ``host:port``. Responses come in the order of the requests; several may be on their way.
 
     Every method that uses the network raises Unreachable when the connection breaks or nothing comes within
-    ``timeout_s``, and CliError when what comes is not Kafka's protocol.
+    ``timeout_s``, and CliError when what comes is not Kafka's protocol. With ``security`` it is CliError, too, where the broker
+    is not believed, or refuses who signs in.
     """
 
-    def __init__(self, host: str, port: int, *, timeout_s: float, client_id: str) -> None:
+    def __init__(
+        self, host: str, port: int, *, timeout_s: float, client_id: str, security: ClientSecurity | None = None
+    ) -> None:
         self.address = f"{host}:{port}"
         self.broken = False
         self._timeout_s = timeout_s
         self._client_id = client_id
+        self._security = security
+        self._sign_in_at: float | None = None
         self._correlation_id = 0
         self._expected: deque[tuple[int, int, int]] = deque()  # correlation id, API key, version
         try:
@@ -44,8 +55,14 @@ class Connection:
         except OSError as error:
             raise Unreachable(f"Cannot connect to {self.address}: {error.strerror or error}.") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if security is not None:
+            from pykbroker.cli.secured import with_tls
+
+            self._socket = with_tls(self._socket, host, self.address, security)
+        self._served = False
         try:
             self._versions = self._negotiate()
+            self._sign_in()
         except BaseException:
             self.close()
             raise
@@ -77,6 +94,8 @@ class Connection:
 
     def send(self, request: Message, highest: int | None = None, *, answered: bool = True) -> None:
         """Send ``request`` without waiting; ``answered`` is false for the one that has no response, Produce with acks 0."""
+        if self._sign_in_at is not None and not self._expected and SystemClock().monotonic() > self._sign_in_at:
+            self._sign_in()
         key = request.API_KEY
         self._send(request, key, self.version(key, highest), answered=answered)
 
@@ -85,6 +104,7 @@ class Connection:
         correlation_id, key, version = self._expected.popleft()
         self._socket.settimeout(self._timeout_s + (timeout_s or 0))
         frame = self._read_frame()
+        self._served = True
         try:
             found, pos = decode_response_header(frame, 0, key, version)
             if found != correlation_id:
@@ -94,6 +114,20 @@ class Connection:
             raise CliError(f"{self.address} answered {APIS[key].name} with malformed bytes: {error}.") from error
         assert isinstance(message, response)
         return message
+
+    # Below: who we are
+
+    def _sign_in(self) -> None:
+        """If the protocol has SASL, and again before what was said then no longer holds (KIP-368)."""
+        self._sign_in_at = None
+        if self._security is None or self._security.sasl is None:
+            return
+        from pykbroker.cli.secured import sign_in
+
+        lifetime_ms = sign_in(self.call, self.address, self._security.sasl)
+        self._served = False
+        if lifetime_ms:
+            self._sign_in_at = SystemClock().monotonic() + _PART_OF_SESSION * lifetime_ms / 1000
 
     # Below: bytes
 
@@ -154,17 +188,31 @@ class Connection:
                 raise self._broken(error) from error
             if not piece:
                 self.broken = True
-                raise Unreachable(f"{self.address} closed the connection; its log may say why.")
+                raise Unreachable(f"{self.address} closed the connection; its log may say why.{self._advice()}")
             data += piece
         return bytes(data)
 
-    def _broken(self, error: OSError) -> Unreachable:
+    def _broken(self, error: OSError) -> CliError:
         self.broken = True
         if isinstance(error, TimeoutError):
             return Unreachable(f"{self.address} did not answer within {self._timeout_s:g} s; --timeout waits longer.")
-        return Unreachable(f"The connection to {self.address} broke: {error.strerror or error}.")
+        if self._security is not None:
+            from pykbroker.cli.secured import alert_trouble
+
+            if (refused := alert_trouble(error, self.address)) is not None:
+                return refused
+        return Unreachable(f"The connection to {self.address} broke: {error.strerror or error}.{self._advice()}")
+
+    def _advice(self) -> str:
+        """A listener with security cuts who does not know of it, and says nothing."""
+        if self._served or self._security is not None:
+            return ""
+        return " Does it want TLS, or a user who signs in? --command-config FILE says how."
 
     def _not_kafka(self) -> CliError:
+        if self._security is not None and self._security.tls is not None:
+            return CliError(f"{self.address} speaks TLS, and something else than Kafka's protocol within.")
         return CliError(
-            f"{self.address} does not speak Kafka's plain protocol. Is it a TLS port, or another service's?"
+            f"{self.address} does not speak Kafka's plain protocol. Is it a TLS port (then --command-config FILE says how to "
+            "connect), or another service's?"
         )

@@ -14,7 +14,7 @@ from pykbroker.cli.client import Client
 from pykbroker.cli.completion import group_names, topic_names
 from pykbroker.cli.membership import Membership
 from pykbroker.cli.offsets import Partition
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.positions import HELP as PLACES_HELP
 from pykbroker.cli.positions import parse_places
@@ -46,6 +46,7 @@ def consume(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     topic_regex: Annotated[
         list[str] | None,
         typer.Option("--topic-regex", metavar="REGEX", help="Topics that match as a whole and are there now."),
@@ -142,7 +143,7 @@ def consume(
     formatter = _formatter(out, columns, template, encoding, value_files, both=as_hex and as_base64)
     printer = Printer(formatter, max_records, parse_filters(where or []))
     with (
-        connect(bootstrap, timeout) as client,
+        connect(bootstrap, timeout, command_config) as client,
         closing(Reader(client, out, printer, committed_only=committed)) as reader,
         all_end_as_ctrl_c(),
     ):
@@ -167,7 +168,7 @@ def consume(
             if group is None:
                 reader.read(partitions, start, stop)
                 return
-            with connect(bootstrap, timeout) as own:
+            with connect(bootstrap, timeout, command_config) as own:
                 membership = Membership(own, group, topics)
                 reader.read_as_member(membership, group, start, stop)
         except KafkaError as error:

@@ -11,7 +11,7 @@ from pykbroker.cli.client import Client
 from pykbroker.cli.completion import group_names
 from pykbroker.cli.group_state import Group, find_groups, kind_of, read_group
 from pykbroker.cli.offsets import LATEST, Partition, committed_offsets, list_offsets
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.reset import reset
 from pykbroker.cli.topics import confirm, report
@@ -30,6 +30,7 @@ def list_groups(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     state: Annotated[
         list[str] | None,
@@ -39,7 +40,7 @@ def list_groups(
     """List groups with their state."""
     out = Output(as_json=as_json)
     wanted = {name.lower() for name in state or []}
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         found = [group for node in client.nodes() for group in client.retrying(partial(find_groups, node))]
     rows = [
         {"group": g.group_id, "type": kind_of(g), "state": g.group_state, "protocol": g.protocol_type}
@@ -56,11 +57,16 @@ def list_groups(
 
 @app.command()
 def describe(
-    names: Names, *, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False
+    names: Names,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
 ) -> None:
     """Show members, what each partition's offset is, and how far behind its end that is."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         described = [_describe(client, name) for name in names]
     if as_json:
         out.json(described)
@@ -169,6 +175,7 @@ def delete(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
@@ -176,7 +183,7 @@ def delete(
     out = Output(as_json=as_json)
     confirm(out, f"Delete {', '.join(names)} with their committed offsets?", yes=yes)
     results: list[tuple[str, int, str | None, str]] = []
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         for name in names:  # each has a coordinator of its own
             answer = client.coordinator(name).call(DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse)
             results += [(item.group_id, item.error_code, None, "deleted") for item in answer.results]

@@ -19,7 +19,7 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.times import parse_duration
@@ -35,6 +35,7 @@ def archive(
     to: Annotated[str, typer.Option("--to", metavar="DIR", help="The lake: a folder, or a URI that Hadoop knows.")],
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     table: Annotated[
         Format | None, typer.Option("--format", help="The form of a new lake's tables; else parquet.")
@@ -59,7 +60,7 @@ def archive(
     if on_data_loss not in ("fail", "record"):
         raise UsageError(f"--on-data-loss is fail or record, not {on_data_loss!r}.")
     interval_s = parse_duration(every) / 1000 if follow else None
-    options = checked_cluster(bootstrap, timeout, kafka)
+    options = checked_cluster(bootstrap, timeout, command_config, kafka)
     table = table or format_of(to) or Format.PARQUET
     with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
         from pykbroker.lake.archive import Archive, ArchiveOptions
@@ -67,7 +68,7 @@ def archive(
         from pykbroker.lake.description import Description
         from pykbroker.lake.lake import Lake
 
-        cluster = Cluster(spark, bootstrap, options)
+        cluster = Cluster(spark, options.bootstrap, options.settings)
         lake = Lake.create(spark, to, Description(table, cluster.cluster_id()))
         job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
         try:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from pykbroker.cli.options import connect, name_and_value
+from pykbroker.cli import command_config as config_file
+from pykbroker.cli.options import address, connect_by, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.progress import Progress
 from pykbroker.cli.trouble import CliError
@@ -28,7 +29,7 @@ KafkaOptions = Annotated[
     typer.Option(
         "--kafka",
         metavar="NAME=VALUE",
-        help="A setting of the Kafka client, as of security.",
+        help="A setting of the Kafka client, beside those of --command-config.",
         rich_help_panel="Connection",
     ),
 ]
@@ -60,13 +61,31 @@ def lake_errors() -> Iterator[None]:
         raise CliError(str(error)) from error
 
 
-def checked_cluster(bootstrap: str, timeout: float, kafka: list[str] | None) -> dict[str, str]:
-    """The client's settings. Raises Unreachable where no broker answers; one that wants more than a plain connection is asked later."""
-    options = dict(map(name_and_value, kafka or ()))
-    if options.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
-        with connect(bootstrap, timeout) as client:
+class ClusterOptions(NamedTuple):
+    """Where a cluster is, the settings of --command-config, and those of --kafka, which are more."""
+
+    bootstrap: str
+    file: dict[str, str]
+    more: dict[str, str]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """For Kafka's client."""
+        return {**self.file, **self.more}
+
+
+def checked_cluster(
+    bootstrap: str | None, timeout: float, command_config: Path | None, kafka: list[str] | None
+) -> ClusterOptions:
+    """Raises Unreachable where no broker answers, and CliError where it refuses us; what --kafka says of security is tried later."""
+    file, more = config_file.read(command_config), dict(map(name_and_value, kafka or ()))
+    config_file.say_what_is_unknown(file)
+    where = address(bootstrap, file)
+    if more.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
+        with connect_by(file, where, timeout) as client:
             client.any()
-    return options
+    file.pop("bootstrap.servers", None)
+    return ClusterOptions(where, file, more)
 
 
 def checked_lake(at: str) -> None:

@@ -17,9 +17,10 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, name_and_value
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, name_and_value
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
+from pykbroker.cli.trouble import UsageError
 from pykbroker.runtime.clock import SystemClock
 
 
@@ -28,6 +29,7 @@ def replay(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     name: Annotated[
         str, typer.Option("--name", help="Of this replay: another of the same name goes on where it ended.")
@@ -55,7 +57,8 @@ def replay(
     """Write archived records into topics again, exactly once: same order, timestamps, keys and headers."""
     out = Output(as_json=as_json)
     checked_lake(at)
-    options = checked_cluster(bootstrap, timeout, kafka)
+    options = checked_cluster(bootstrap, timeout, command_config, kafka)
+    client = {**_librdkafka(options.file), **options.more}
     now_ms = SystemClock().now_ms()
     with lake_errors(), session(master, conf, jars, lake=at, replays=True) as spark:
         from pykbroker.lake.lake import Lake
@@ -72,7 +75,7 @@ def replay(
             speed=speed,
             topic_configs=dict(map(name_and_value, topic_config or ())),
         )
-        sent = Replay(Lake.open(spark, at), bootstrap, options, wanted).run()
+        sent = Replay(Lake.open(spark, at), options.bootstrap, client, wanted).run()
     if as_json:
         rows = [
             {"topic": place.topic, "partition": place.partition, "rows": rows} for place, rows in sorted(sent.items())
@@ -80,3 +83,15 @@ def replay(
         out.json({"rows": sum(sent.values()), "partitions": rows})
     else:
         out.line(f"{sum(sent.values()):,} rows replayed of {counted(len(sent), 'partition')}")
+
+
+def _librdkafka(settings: dict[str, str]) -> dict[str, str]:
+    """What --command-config says of security, for the client that replays."""
+    from pykbroker.security.client.librdkafka import librdkafka
+
+    try:
+        return librdkafka(settings)
+    except ValueError as error:
+        raise UsageError(
+            f"Replaying cannot connect by --command-config: {error}. --kafka takes librdkafka's settings."
+        ) from error

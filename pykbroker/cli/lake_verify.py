@@ -17,7 +17,7 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.trouble import CliError
 
@@ -27,6 +27,7 @@ def verify(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     topics: Annotated[
         str | None, typer.Option("--topics", metavar="REGEX", help="These alone; else all archived.")
@@ -45,13 +46,13 @@ def verify(
     """Compare lake and broker: counts and checksums of each range of offsets, and where they differ, each record."""
     out = Output(as_json=as_json)
     checked_lake(at)
-    options = checked_cluster(bootstrap, timeout, kafka)
+    options = checked_cluster(bootstrap, timeout, command_config, kafka)
     with lake_errors(), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.cluster import Cluster
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.verify import Verification
 
-        lake, cluster = Lake.open(spark, at), Cluster(spark, bootstrap, options)
+        lake, cluster = Lake.open(spark, at), Cluster(spark, options.bootstrap, options.settings)
         report = Verification(lake, cluster, ranges, sample).run(topics)
     _show_report(out, report)
     if not report.is_equal:

@@ -9,7 +9,7 @@ import typer
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.connection import Connection
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.sizes import format_size
 from pykbroker.cli.trouble import CliError, refusal
@@ -29,6 +29,7 @@ def logdirs(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     broker: Annotated[
         list[int] | None, typer.Option("--broker", min=0, metavar="N", help="Only this broker; may be repeated.")
@@ -37,7 +38,7 @@ def logdirs(
 ) -> None:
     """Show the log directories of brokers: space, partitions, sizes."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         ids = sorted(set(broker)) if broker else client.node_ids()
         wanted = _wanted(client, topics) if topics else None
         rows = []

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pykbroker.cli import command_config as config_file
 from pykbroker.cli.client import Client, parse_bootstrap
 
 Bootstrap = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--bootstrap",
         "-b",
         metavar="HOST:PORT,...",
         envvar="PYKBROKER_BOOTSTRAP",
-        help="A broker of the cluster, or several.",
+        help="A broker of the cluster, or several; else those of --command-config, else 127.0.0.1:9092.",
         rich_help_panel="Connection",
     ),
 ]
@@ -29,15 +32,38 @@ Timeout = Annotated[
         rich_help_panel="Connection",
     ),
 ]
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--command-config",
+        metavar="FILE",
+        envvar="PYKBROKER_COMMAND_CONFIG",
+        help="How to connect and as whom: Kafka's client properties.",
+        rich_help_panel="Connection",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-BOOTSTRAP = "127.0.0.1:9092"
+BOOTSTRAP = None
 TIMEOUT = 30.0
+_LOCAL = "127.0.0.1:9092"
 
 
-def connect(bootstrap: str, timeout: float) -> Client:
+def connect(bootstrap: str | None, timeout: float, command_config: Path | None = None) -> Client:
     """The client that the shared options describe."""
-    return Client(parse_bootstrap(bootstrap), timeout_s=timeout)
+    settings = config_file.read(command_config)
+    config_file.say_what_is_unknown(settings)
+    return connect_by(settings, address(bootstrap, settings), timeout)
+
+
+def connect_by(settings: Mapping[str, str], bootstrap: str, timeout: float) -> Client:
+    """A client with these settings of Kafka's."""
+    return Client(parse_bootstrap(bootstrap), timeout_s=timeout, security=config_file.security_of(settings))
+
+
+def address(bootstrap: str | None, settings: Mapping[str, str]) -> str:
+    """The brokers to ask first: those of the option, of the file, or one of this machine."""
+    return bootstrap or settings.get("bootstrap.servers") or _LOCAL
 
 
 def name_and_value(text: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from pykbroker.cli.client import Client
 from pykbroker.cli.fetcher import Fetcher
 from pykbroker.cli.latencies import PERCENTILES, summary
 from pykbroker.cli.offsets import EARLIEST, Partition, list_offsets
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.produce import ACKS, Acks, Codec
 from pykbroker.cli.producer import Producer
@@ -48,6 +48,7 @@ def produce(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     records: Count = 100_000,
     seconds: Seconds = None,
@@ -67,7 +68,7 @@ def produce(
     out = Output(as_json=as_json)
     batch = request_records(batch, size, rate)
     values = _values(size, min(batch, _MOST_VALUES), seed)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         try:
             partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
             producer = Producer(client, acks=ACKS[acks], compression=Compression[compression.name])
@@ -128,6 +129,7 @@ def consume(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     records: Annotated[
         int | None, typer.Option("--records", "-n", min=1, metavar="N", help="End after so many; else at the end.")
@@ -136,7 +138,7 @@ def consume(
 ) -> None:
     """Read a topic from its beginning to where it ends now; latencies are those between two answers."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client, closing(Fetcher(client)) as fetcher:
+    with connect(bootstrap, timeout, command_config) as client, closing(Fetcher(client)) as fetcher:
         try:
             partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
             ends = end_offsets(client, partitions)

@@ -16,7 +16,7 @@ from pykbroker.cli.completion import topic_names
 from pykbroker.cli.input_lines import line_groups
 from pykbroker.cli.json_records import record_from_json
 from pykbroker.cli.line_writer import LineWriter
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Timeout, connect, name_and_value
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output, counted, harmless
 from pykbroker.cli.producer import ALL, Producer
 from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
@@ -53,6 +53,7 @@ def produce(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     key: Annotated[str | None, typer.Option("--key", metavar="KEY", help="The key of every record.")] = None,
     key_separator: Annotated[
         str | None,
@@ -102,7 +103,7 @@ def produce(
         raise UsageError("--key-separator needs at least one character.")
     source = file_contents(file) if file else line_groups(_standard_input())
     out = Output(as_json=False)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         reader = LineReader(
             key=None if key is None else os.fsencode(key),
             separator=None if key_separator is None else os.fsencode(key_separator),

@@ -7,7 +7,7 @@ from typing import Any
 
 from pykbroker.cli.client import raise_for
 from pykbroker.cli.connection import Connection
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms
 from pykbroker.cli.trouble import CliError
@@ -25,10 +25,16 @@ from pykbroker.wire.messages.describe_quorum import (
 _METADATA_LOG = "__cluster_metadata"
 
 
-def quorum(*, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False) -> None:
+def quorum(
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+) -> None:
     """Show the voters and observers of the metadata log, and how far behind its end each is."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         connection = client.any()
         if not connection.supports(ApiKey.DESCRIBE_QUORUM):
             raise CliError(f"{connection.address} keeps its metadata elsewhere: it tells of no KRaft quorum.")

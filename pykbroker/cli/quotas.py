@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.cli.trouble import CliError, UsageError, refusal
@@ -46,6 +46,7 @@ def list_quotas(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     user: User = None,
     client_id: ClientId = None,
@@ -61,7 +62,7 @@ def list_quotas(
         ComponentData(entity_type=kind, match_type=_DEFAULT if name is None else _EXACT, match=name)
         for kind, name in entity.items()
     ]
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         answer = client.any().call(DescribeClientQuotasRequest(components=components), DescribeClientQuotasResponse)
     try:
         raise_for(answer.error_code, answer.error_message)
@@ -90,6 +91,7 @@ def set_quotas(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     user: User = None,
     client_id: ClientId = None,
@@ -107,7 +109,7 @@ def set_quotas(
             changes.append(OpData(key=name, value=float(text), remove=False))
         except ValueError:
             raise UsageError(f"{text!r} is not a number, as {name} needs one.") from None
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         _alter(client, Output(as_json=as_json), entity, changes, "has new quotas", dry_run=dry_run)
 
 
@@ -117,6 +119,7 @@ def remove_quotas(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     user: User = None,
     client_id: ClientId = None,
@@ -129,7 +132,7 @@ def remove_quotas(
     """Take quotas away."""
     entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
     changes = [OpData(key=name, value=0.0, remove=True) for name in quotas]
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         done = f"has no {', '.join(quotas)}"
         _alter(client, Output(as_json=as_json), entity, changes, done, dry_run=dry_run)
 

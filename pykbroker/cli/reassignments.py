@@ -10,7 +10,7 @@ import typer
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.offsets import Partition
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.cli.trouble import CliError, UsageError, refusal
@@ -33,11 +33,16 @@ Topics = Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="Only 
 
 @app.command("list")
 def list_reassignments(
-    topics: Topics = None, *, bootstrap: Bootstrap = BOOTSTRAP, timeout: Timeout = TIMEOUT, as_json: Json = False
+    topics: Topics = None,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
 ) -> None:
     """List the moves under way."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         rows = [row for row in _ongoing(client) if not topics or row["topic"] in topics]
     if as_json:
         out.json(rows)
@@ -62,12 +67,13 @@ def start(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
     """Move partitions to the brokers named; a topic without partition means each of its partitions."""
     wanted: dict[Partition, list[int] | None] = {}
     parsed = [_parse_move(text) for text in moves]
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         for topic, number, brokers in parsed:
             for partition in _named(client, topic, number):
                 if partition in wanted:
@@ -84,6 +90,7 @@ def cancel(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     everything: Annotated[bool, typer.Option("--all", help="All moves under way.")] = False,
 ) -> None:
@@ -91,7 +98,7 @@ def cancel(
     if bool(partitions) == everything:
         raise UsageError("Say which moves: TOPIC or TOPIC:PARTITION, or --all.")
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         under_way = [Partition(row["topic"], row["partition"]) for row in _ongoing(client)]
         if everything:
             chosen = under_way

@@ -9,7 +9,7 @@ import typer
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.positions import HELP, parse_places
 from pykbroker.cli.times import parse_when
@@ -37,6 +37,7 @@ def delete(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     before: Annotated[
         str | None, typer.Option("--before", metavar="PLACE", help=f"What lies before this offset: {HELP}.")
@@ -52,7 +53,7 @@ def delete(
     if (before is None) == (before_time is None):
         raise UsageError("Give --before PLACE or --before-time TIME (one of them).")
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         try:
             partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
             beginnings = list_offsets(client, dict.fromkeys(partitions, EARLIEST))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.replica_state import Replicas, read_replicas
 from pykbroker.cli.trouble import CliError, refusal
@@ -28,6 +28,7 @@ def replicas(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     under_replicated: Annotated[
         bool, typer.Option("--under-replicated", help="with a replica that is not in sync.", rich_help_panel=_ONLY)
@@ -45,7 +46,7 @@ def replicas(
 ) -> None:
     """Show where replicas are: leader, in sync (ISR), eligible to lead (ELR), last known to be so, offline."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         try:
             names = topics or [topic.name or "" for topic in client.metadata(None).topics]
             found = read_replicas(client, names, may_lack=not topics)  # one may be deleted while we ask

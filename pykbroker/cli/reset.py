@@ -15,7 +15,7 @@ from pykbroker.cli.client import Client
 from pykbroker.cli.completion import group_names, topic_names
 from pykbroker.cli.group_state import read_group
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, commit_offsets, committed_offsets, list_offsets
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import parse_duration, parse_when
 from pykbroker.cli.trouble import CliError, UsageError, refusal
@@ -30,6 +30,7 @@ def reset(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     topic: Annotated[
         list[str] | None,
@@ -83,7 +84,7 @@ def reset(
     if bool(topic) == all_topics:
         raise UsageError("Say which topics: --topic TOPIC (or TOPIC:0,1) once or more, or --all-topics.")
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         try:
             state = _state(client, group)
             current = committed_offsets(client, group)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pykbroker.process.node import Beside, Node
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.seed import Seed
-
+    from pykbroker.testing.clock import ManualTime
 
 #: A fetch of several partitions holds a megabyte of each until the socket has taken it.
 _LARGEST_KEPT = 8 * 1024 * 1024
@@ -63,19 +63,23 @@ def _serve(options: argparse.Namespace) -> int:
     try:
         config = configuration(options)
         check_racks(options)
-        beside = _http_side(options, config)
-        seed = _seed(options.seed)
+        seed, time = _seed(options.seed), _manual_time(options)
+        beside = _http_side(options, config, seed, time)
     except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
     with contextlib.ExitStack() as stack:
+        if time is not None:
+            from pykbroker.testing.settings import standing_still
+
+            config = standing_still(config)
         if options.ephemeral:
             import tempfile
 
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             directory = os.path.join(folder, "data")  # noqa: PTH118 - beside it is what is kept of it
             config = config.with_texts({"log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options, beside, seed)
+        return run(config, options, beside, seed, time)
 
 
 def _seed(paths: list[Path]) -> Seed | None:
@@ -91,7 +95,18 @@ def _seed(paths: list[Path]) -> Seed | None:
     return seed
 
 
-def _http_side(options: argparse.Namespace, config: BrokerConfig) -> Callable[[Node], Beside] | None:
+def _manual_time(options: argparse.Namespace) -> ManualTime | None:
+    """The clock of --clock manual; None for the real one."""
+    if options.clock == "real":
+        return None
+    from pykbroker.testing.clock import ManualTime
+
+    return ManualTime()
+
+
+def _http_side(
+    options: argparse.Namespace, config: BrokerConfig, seed: Seed | None, time: ManualTime | None
+) -> Callable[[Node], Beside] | None:
     """What makes the HTTP side; None where it is off. Raises ConfigError."""
     found = http_options(options, config)
     if found is None:
@@ -99,14 +114,14 @@ def _http_side(options: argparse.Namespace, config: BrokerConfig) -> Callable[[N
     from pykbroker.http.installed import side
 
     made = side()
-    return lambda node: made(node, found, lambda: _steering(node, options))
 
+    def steering(node: Node) -> Steering:
+        from pykbroker.http.api.steering import of_node
 
-def _steering(node: Node, options: argparse.Namespace) -> Steering:
-    from pykbroker.http.api.steering import of_node
+        folder = Path(node.cluster.logs.metadata_directory.path).parent if options.ephemeral else None
+        return of_node(node, folder, seed, time)
 
-    folder = Path(node.cluster.logs.metadata_directory.path).parent if options.ephemeral else None
-    return of_node(node, folder)
+    return lambda node: made(node, found, partial(steering, node))
 
 
 def run(
@@ -114,6 +129,7 @@ def run(
     options: argparse.Namespace,
     beside: Callable[[Node], Beside] | None = None,
     seed: Seed | None = None,
+    time: ManualTime | None = None,
 ) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
@@ -139,7 +155,8 @@ def run(
                     with_parent=options.exit_with_parent,
                     release=options.as_version,
                     beside=beside,
-                    before_clients=None if seed is None else partial(_sow, seed),
+                    before_clients=None if seed is None and time is None else partial(_before_clients, seed, time),
+                    clock=None if time is None else time.clock,
                 )
             )
         except StartFailed as error:
@@ -147,6 +164,14 @@ def run(
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_FAILED
     return EXIT_OK
+
+
+def _before_clients(seed: Seed | None, time: ManualTime | None, cluster: Cluster) -> Deferred[None]:
+    from pykbroker.runtime.waits import Deferred
+
+    if time is not None:
+        time.follow(cluster)
+    return Deferred.completed(None) if seed is None else _sow(seed, cluster)
 
 
 def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:

@@ -117,6 +117,12 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         help="a host name by which it may be asked, beside addresses and names without a dot; repeatable",
     )
+    made.add_argument(
+        "--clock",
+        choices=("real", "manual"),
+        default="real",
+        help="manual: the brokers' time stands still until it is moved by HTTP, for tests (default: real)",
+    )
     made.add_argument("--json", action="store_true", help="say that the broker is ready in a line of JSON")
     made.add_argument(
         "--exit-with-parent",
@@ -242,6 +248,8 @@ def _named(addresses: list[str]) -> tuple[str, str]:
 def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptions | None:
     """Where the HTTP side is to be and who may ask it; None where it is off. Raises ConfigError."""
     if options.http is None:
+        if options.clock == "manual":
+            raise ConfigError("--clock manual leaves nobody to move it: open the HTTP side with --http")
         if options.http_token_file or options.http_name:
             raise ConfigError("--http-token-file and --http-name say who may ask the HTTP side: open it with --http")
         return None

@@ -10,7 +10,7 @@ import typer
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_when
 from pykbroker.cli.trouble import CliError, UsageError, refusal
@@ -40,6 +40,7 @@ def offsets(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     partition: Annotated[
         list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this partition; may be repeated.")
@@ -59,7 +60,7 @@ def offsets(
     """Show where each partition begins and ends; with --at, the offset there and its record's time."""
     out = Output(as_json=as_json)
     isolation = READ_COMMITTED if committed else READ_UNCOMMITTED
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         try:
             everywhere = [found for topic in topics for found in _partitions(client, topic, partition or [])]
             if at is None:

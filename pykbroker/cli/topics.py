@@ -10,7 +10,7 @@ from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.completion import topic_names
 from pykbroker.cli.config_source import TOPIC, config_source, origin
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect, name_and_value
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.replica_filter import COLUMNS as REPLICA_COLUMNS
 from pykbroker.cli.replica_filter import as_row, replicas
@@ -63,13 +63,14 @@ def list_topics(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     internal: Annotated[bool, typer.Option("--internal", help="Also Kafka's own, as __consumer_offsets.")] = False,
 ) -> None:
     """List topics with their partitions and replicas."""
     out = Output(as_json=as_json)
     compiled = [compile_pattern(text) for text in patterns or []]
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         found = client.metadata(None).topics
     rows = [
         {
@@ -99,6 +100,7 @@ def create(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     partitions: Annotated[
         int | None,
@@ -130,7 +132,7 @@ def create(
         validate_only=dry_run,
     )
     fine = {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS} if if_not_exists else {ErrorCode.NONE}
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         answers = client.controller().call(request, CreateTopicsResponse).topics
         made = [answer.name for answer in answers if not answer.error_code]
         if made and not dry_run:
@@ -149,12 +151,13 @@ def describe(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     all_config: Annotated[bool, typer.Option("--all-config", help="Every setting, with where it comes from.")] = False,
 ) -> None:
     """Show partitions, leaders, replicas, offsets and settings of topics."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         described = [_describe(client, name) for name in names]
     if as_json:
         out.json(described)
@@ -235,6 +238,7 @@ def alter(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     partitions: Annotated[
         int | None,
@@ -256,7 +260,7 @@ def alter(
         raise UsageError("Nothing to change: give --config, --delete-config or --partitions.")
     results: list[tuple[str, int, str | None, str]] = []
     prefix = "would have" if dry_run else "has"
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         if changes:
             request = IncrementalAlterConfigsRequest(
                 resources=[
@@ -291,6 +295,7 @@ def delete(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     if_exists: Annotated[bool, typer.Option("--if-exists", help="A topic that does not exist is no error.")] = False,
@@ -298,7 +303,7 @@ def delete(
     """Delete topics and all their records."""
     out = Output(as_json=as_json)
     confirm(out, f"Delete {', '.join(names)} with all records?", yes=yes)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         controller = client.controller()
         request = DeleteTopicsRequest(timeout_ms=int(timeout * 1000))
         if controller.version(request.API_KEY) >= _TOPICS_IN_DELETE_SINCE:

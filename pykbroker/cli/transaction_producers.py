@@ -9,7 +9,7 @@ import typer
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.offsets import Partition
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms
 from pykbroker.cli.trouble import CliError, UsageError, refusal
@@ -29,6 +29,7 @@ def producers(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     partition: Annotated[
         list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this partition; may be repeated.")
@@ -38,7 +39,7 @@ def producers(
     """Show the producers that a topic's partitions remember; --open finds what holds back readers of committed data."""
     out = Output(as_json=as_json)
     rows: list[dict[str, Any]] = []
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         try:
             known = sorted(p.partition_index for p in client.topic(topic).partitions)
             if missing := set(partition or []) - set(known):

@@ -10,7 +10,7 @@ import typer
 from pykbroker.cli.client import TRANSACTION, Client, raise_for
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.offsets import Partition
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, Json, Timeout, connect
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_duration
 from pykbroker.cli.topics import confirm
@@ -37,6 +37,7 @@ def list_transactions(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     state: Annotated[
         list[str] | None, typer.Option("--state", help="Only in this state, as Ongoing; may be repeated.")
@@ -56,7 +57,7 @@ def list_transactions(
         transactional_id_pattern=pattern,
     )
     rows: list[dict[str, Any]] = []
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         for node_id in client.node_ids():
             connection = client.node(node_id)
             for found in client.retrying(partial(_list, connection, request)):
@@ -102,11 +103,12 @@ def describe(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
     """Show a transaction's producer, state, age, and the partitions in it."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         rows = [_row(_describe(client, name), client.clock.now_ms()) for name in ids]
     if as_json:
         out.json(rows)
@@ -157,6 +159,7 @@ def abort(
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
     as_json: Json = False,
     topic: Annotated[str | None, typer.Option("--topic", "-t", help="Where a transaction hangs.")] = None,
     partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Its partition.")] = None,
@@ -179,7 +182,7 @@ def abort(
     else:
         what, question = f"{topic}-{partition}", f"Abort what began at offset {start_offset} of {topic}-{partition}?"
     confirm(out, question, yes=yes)
-    with connect(bootstrap, timeout) as client:
+    with connect(bootstrap, timeout, command_config) as client:
         try:
             if name is not None:
                 _describe(client, name)  # so that a mistyped id is not brought into being

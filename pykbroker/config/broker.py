@@ -127,13 +127,14 @@ class BrokerConfig:
         return str(name).upper() if name is not None else str(self["security.inter.broker.protocol"])
 
     def listener_value(self, listener: str, name: str, mechanism: str | None = None) -> Any:
-        """A security setting as one listener has it: ``listener.name.<listener>.<name>`` before ``name`` (KIP-103), and before
+        """A setting as one listener has it: ``listener.name.<listener>.<name>`` before ``name`` (KIP-103), and before
         both what it has for a SASL mechanism, ``listener.name.<listener>.<mechanism>.<name>`` (KIP-86). Raises ConfigError.
         """
         prefix = f"{LISTENER_PREFIX}{listener.lower()}."
         keys = [prefix + name] if mechanism is None else [f"{prefix}{mechanism.lower()}.{name}", prefix + name]
         for key in keys:
-            text = next((layer[key] for layer in (self.this_broker, self.explicit) if key in layer), None)
+            layers = (self.this_broker, self.cluster_default, self.explicit)
+            text = next((layer[key] for layer in layers if key in layer), None)
             if text is not None:
                 return self.definitions.broker[name].parse(text)
         return self[name]
@@ -195,10 +196,12 @@ class BrokerConfig:
                     values[name] = self.definitions.broker[name].parse(text)
         return values
 
-    def if_altered(self, this_broker: Mapping[str, str]) -> BrokerConfig:
-        """These settings as they would be with other texts altered for this broker. Nobody listens to the result."""
+    def if_altered(
+        self, this_broker: Mapping[str, str], cluster_default: Mapping[str, str] | None = None
+    ) -> BrokerConfig:
+        """These settings as they would be with other texts altered for this broker, or for all. Nobody listens to the result."""
         other = self.with_texts({})
-        other.apply_dynamic(self.cluster_default, this_broker)
+        other.apply_dynamic(self.cluster_default if cluster_default is None else cluster_default, this_broker)
         return other
 
     def on_change(self, callback: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.consistency import RequirementFailed, check_together
 from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
 from pykbroker.config.layers import without_listener
-from pykbroker.config.reconfiguration import check_reconfiguration
+from pykbroker.config.reconfiguration import check_listeners, check_reconfiguration
 from pykbroker.config.setting import ConfigError, Update
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -60,9 +60,11 @@ def check_broker_configs(
             (name for name in settings if name in _AT_START),
             "This broker takes these configs from its file when it starts and cannot update them dynamically",
         )
-        values = config.values_with(others, settings) if per_broker else config.values_with(settings, others)
+        cluster_default, this_broker = (others, settings) if per_broker else (settings, others)
+        values = config.values_with(cluster_default, this_broker)
         check_together(values)
         check_reconfiguration(config.values_with(config.cluster_default, config.this_broker), values)
+        check_listeners(config, config.if_altered(this_broker, cluster_default))
     except RequirementFailed as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"requirement failed: {error}") from error
     except ConfigError as error:

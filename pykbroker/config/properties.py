@@ -3,7 +3,8 @@ r"""Reading Java's ``.properties`` text, the form of ``server.properties``.
 A natural line ends at LF, CR or CR LF; an odd number of backslashes at its end continues it, and the blanks that open
 the next line are dropped. ``#`` or ``!`` as first character makes a comment (which cannot be continued). A key ends at
 the first unescaped ``=``, ``:`` or blank. ``\t \n \r \f \uXXXX`` are escapes; before any other character the backslash
-falls away. Of a key given twice the last value counts. (Source: java.util.Properties.load.)
+falls away. Of a key given twice the last value counts. A file is ISO-8859-1: what that lacks is written ``\uXXXX``, beyond the
+first 65,536 characters as a pair of surrogates. (Source: java.util.Properties.load.)
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def load(path: Path) -> dict[str, str]:
-    """The file ``path``, read as UTF-8. Raises OSError when it cannot be read, PropertiesError when it is no such text."""
+    """The file ``path``. Raises OSError when it cannot be read, PropertiesError when it is no such text."""
     try:
-        return parse_properties(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return parse_properties(path.read_text(encoding="iso-8859-1"))
+    except PropertiesError as error:
         raise PropertiesError(f"{path}: {error}") from error
 
 
@@ -63,7 +64,8 @@ def _logical_lines(text: str) -> Iterator[str]:
 def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
-    return _ESCAPE.sub(_character, text)
+    unescaped = _ESCAPE.sub(_character, text)
+    return unescaped.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs are one character each
 
 
 def _character(found: re.Match[str]) -> str:

@@ -1,4 +1,5 @@
-"""What a running broker refuses though it would start with it: thread counts that leap, local retention beyond retention.
+"""What a running broker refuses though it would start with it: thread counts that leap, local retention beyond
+retention, listeners that let nobody in.
 
 Rules and words are those of Kafka's DynamicBrokerConfig (KIP-226, KIP-405). Threads that do not exist here are counted
 all the same: what one broker takes, the other must take.
@@ -7,9 +8,12 @@ all the same: what one broker takes, the other must take.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.config.setting import ConfigError
+
+if TYPE_CHECKING:
+    from pykbroker.config.broker import BrokerConfig
 
 _THREADS: Final = (
     "num.io.threads",
@@ -18,6 +22,8 @@ _THREADS: Final = (
     "num.recovery.threads.per.data.dir",
     "background.threads",
 )
+#: That a listener may have of its own.
+_LISTENER_LIMITS: Final = ("max.connections", "max.connection.creation.rate")
 _MINUTE_MS: Final = 60_000
 _UNLIMITED: Final = -1
 _AS_RETENTION: Final = -2  # the local limit follows log.retention
@@ -27,8 +33,21 @@ def check_reconfiguration(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     """May the broker's values change from ``now`` to ``wanted``? Raises ConfigError in Kafka's words."""
     refusal = _leap(now, wanted) or _cleaners(now, wanted) or _local_retention(wanted)
     if refusal is not None:
-        reason = f"org.apache.kafka.common.config.ConfigException: {refusal}"
-        raise ConfigError(f"Invalid value {reason} for configuration Invalid dynamic configuration")
+        raise _refused(refusal)
+
+
+def check_listeners(now: BrokerConfig, wanted: BrokerConfig) -> None:
+    """May the limits of listeners change from those of ``now`` to those of ``wanted``? Raises ConfigError in Kafka's words."""
+    for listener in now.listeners:
+        for name in _LISTENER_LIMITS:
+            value = wanted.listener_value(listener.name, name)
+            if value <= 0 and value != now.listener_value(listener.name, name):
+                raise _refused(f"Invalid {name} {value}")
+
+
+def _refused(refusal: str) -> ConfigError:
+    reason = f"org.apache.kafka.common.config.ConfigException: {refusal}"
+    return ConfigError(f"Invalid value {reason} for configuration Invalid dynamic configuration")
 
 
 def _leap(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:

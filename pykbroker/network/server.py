@@ -93,7 +93,7 @@ class Server:
         """
         if not self._serving:
             return False
-        room = sum(len(sockets.connections) for sockets in self._sockets.values()) < self._most_connections
+        room = sum(sockets.count for sockets in self._sockets.values()) < self._most_connections
         if not room and not self._said_full:
             log.warning(
                 "Connections are refused: %d are open, as many as the limit on open files (ulimit -n) allows",

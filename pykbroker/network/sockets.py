@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.network.connection import Connection
@@ -15,6 +16,7 @@ from pykbroker.network.receive_block import shared_block
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.network.admission import Admission
+    from pykbroker.network.limited import BrokerRules, Limited
     from pykbroker.requests.dispatcher import Dispatcher
 
 log = logging.getLogger(__name__)
@@ -31,6 +33,14 @@ class Bind(NamedTuple):
     host: str
     port: int
     admission: Admission | None = None
+
+
+class _Listening(NamedTuple):
+    """A socket that is open."""
+
+    bind: Bind
+    max_frame: int
+    server: asyncio.Server
 
 
 class _Refused(asyncio.Protocol):
@@ -58,7 +68,9 @@ class BrokerSockets:
         self._dispatcher = dispatcher
         self._has_room = has_room
         self._opened: list[tuple[Bind, int]] = []
-        self._servers: list[asyncio.Server] = []
+        self._listening: list[_Listening] = []
+        self._serving = False
+        self._limited: Limited | None = None
         self._none_left = asyncio.Event()
         self._shared_block = shared_block()
 
@@ -83,8 +95,31 @@ class BrokerSockets:
 
     async def start_serving(self) -> None:
         """Accept connections."""
-        for server in self._servers:
-            await server.start_serving()
+        self._serving = True
+        if self._limited is not None:
+            self._open_doors(self._limited)
+        for each in self._listening:
+            await each.server.start_serving()
+
+    def limit(self, rules: BrokerRules) -> None:
+        """Accept connections only as ``rules`` allow, which take the place of former ones. Those that are open are counted."""
+        if self._limited is None:
+            from pykbroker.network.limited import Limited  # noqa: PLC0415 - few have limits
+
+            self._limited = Limited(self._loop, self._has_room)
+        self._limited.hold_to(rules, self.connections)
+        if self._serving:
+            self._open_doors(self._limited)
+
+    def limits_changed(self) -> None:
+        """The rules are others: more may come in, or some have to go."""
+        if self._limited is not None:
+            self._limited.look_again()
+
+    @property
+    def count(self) -> int:
+        """Of sockets of clients, those that are not let in yet among them."""
+        return len(self.connections) + (0 if self._limited is None else self._limited.held)
 
     async def finish(self) -> None:
         """Stop listening, and end every connection when it has its answers in flight, or after a while without them."""
@@ -116,27 +151,38 @@ class BrokerSockets:
 
     async def _listen(self, bind: Bind, max_frame: int) -> asyncio.Server:
         def connection() -> asyncio.BaseProtocol:
-            if not self._has_room():
-                return _Refused()
-            made = Connection(
-                self._broker(), self._dispatcher, bind.listener, max_frame, self._shared_block, self._ended
-            )
-            self.connections.add(made)
-            if bind.admission is None:
-                return made
-            return bind.admission.admit(made, self._dispatcher, self._shared_block)
+            return self._made(bind, max_frame)[1] if self._has_room() else _Refused()
 
         server = await self._loop.create_server(
             connection, bind.host or None, bind.port, backlog=_BACKLOG, start_serving=False
         )
-        self._servers.append(server)
+        self._listening.append(_Listening(bind, max_frame, server))
         return server
 
+    def _made(self, bind: Bind, max_frame: int) -> tuple[Connection, asyncio.BaseProtocol]:
+        """A connection, and the protocol for its socket."""
+        made = Connection(self._broker(), self._dispatcher, bind.listener, max_frame, self._shared_block, self._ended)
+        self.connections.add(made)
+        if bind.admission is None:
+            return made, made
+        return made, bind.admission.admit(made, self._dispatcher, self._shared_block)
+
+    def _open_doors(self, limited: Limited) -> None:
+        """In place of servers that accept whoever comes."""
+        while self._listening:
+            bind, max_frame, server = self._listening.pop()
+            limited.open(server, _BACKLOG, bind.listener, partial(self._made, bind, max_frame))
+
     def _stop_listening(self) -> None:
-        while self._servers:
-            self._servers.pop().close()
+        self._serving = False
+        while self._listening:
+            self._listening.pop().server.close()
+        if self._limited is not None:
+            self._limited.close()
 
     def _ended(self, connection: Connection) -> None:
         self.connections.discard(connection)
+        if self._limited is not None:
+            self._limited.left(connection)
         if not self.connections:
             self._none_left.set()

@@ -21,12 +21,12 @@ from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
-from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
 from pykbroker.process import descriptors, log_directories
 from pykbroker.process.control import Control
 from pykbroker.process.housekeeping import Housekeeping
+from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.one_by_one import OneByOne, done
@@ -36,9 +36,7 @@ from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
     from pykbroker.faults.injector import Injector
-    from pykbroker.metadata.image import MetadataImage
     from pykbroker.process.secured import SecuredListeners
-    from pykbroker.quotas.throttling import Throttling
     from pykbroker.releases.release import Release
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
@@ -66,12 +64,13 @@ async def serve(
     release: Release | None = None,
     beside: Callable[[Node], Beside] | None = None,
     before_clients: Callable[[Cluster], Deferred[None]] | None = None,
+    clock: Clock | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which count from the beginning: the first process of a container has no
     other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``beside`` makes what
     runs beside it. ``announce`` is called when clients are accepted, ``before_clients`` before. Raises StartFailed.
     """
-    node = Node(config, brokers, racks=racks, durable=durable, release=release)
+    node = Node(config, brokers, racks=racks, durable=durable, release=release, clock=clock)
     node.before_clients = before_clients
     node.server.stop_on_signals()
     if with_parent:
@@ -132,12 +131,12 @@ class Node:
         self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
-        #: What holds clients to their quotas, once there are any.
-        self.throttling: Throttling | None = None
         #: Where the HTTP side is, if it is on.
         self.http: str | None = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
+        #: What holds clients to their quotas.
+        self.limiting = Limiting(self.server, self._ids)
         if self._config["authorizer.class.name"]:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
 
@@ -246,7 +245,7 @@ class Node:
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
         cluster.metadata.subscribe(changes.tell)
-        self._hold_to_quotas(cluster)
+        self.limiting.follow(cluster)
         if self._secured is not None:
             self._secured.follow(cluster)
         self.server.take_up(cluster)
@@ -254,23 +253,6 @@ class Node:
             await done(self.before_clients(cluster))
         await self.server.start_serving()
         self._housekeeping.start()
-
-    def _hold_to_quotas(self, cluster: Cluster) -> None:
-        """From the first quota on; imported then, for start-up counts."""
-        if self.throttling is not None:
-            self.throttling.stop()
-            self.throttling = None
-
-        def changed(image: MetadataImage, delta: MetadataDelta) -> None:
-            if self.throttling is not None:
-                self.throttling.changed(image, delta)
-            elif image.client_quotas:
-                from pykbroker.quotas.throttling import Throttling  # noqa: PLC0415 - start-up counts
-
-                self.throttling = Throttling(cluster, self.server.dispatcher)
-
-        changed(cluster.metadata.image, MetadataDelta())
-        cluster.metadata.subscribe(changed)
 
     def _tell_started(self, took_s: float) -> None:
         """A line for each thing that an operator asks first."""

@@ -27,11 +27,11 @@ class Throttling:
 
     def __init__(self, cluster: Cluster, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
-        self._windows = _windows(cluster.config, "quota")
+        self._windows = windows(cluster.config, "quota")
         self._limits = self._read(cluster.metadata.image)
         #: What is used, on each broker, and of the metadata by all.
         self.brokers: dict[int, BrokerUsage] = {}
-        self.mutations = TokenUsage(self._limits[MUTATIONS], _windows(cluster.config, "controller.quota"))
+        self.mutations = TokenUsage(self._limits[MUTATIONS], windows(cluster.config, "controller.quota"))
         self._step = ThrottleStep(self._of_broker, self.mutations, cluster.runtime.clock)
         self._is_in = False
         self._put_in_or_take_out()
@@ -75,5 +75,6 @@ class Throttling:
         return usage
 
 
-def _windows(config: BrokerConfig, prefix: str) -> Windows:
+def windows(config: BrokerConfig, prefix: str) -> Windows:
+    """Those that a kind of quotas is counted in."""
     return Windows(config[f"{prefix}.window.num"], config[f"{prefix}.window.size.seconds"] * 1000)

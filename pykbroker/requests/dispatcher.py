@@ -149,14 +149,16 @@ class Dispatcher:
         Raises CloseConnection as ``answer``.
         """
         route = self._route(header.api_key, header.api_version)
-        if route.failed is None:
-            return b""
         try:
             request, _ = route.decode(frame, at, header.api_version)
         except WireError as malformed:
             raise CloseConnection(f"it sent a malformed request ({malformed})") from malformed
+        failed = _refused_whole if route.failed is None else route.failed
+        response = failed(request, header.api_version, error)
+        if response is None:
+            return b""
         out = begin_response(header.api_key, header.api_version, header.correlation_id)
-        route.failed(request, header.api_version, error).encode(out, header.api_version)
+        response.encode(out, header.api_version)
         return b"".join(out.finish())
 
     def _route(self, api_key: int, version: int) -> _Route:
@@ -207,6 +209,15 @@ def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> An
     if error.throttle_time_ms and hasattr(response, "throttle_time_ms"):
         response.throttle_time_ms = error.throttle_time_ms
     return response
+
+
+def _refused_whole(request: Any, version: int, error: KafkaError) -> Any:
+    """For an API whose handler knows no error of a whole request: each of what it names has it."""
+    from pykbroker.refusals.answers import Refusal, built, site_for  # noqa: PLC0415 - few are refused so
+
+    refusal = Refusal(error.code)
+    site = site_for(refusal, request, version)
+    return None if site is None else built(request, site, refusal)
 
 
 def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:

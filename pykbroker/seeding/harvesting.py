@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pykbroker.runtime.waits import Deferred
 from pykbroker.seeding.seed import At, Path, Record, Seed, Topic
 from pykbroker.wire import records as wire
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps
+    from pykbroker.wire.batch_header import BatchHeader
+    from pykbroker.wire.primitives import Buffer
+
+#: Records that are read in one step, unless a single batch has more.
+_STEP_RECORDS: Final = 100
+
+
+class TooMuch(ValueError):
+    """The topics have more than was asked for at most."""
 
 
 class _Log:
@@ -24,17 +35,82 @@ _LOG = _Log()
 
 
 def harvest(cluster: Cluster, topics: Iterable[str] = ()) -> Seed:
-    """These topics, or all but Kafka's own. Raises LookupError for one that is not there."""
-    names = list(topics)
+    """These topics, or all but Kafka's own, at one moment. Raises LookupError for one that is not there."""
+    seed = Seed()
+    for _ in _harvesting(cluster, topics, seed):
+        pass
+    return seed
+
+
+def harvest_slowly(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> Deferred[Seed]:
+    """The same with clients served in between: what the partitions have now, but for what goes meanwhile. Fails with TooMuch
+    where keys, values and headers have more bytes in all.
+    """
+    over: Deferred[Seed] = Deferred()
+
+    def steps() -> Steps:
+        seed = Seed()
+        left = most_bytes
+        try:
+            for fresh in _harvesting(cluster, topics, seed):
+                left -= sum(map(_size, fresh))
+                if left < 0:
+                    raise TooMuch(f"there are more than {most_bytes} bytes of records in these topics")
+                yield 1 + len(fresh)
+        except Exception as error:  # noqa: BLE001 - whoever waits gets it
+            over.fail(error)
+            return
+        over.complete(seed)
+
+    cluster.runtime.slices.add(steps())
+    return over
+
+
+def _harvesting(cluster: Cluster, topics: Iterable[str], seed: Seed) -> Iterator[list[Record]]:
+    """Fill a seed; each step says which records it added."""
+    names = list(dict.fromkeys(topics))
     for name in names:
         check_topic(cluster, name)
     chosen = names or sorted(name for name in cluster.metadata.image.topics if not name.startswith("__"))
-    seed = Seed([_topic(cluster, name) for name in chosen])
-    for name in chosen:
-        for partition in partitions(cluster, name):
-            stable = committed_records(partition, partition.log_start_offset, partition.last_stable_offset)
-            seed.records += [_record(partition, found) for found in stable]
-    return seed
+    seed.topics += [_topic(cluster, name) for name in chosen]
+    for partition, end in _ends(cluster, chosen):
+        for fresh in _reading(cluster, partition, end):
+            seed.records += fresh
+            yield fresh
+
+
+def _ends(cluster: Cluster, topics: list[str]) -> list[tuple[Partition, int]]:
+    """The partitions of topics in their order, each with the offset up to which it is read."""
+    order = {name: position for position, name in enumerate(topics)}
+    found = [each for each in cluster.partitions() if each.topic in order]
+    found.sort(key=lambda each: (order[each.topic], each.index))
+    return [(each, each.last_stable_offset) for each in found]
+
+
+def _reading(cluster: Cluster, partition: Partition, end: int) -> Iterator[list[Record]]:
+    """What is there at each step anew: retention and compaction may have been there since the one before."""
+    at = partition.log_start_offset
+    aborted = _aborted(partition, at, end)
+    while at < end:
+        if cluster.partition(partition.topic, partition.index) is not partition:
+            raise LookupError(f"topic {partition.topic} was deleted while it was read")
+        fresh: list[Record] = []
+        for header, data in partition.log.batches(at):
+            if header.base_offset >= end:
+                at = end
+                break
+            fresh += [_record(partition, found) for found in _committed(header, data, aborted, at, end)]
+            at = header.last_offset + 1
+            if len(fresh) >= _STEP_RECORDS:
+                break
+        else:
+            at = end
+        yield fresh
+
+
+def _size(record: Record) -> int:
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers
 
 
 def _topic(cluster: Cluster, name: str) -> Topic:
@@ -68,19 +144,28 @@ def partitions(cluster: Cluster, topic: str) -> list[Partition]:
 
 def committed_records(partition: Partition, begin: int, end: int) -> Iterator[wire.Record]:
     """The records between two offsets that a consumer of committed records sees. ``end`` is not above the last stable offset."""
-    aborted = [
-        (each.producer_id, each.first_offset, each.last_offset)
-        for each in partition.log.aborted_transactions(begin, end)
-    ]
+    aborted = _aborted(partition, begin, end)
     for header, data in partition.log.batches(begin):
         if header.base_offset >= end:
             return
-        producer, at = header.producer_id, header.base_offset
-        undone = header.is_transactional and any(
-            producer == each and first <= at <= last for each, first, last in aborted
-        )
-        if header.is_control or undone:
-            continue
-        for record in wire.decode_records(data, header=header):
-            if begin <= record.offset < end:
-                yield record
+        yield from _committed(header, data, aborted, begin, end)
+
+
+def _aborted(partition: Partition, begin: int, end: int) -> list[tuple[int, int, int]]:
+    """Producer, first and last offset of each transaction that came to nothing."""
+    return [
+        (each.producer_id, each.first_offset, each.last_offset)
+        for each in partition.log.aborted_transactions(begin, end)
+    ]
+
+
+def _committed(
+    header: BatchHeader, data: Buffer, aborted: list[tuple[int, int, int]], begin: int, end: int
+) -> Iterator[wire.Record]:
+    producer, at = header.producer_id, header.base_offset
+    undone = header.is_transactional and any(producer == each and first <= at <= last for each, first, last in aborted)
+    if header.is_control or undone:
+        return
+    for record in wire.decode_records(data, header=header):
+        if begin <= record.offset < end:
+            yield record

@@ -42,17 +42,26 @@ def _file(path: File) -> Seed:
     form = _FORMS.get(path.suffix.lower())
     if form is None:
         raise BadSeed(str(path), f"its name says no form; let it end with one of {', '.join(_FORMS)}")
+    return _said(form, path.read_bytes(), str(path), path.stem)
+
+
+def read_bytes(raw: bytes, form: str, name: str, topic: str | None = None) -> Seed:
+    """The seed that bytes say in a form, as the end of a file's name has it. ``name`` stands before the line and the column of
+    what is wrong; ``topic`` is meant where a line or a row names none. Raises BadSeed.
+    """
+    return _said(_FORMS[form], raw, name, topic)
+
+
+def _said(form: Callable[[str, str, str | None], _Text], raw: bytes, name: str, topic: str | None) -> Seed:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadSeed(
-            str(path), f"byte {error.start} is not UTF-8; bytes are written as base64 in value_base64"
-        ) from error
-    source = form(str(path), text)
+        raise BadSeed(name, f"byte {error.start} is not UTF-8; bytes are written as base64 in value_base64") from error
+    source = form(name, text, topic)
     try:
         return source.read()
     except Misfit as misfit:
-        at = At(source, misfit.path) if misfit.mark is None else ":".join(map(str, (path, *misfit.mark)))
+        at = At(source, misfit.path) if misfit.mark is None else ":".join(map(str, (name, *misfit.mark)))
         raise BadSeed(at, misfit.why) from misfit
 
 
@@ -64,15 +73,12 @@ class _Given:
 
 
 class _Text:
-    """A text with a name, whose stem may be a topic's."""
+    """A text with a name; ``topic`` is meant where none is named."""
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, topic: str | None) -> None:
         self.name = name
         self.text = text
-
-    @property
-    def stem(self) -> str:
-        return File(self.name).stem
+        self.topic = topic
 
     def read(self) -> Seed:
         """Raises Misfit."""
@@ -94,8 +100,8 @@ class _Json(_Text):
 
 
 class _Yaml(_Text):
-    def __init__(self, name: str, text: str) -> None:
-        super().__init__(name, text)
+    def __init__(self, name: str, text: str, topic: str | None) -> None:
+        super().__init__(name, text, topic)
         self._parsed: YamlText | None = None
 
     def read(self) -> Seed:
@@ -131,9 +137,9 @@ class _JsonLines(_Text):
         except Misfit as misfit:
             raise Misfit(at.path, misfit.why, misfit.mark and (number, misfit.mark[1])) from misfit
         if understanding.is_topic(found):
-            seed.add(Seed(topics=[understanding.topic_alone(found, self.stem, at)]))
+            seed.add(Seed(topics=[understanding.topic_alone(found, self.topic, at)]))
         else:
-            seed.records.append(understanding.record_alone(found, self.stem, at))
+            seed.records.append(understanding.record_alone(found, self.topic, at))
 
     def place(self, path: Path) -> str:
         number, *rest = path
@@ -146,7 +152,7 @@ class _Csv(_Text):
     def read(self) -> Seed:
         return Seed(
             records=[
-                understanding.record_alone(found, self.stem, At(self, (line,)))
+                understanding.record_alone(found, self.topic, At(self, (line,)))
                 for line, found in csv_rows.read(self.text)
             ]
         )
@@ -156,7 +162,7 @@ class _Csv(_Text):
         return f"{self.name}:{line}" + (f", column {rest[0]}" if rest else "")
 
 
-_FORMS: dict[str, Callable[[str, str], _Text]] = {
+_FORMS: dict[str, Callable[[str, str, str | None], _Text]] = {
     **dict.fromkeys((".yaml", ".yml"), _Yaml),
     ".json": _Json,
     **dict.fromkeys((".jsonl", ".ndjson"), _JsonLines),

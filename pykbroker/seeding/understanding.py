@@ -64,7 +64,7 @@ def record_alone(found: Any, otherwise: str | None, at: At) -> Record:
 def _named(found: dict[str, Any], otherwise: str | None, path: Path) -> str:
     name = found.get("topic", otherwise)
     if name is None:
-        raise Misfit(path, 'there is no topic; write "topic": "orders", or give the file the name of its topic')
+        raise Misfit(path, 'there is no topic; write "topic": "orders"')
     name = meaning(name)
     if not isinstance(name, str):
         raise Misfit((*path, "topic"), f"topic is {shape(name)}, not a string")

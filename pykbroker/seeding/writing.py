@@ -32,17 +32,18 @@ def write(seed: Seed, path: File, form: str = "jsonl") -> None:
     """
     check(path, form)
     if path.suffix and not path.is_dir():
-        path.write_text(_text(seed, path.suffix.lower()), encoding="utf-8")
+        path.write_text(text(seed, path.suffix.lower()), encoding="utf-8")
         return
     path.mkdir(parents=True, exist_ok=True)
     (path / "topics.json").write_text(_json(document(Seed(topics=seed.topics))), encoding="utf-8")
     for topic in seed.topics:
         records = [record for record in seed.records if record.topic == topic.name]
         if records:
-            (path / f"{topic.name}.{form}").write_text(_text(Seed(records=records), f".{form}"), encoding="utf-8")
+            (path / f"{topic.name}.{form}").write_text(text(Seed(records=records), f".{form}"), encoding="utf-8")
 
 
-def _text(seed: Seed, suffix: str) -> str:
+def text(seed: Seed, suffix: str) -> str:
+    """The seed in the form of files whose name ends so."""
     match suffix:
         case ".yaml" | ".yml":
             from pykbroker.seeding.yaml_text import dump  # noqa: PLC0415 - for those alone who have YAML

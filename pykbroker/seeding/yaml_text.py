@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from pykbroker.seeding.plain import Twice, Written
 from pykbroker.seeding.seed import Misfit, Path
 
 _NULL = "tag:yaml.org,2002:null"
 _TEXT = "tag:yaml.org,2002:str"
+#: Characters and values that are meant anew by aliases, at most: a few lines of them could mean more than any memory holds.
+_MOST_REPEATED: Final = 4_000_000
 _SCALARS = tuple(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "bool", "timestamp"))
 
 
@@ -49,9 +51,30 @@ class YamlText:
 
     def value(self) -> Any:
         """What it says. Raises Misfit for what JSON could not say."""
+        #: Of each node that was met the value, and how much it is with all below it.
+        self._made: dict[Any, tuple[Any, int]] = {}
+        self._amount = self._repeated = 0
         return None if self._top is None else self._value(self._top, (), ())
 
     def _value(self, node: Any, path: Path, above: tuple[Any, ...]) -> Any:
+        if node in self._made:
+            return self._again(node, path)
+        before = self._amount
+        value = self._made_of(node, path, above)
+        self._amount += 1 + (len(node.value) if node.id == "scalar" else 0)
+        self._made[node] = value, self._amount - before
+        return value
+
+    def _again(self, node: Any, path: Path) -> Any:
+        """What an alias means. Raises Misfit where all of them mean too much."""
+        value, amount = self._made[node]
+        self._amount += amount
+        self._repeated += amount
+        if self._repeated > _MOST_REPEATED:
+            raise Misfit(path, f"aliases repeat more than {_MOST_REPEATED} characters and values; write them out")
+        return value
+
+    def _made_of(self, node: Any, path: Path, above: tuple[Any, ...]) -> Any:
         if node.id != "scalar" and not node.tag.startswith("tag:yaml.org,2002:"):
             raise Misfit(path, f"the tag {node.tag} means nothing here; leave it out")
         if node in above:

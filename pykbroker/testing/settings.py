@@ -57,6 +57,12 @@ def texts(
     return given
 
 
+def standing_still(config: BrokerConfig) -> BrokerConfig:
+    """The settings of a broker whose time stands still."""
+    more = {name: value for name, value in MANUAL_CLOCK_SETTINGS.items() if name not in config.explicit}
+    return config.with_texts(more)
+
+
 def as_text(value: object) -> str:
     """A setting's value as Kafka's files have it."""
     if isinstance(value, bool):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pykbroker import __version__
 from pykbroker.http.api import schemas
-from pykbroker.http.api.route import Route
+from pykbroker.http.api.route import Route, Schema
 from pykbroker.http.api.table import ROUTES
 
 #: What is answered wherever something is changed.
 _CHANGING: Final = {
     400: "what was said cannot be meant",
     403: "a page of others sent it",
-    415: "it was not sent as application/json",
+    413: "it is larger than 16 MiB",
+    415: "it was sent as another type",
 }
 _ALL: Final = {
     401: "the token is missing, or another",
@@ -60,17 +62,23 @@ def _operation(route: Route) -> dict[str, Any]:
             ),
         ],
         "responses": {
-            "200": {"description": "Done.", "content": {"application/json": {"schema": route.answer}}},
+            "200": {"description": "Done.", "content": _content(route.gives, route.answer)},
             **{str(status): _refusal(why) for status, why in sorted(refusals.items())},
         },
     }
     if route.changes:
         schema = schemas.NOTHING if route.body is None else route.body
         said["requestBody"] = {
-            "required": bool(schema.get("required")),
-            "content": {"application/json": {"schema": schema}},
+            "required": bool(route.takes or schema.get("required")),
+            "content": _content(route.takes, schema),
         }
     return said
+
+
+def _content(kinds: Mapping[str, Schema], otherwise: Schema | None) -> dict[str, Any]:
+    """What is said or answered, by its type: JSON unless these are named."""
+    of_each = kinds or {"application/json": otherwise or schemas.NOTHING}
+    return {kind: {"schema": schema} for kind, schema in of_each.items()}
 
 
 def _names(path: str) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
 
 from pykbroker.http.api.description import description
 from pykbroker.http.api.refusal import Refusal
-from pykbroker.http.api.route import Call, Route
+from pykbroker.http.api.route import Call, Route, Text
 from pykbroker.http.api.table import ROUTES
 from pykbroker.http.guard import problem
 from pykbroker.wire.errors import KafkaError
@@ -31,9 +32,11 @@ async def answer(request: web.Request, steering: Steering) -> web.StreamResponse
             return web.json_response(description())
         route, words = _find(request, path)
         if route.changes:
-            check_origin(request)
-        said = Call(words, _query(request, route), await _body(request, route))
-        return web.json_response(await route.handler(steering, said))
+            check_origin(request, route.takes or (_JSON,))
+        found = await route.handler(steering, await _call(request, route, words))
+        if isinstance(found, Text):
+            return web.Response(text=found.text, content_type=found.kind, charset="utf-8")
+        return web.json_response(found)
     except Refusal as refusal:
         return problem(refusal.status, str(refusal))
     except KafkaError as error:
@@ -54,15 +57,23 @@ def _only(request: web.Request, methods: list[str]) -> None:
         raise web.HTTPMethodNotAllowed(request.method, methods)
 
 
-def check_origin(request: web.Request) -> None:
+async def _call(request: web.Request, route: Route, words: dict[str, str]) -> Call:
+    """Raises Refusal."""
+    query = _query(request, route)
+    if route.takes:
+        return Call(words, query, {}, request.content_type, await request.read())
+    return Call(words, query, await _body(request, route))
+
+
+def check_origin(request: web.Request, kinds: Collection[str]) -> None:
     """A page of others may send what it likes, as long as it looks like a form; a browser says where it comes from, and asks
-    before it sends JSON. Raises Refusal.
+    before it sends anything else. Raises Refusal.
     """
     origin = request.headers.get(hdrs.ORIGIN)
     if origin is not None and origin.lower() != f"http://{request.headers.get(hdrs.HOST, '')}".lower():
         raise Refusal(403, f"pages of {origin[:100]!r} may change nothing here")
-    if request.content_type != _JSON:
-        raise Refusal(415, f"what changes something is sent as JSON: with the header Content-Type: {_JSON}")
+    if request.content_type not in kinds:
+        raise Refusal(415, f"what changes something is sent with the header Content-Type: {' or '.join(kinds)}")
 
 
 def _query(request: web.Request, route: Route) -> dict[str, str]:

@@ -23,6 +23,9 @@ class Call:
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Any]
+    #: Of a route that takes text as it comes: its type, and the text.
+    kind: str = ""
+    raw: bytes = b""
 
     def number(self, name: str) -> int:
         """A number of the path. Raises Refusal."""
@@ -50,13 +53,22 @@ def whole(name: str, text: str) -> int:
     return int(text)
 
 
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An answer that is not of JSON, or is written down already."""
+
+    kind: str
+    text: str
+
+
 Handler = Callable[["Steering", Call], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """``path`` has names of its words in braces; ``query`` the words that may follow, with what they mean. ``body`` and
-    ``answer`` are schemas. ``refusals`` say when which status is answered, beside those that all have.
+    ``answer`` are schemas; ``takes`` and ``gives`` those of text that is taken or answered as it is, by its type.
+    ``refusals`` say when which status is answered, beside those that all have.
     """
 
     method: str
@@ -64,8 +76,10 @@ class Route:
     name: str
     meaning: str
     handler: Handler
-    answer: Schema
+    answer: Schema | None = None
     body: Schema | None = None
+    takes: Mapping[str, Schema] = field(default_factory=dict)
+    gives: Mapping[str, Schema] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     refusals: Mapping[int, str] = field(default_factory=dict)
 

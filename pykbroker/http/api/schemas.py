@@ -70,4 +70,7 @@ REQUESTS: Final = made(
     ),
 )
 NOTHING: Final = made()
+SOWN: Final = made(topics=WHOLE, records=WHOLE)
+#: What stands in it pykbroker/seeding reads, and says more precisely what is wrong.
+SEED: Final = made(topics={"type": "object"})
 PROBLEM: Final = made(title=TEXT, status=WHOLE)

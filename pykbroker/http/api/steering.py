@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pykbroker.http.api.refusal import Refusal
 from pykbroker.testing.embedded import Embedded
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.node import Node
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.seeding.seed import Seed
+    from pykbroker.testing.clock import ManualTime
+
+T = TypeVar("T")
+_BETWEEN = "the process is stopping, or begins anew"
 
 
 class Steering:
@@ -28,6 +34,7 @@ class Steering:
         self._noted = log is not None
         #: One life after the other.
         self.living = asyncio.Lock()
+        self._waiting: set[asyncio.Future[None]] = set()
         self._before = host.ending
         host.ending = self._ending
 
@@ -39,8 +46,19 @@ class Steering:
         """Raises Refusal between two lives."""
         cluster = self.node.current
         if cluster is None:
-            raise Refusal(503, "the process is stopping, or begins anew")
+            raise Refusal(503, _BETWEEN)
         return cluster
+
+    async def outcome(self, wait: Deferred[T]) -> T:
+        """The outcome of a wait. Raises what it fails with, and Refusal where the brokers begin anew before."""
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(over)
+        wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting for an outcome")
+        try:
+            await over
+        finally:
+            self._waiting.discard(over)
+        return wait.value
 
     @property
     def noting(self) -> bool:
@@ -62,6 +80,9 @@ class Steering:
 
     def _ending(self) -> None:
         self._before()
+        for each in self._waiting:
+            if not each.done():
+                each.set_exception(Refusal(503, _BETWEEN))
         self.requests.clear()
         self.node.faults.clear()
 
@@ -73,6 +94,10 @@ class Steering:
             self._noted = False
 
 
-def of_node(node: Node, folder: Path | None) -> Steering:
-    """Of a node that ``serve`` runs. ``folder`` is where its data and what is kept of them lie, if they go with it."""
-    return Steering(Embedded.of_node(node, asyncio.get_running_loop(), folder))
+def of_node(node: Node, folder: Path | None, seed: Seed | None = None, time: ManualTime | None = None) -> Steering:
+    """Of a node that ``serve`` runs. ``folder`` is where its data and what is kept of them lie, if they go with it; ``seed``
+    is what there is after a reset.
+    """
+    host = Embedded.of_node(node, asyncio.get_running_loop(), folder)
+    host.seed, host.time = seed, time
+    return Steering(host)

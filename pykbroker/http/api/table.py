@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pykbroker.http.api import brokers, clock, faults, lives, requests, schemas
+from pykbroker.http.api import brokers, clock, faults, lives, requests, schemas, seeds
 from pykbroker.http.api.route import Route
 
 _NO_RULE: Final = {404: "there is no rule of this number"}
@@ -63,6 +63,18 @@ ROUTES: Final = (
         *("POST", "/snapshots/{name}/restore", "restoreSnapshot", "Go on with what was kept; connections are cut."),
         *(lives.restore, schemas.NOTHING),
         refusals={404: "there is no snapshot of this name", **_MAY_NOT_FORGET},
+    ),
+    Route(
+        *("POST", "/seeds", "sowSeed", "Put topics and records in.", seeds.sown, schemas.SOWN),
+        takes=seeds.TAKES,
+        query=seeds.TOPIC,
+        refusals={409: "the cluster refuses a topic or a record"},
+    ),
+    Route(
+        *("GET", "/seeds", "harvestSeed", "Take topics and records out.", seeds.harvested),
+        gives=seeds.GIVES,
+        query=seeds.WHICH,
+        refusals={404: "there is no topic of this name", 409: "there is too much of it", 415: "YAML is not installed"},
     ),
     Route(
         *("GET", "/requests", "listRequests", "What clients sent, in its order.", requests.listed, schemas.REQUESTS),

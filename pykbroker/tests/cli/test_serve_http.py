@@ -37,6 +37,7 @@ def test_programs_are_told_too() -> None:
         (["--http", "nowhere"], "--http wants HOST:PORT"),
         (["--http", "0", "--http-token-file", "/nowhere"], "--http-token-file /nowhere cannot be read"),
         (["--http-name", "broker.example"], "open it with --http"),
+        (["--clock", "manual"], "--clock manual leaves nobody to move it: open the HTTP side with --http"),
         (["--http", "0", "--listen", "SSL://127.0.0.1:0"], "SSL (SSL) are protected"),
     ],
 )

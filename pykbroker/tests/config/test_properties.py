@@ -46,11 +46,11 @@ def test_keeps_the_order_of_first_mention():
     assert list(parse_properties("b=1\na=2\nb=3")) == ["b", "a"]
 
 
-def test_load_reads_utf_8_and_names_the_file_when_it_cannot(tmp_path):
+def test_load_reads_iso_8859_1_and_names_the_file_when_it_cannot(tmp_path):
     good = tmp_path / "server.properties"
-    good.write_text("broker.rack=K\u00f6ln\n", encoding="utf-8")
-    assert load(good) == {"broker.rack": "K\u00f6ln"}
+    good.write_bytes(b"broker.rack=K\xf6ln \\u00fc \\ud83d\\ude00\nother=\xc3\xb6\n")
+    assert load(good) == {"broker.rack": "K\u00f6ln \u00fc \U0001f600", "other": "\u00c3\u00b6"}
     bad = tmp_path / "bad.properties"
-    bad.write_bytes(b"broker.rack=K\xf6ln\n")
+    bad.write_bytes(b"broker.rack=\\u12\n")
     with pytest.raises(PropertiesError, match=r"bad\.properties"):
         load(bad)

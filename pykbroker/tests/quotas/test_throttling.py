@@ -75,7 +75,7 @@ def test_a_throttled_connection_may_end_meanwhile(tmp_path: Path) -> None:
 def test_quotas_hold_after_a_restart_and_cost_nothing_when_they_are_gone(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_broker(tmp_path) as broker:
-            assert broker.node.throttling is None
+            assert broker.node.limiting.throttling is None
             await limit(broker, "request_percentage", 50)
             assert broker.server.dispatcher._steps
         async with running_broker(tmp_path) as broker:

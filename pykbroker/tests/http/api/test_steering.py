@@ -51,6 +51,29 @@ def test_a_broker_that_serve_runs(tmp_path: Path, monkeypatch) -> None:
     assert list(tmp_path.iterdir()) == [], "the data, and what was kept of them, go with the process"
 
 
+def test_serve_begins_with_its_seed_and_its_clock_stands_still(tmp_path: Path) -> None:
+    path = tmp_path / "orders.jsonl"
+    path.write_text('{"value": "one book"}\n')
+    options = ("--ephemeral", "--http", "0", "--json", "--clock", "manual", "--seed", str(path))
+    with serving("--listen", "127.0.0.1:0", *options) as (process, line):
+        address = json.loads(line)["http"]
+
+        def records() -> list[dict[str, Any]]:
+            return ask(address, "GET", "/seeds?form=json")[1]["topics"]["orders"]["records"]
+
+        began = ask(address, "GET", "/clock")[1]
+        assert (began["kind"], records()[0]["timestamp"]) == ("manual", began["now_ms"])
+        for _ in range(2):
+            now = ask(address, "POST", "/clock/advance", {"by": "2h"})[1]["now_ms"]
+            assert ask(address, "POST", "/seeds", {"topics": {"orders": [{"value": "two"}]}})[0] == 200
+            assert [each["timestamp"] for each in records()][1:] == [now]
+            assert ask(address, "POST", "/reset") == (200, {})
+            assert [(each["value"], each["timestamp"]) for each in records()] == [("one book", now)]
+        assert now - began["now_ms"] == 4 * 3_600_000
+        process.terminate()
+        assert process.wait(60) == 0
+
+
 def test_data_that_stay_are_kept(tmp_path: Path) -> None:
     with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--http", "0", "--json") as (_, line):
         status, answer = ask(json.loads(line)["http"], "POST", "/reset")

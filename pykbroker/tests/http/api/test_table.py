@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,26 +25,34 @@ class Described:
         self.document = http.ask("/api/v1/openapi.json").json
         self.asked: set[str] = set()
 
-    def __call__(self, method: str, path: str, body: object = None, *, status: int = 200) -> Any:
-        answer = self.http.send(method, path, body)
+    def __call__(
+        self, method: str, path: str, body: object = None, *, status: int = 200, kind: str = "application/json"
+    ) -> Any:
+        """``body`` is an object that is sent as JSON, or text of another kind. Returns an object, or text of another kind."""
+        raw = body if isinstance(body, str) else None if body is None else json.dumps(body)
+        answer = self.http.ask(
+            f"/api/v1{path}", method=method, body=raw and raw.encode(), headers={"Content-Type": kind}
+        )
         assert answer.status == status, answer.text
         operation = self._operation(method, path.partition("?")[0])
-        self._check(answer, operation["responses"][str(status)])
+        found = self._checked(answer, operation["responses"][str(status)])
         if status == 200:
             self.asked.add(operation["operationId"])
             if body is not None:
-                self._valid(body, operation["requestBody"]["content"]["application/json"]["schema"])
-        return answer.json
+                self._valid(body, operation["requestBody"]["content"][kind]["schema"])
+        return found
 
     def _operation(self, method: str, path: str) -> dict[str, Any]:
         (route,) = [each for each in ROUTES if each.method == method and each.words(path) is not None]
         found: dict[str, Any] = self.document["paths"][route.path][method.lower()]
         return found
 
-    def _check(self, answer: Asked, response: dict[str, Any]) -> None:
+    def _checked(self, answer: Asked, response: dict[str, Any]) -> Any:
         kind = answer.headers["Content-Type"].partition(";")[0]
         schema = response["content"][kind]["schema"]
-        self._valid(answer.json, self.document["components"]["schemas"]["Problem"] if "$ref" in schema else schema)
+        found = answer.json if kind.endswith("json") else answer.text
+        self._valid(found, self.document["components"]["schemas"]["Problem"] if "$ref" in schema else schema)
+        return found
 
     @staticmethod
     def _valid(value: object, schema: dict[str, Any]) -> None:
@@ -146,6 +155,22 @@ def test_reset_and_snapshots(manual: Described) -> None:
     manual("POST", "/snapshots/three/restore", status=404)
     manual("PUT", f"/snapshots/{'x' * 201}", status=400)
     manual("PUT", "/snapshots/%00", status=400)
+
+
+def test_seeds(manual: Described) -> None:
+    manual("POST", "/reset")
+    seed = {"topics": {"orders": {"partitions": 2, "records": [{"key": "k", "value": "v", "timestamp": 5}]}}}
+    assert manual("POST", "/seeds", seed) == {"topics": 1, "records": 1}
+    assert [record.key for record in manual.http.kafka.records("orders")] == [b"k"]
+    assert manual("GET", "/seeds?form=json")["topics"]["orders"]["records"][0]["timestamp"] == 5
+    line = '{"value": "w", "partition": 0, "timestamp": 6}\n'
+    assert manual("POST", "/seeds?topic=orders", line, kind="application/jsonl") == {"topics": 0, "records": 1}
+    assert "orders,0,6,\\N,,w,," in manual("GET", "/seeds?topics=orders&form=csv")
+    manual("POST", "/seeds", "", status=400)
+    manual("POST", "/seeds", {"topics": {"orders": {"partitions": 7}}}, status=409)
+    manual("POST", "/seeds", "value\nx", kind="text/plain", status=415)
+    manual("GET", "/seeds?form=xml", status=400)
+    manual("GET", "/seeds?topics=orders,nothing", status=404)
 
 
 def test_a_tests_broker_notes_requests_always(manual: Described) -> None:

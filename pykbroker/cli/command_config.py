@@ -1,0 +1,55 @@
+"""``--command-config``: a file of Kafka's client properties, for how to connect and as whom."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pykbroker.cli.output import Output
+from pykbroker.cli.trouble import UsageError
+
+if TYPE_CHECKING:
+    from pykbroker.security.client.settings import ClientSecurity
+
+
+def read(path: Path | None) -> dict[str, str]:
+    """What the file says, and nothing where there is none. Raises UsageError."""
+    if path is None:
+        return {}
+    from pykbroker.config.properties import load
+
+    try:
+        return load(path)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--command-config {path} cannot be read: {getattr(error, 'strerror', None) or error}."
+        ) from error
+
+
+def say_what_is_unknown(settings: Mapping[str, str]) -> None:
+    """What is misspelt is ignored, as Kafka does, and said."""
+    if not settings:
+        return
+    from pykbroker.config.unserved import nearest
+    from pykbroker.security.client.settings import KNOWN, unknown
+
+    for name in unknown(settings):
+        meant = nearest(name, sorted(KNOWN))
+        Output(as_json=False).remark(
+            f"No client of Kafka has a setting {name}" + (f"; did you mean {meant}?" if meant else "; it is ignored.")
+        )
+
+
+def security_of(settings: Mapping[str, str]) -> ClientSecurity | None:
+    """How to connect; None for a plain connection. Raises UsageError."""
+    if settings.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
+        return None
+    from pykbroker.runtime.clock import SystemClock
+    from pykbroker.security.client.settings import ClientSettingsError, client_security
+
+    try:
+        return client_security(settings, SystemClock().now_ms, secrets.token_urlsafe)
+    except ClientSettingsError as error:
+        raise UsageError(f"The settings of the connection are not good: {error}.") from error

@@ -1,0 +1,63 @@
+"""Topics and records, put in and taken out: in the forms of files (docs/seeds.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.http.api.refusal import Refusal, refusing
+from pykbroker.http.api.route import Call, Text
+from pykbroker.http.api.schemas import SEED, TEXT
+from pykbroker.seeding.harvesting import TooMuch, harvest_slowly
+from pykbroker.seeding.reading import read_bytes
+from pykbroker.seeding.seed import BadSeed
+from pykbroker.seeding.sowing import sow
+from pykbroker.seeding.writing import text
+
+if TYPE_CHECKING:
+    from pykbroker.http.api.steering import Steering
+
+#: Form of a seed to the type in which it is answered.
+_KINDS: Final = {
+    "jsonl": "application/jsonl",
+    "json": "application/json",
+    "yaml": "application/yaml",
+    "csv": "text/csv",
+}
+#: Type in which it is sent to the form: these, and names that they have elsewhere.
+_FORMS: Final = {
+    **{kind: form for form, kind in _KINDS.items()},
+    "application/x-ndjson": "jsonl",
+    "application/x-yaml": "yaml",
+}
+TAKES: Final = {kind: SEED if form == "json" else TEXT for kind, form in _FORMS.items()}
+GIVES: Final = {kind: TAKES[kind] for kind in _KINDS.values()}
+#: What is taken out may be put in again: in the same form it is about as large.
+_MOST_BYTES: Final = 8 * 1024 * 1024
+
+TOPIC: Final = {"topic": "the topic of lines and rows that name none"}
+WHICH: Final = {
+    "topics": "names with commas between; without it all but Kafka's own",
+    "form": f"one of {', '.join(_KINDS)}; without it the first of these",
+}
+
+
+async def sown(steering: Steering, call: Call) -> dict[str, Any]:
+    with refusing(400, BadSeed), refusing(415, ModuleNotFoundError):
+        form = f".{_FORMS[call.kind]}"
+        seed = await asyncio.to_thread(read_bytes, call.raw, form, "body", call.query.get("topic"))
+    async with steering.living:
+        with refusing(409, BadSeed):
+            done = await steering.outcome(sow(steering.cluster(), seed))
+    return {"topics": done.topics, "records": done.records}
+
+
+async def harvested(steering: Steering, call: Call) -> Text:
+    form = call.query.get("form", "jsonl")
+    if form not in _KINDS:
+        raise Refusal(400, f"form is {form[:40]!r}; write one of {', '.join(_KINDS)}")
+    names = [name for name in call.query.get("topics", "").split(",") if name]
+    with refusing(404, LookupError), refusing(409, TooMuch):
+        seed = await steering.outcome(harvest_slowly(steering.cluster(), names, _MOST_BYTES))
+    with refusing(415, ModuleNotFoundError):
+        return Text(_KINDS[form], await asyncio.to_thread(text, seed, f".{form}"))

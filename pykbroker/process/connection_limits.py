@@ -1,0 +1,172 @@
+"""The limits on connections of a process's brokers: read off settings and quotas, again whenever these are altered, and put at
+the doors of the listeners. Imported with the first limit.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.config.consistency import connection_limits
+from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
+from pykbroker.network.doors import Refused
+from pykbroker.quotas.connections import (
+    ConnectionLimits,
+    ConnectionQuotas,
+    ConnectionThrottled,
+    ListenerLimits,
+    TooManyConnections,
+)
+from pykbroker.quotas.mutations import milliseconds
+from pykbroker.quotas.rates import Windows
+from pykbroker.quotas.throttling import windows
+from pykbroker.runtime.hosts import addresses
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.config.broker import BrokerConfig
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.network.server import Server
+    from pykbroker.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+RATE: Final = "connection_creation_rate"
+#: No more addresses that were refused are remembered, each for one line in the log.
+_MOST_TOLD: Final = 1000
+
+
+class BrokerLimits:
+    """What decides at the doors of one broker (``network.limited.BrokerRules``)."""
+
+    def __init__(self, limits: ConnectionLimits, windows: Windows, clock: Clock) -> None:
+        self.quotas = ConnectionQuotas(limits, windows)
+        self._windows = windows
+        self._clock = clock
+        self._told: set[str] = set()
+
+    def begin(self, inside: Iterable[tuple[str, str]]) -> None:
+        plain = ((listener, _plain(address)) for listener, address in inside)
+        self.quotas = ConnectionQuotas(self.quotas.limits, self._windows, plain)
+
+    def arrived(self, listener: str) -> int:
+        return self.quotas.arrived(listener, milliseconds(self._clock))
+
+    def has_room(self, listener: str) -> bool:
+        return self.quotas.has_room(listener)
+
+    def take(self, listener: str, address: str) -> None:
+        address = _plain(address)
+        try:
+            self.quotas.take(listener, address, milliseconds(self._clock))
+        except TooManyConnections as error:
+            self._tell(listener, address, error)
+            raise Refused(str(error)) from error
+        except ConnectionThrottled as error:
+            raise Refused(str(error), error.ms) from error
+
+    def left(self, listener: str, address: str) -> None:
+        address = _plain(address)
+        self._told.discard(address)
+        self.quotas.left(listener, address)
+
+    def excess(self) -> int:
+        return self.quotas.excess()
+
+    def is_protected(self, listener: str) -> bool:
+        return self.quotas.is_protected(listener)
+
+    def _tell(self, listener: str, address: str, error: TooManyConnections) -> None:
+        """Once, until one of its connections ends."""
+        if address not in self._told:
+            if len(self._told) >= _MOST_TOLD:
+                self._told.clear()
+            self._told.add(address)
+            log.warning("Connections from %s on listener %s are refused: %s", address, listener, error)
+
+
+class ConnectionLimiting:
+    """See the module. It belongs to one cluster; ``ids`` are the brokers of the process, running or not."""
+
+    def __init__(self, cluster: Cluster, server: Server, ids: Iterable[int]) -> None:
+        self._cluster = cluster
+        self._server = server
+        self._addresses: dict[str, str] = {}
+        clock, counted_in = cluster.runtime.clock, windows(cluster.config, "quota")
+        #: By broker.
+        self.brokers = {node_id: BrokerLimits(self._limits(node_id), counted_in, clock) for node_id in ids}
+        for node_id, rules in self.brokers.items():
+            server.sockets(node_id).limit(rules)
+        self._look_up()
+
+    def changed(self, _image: MetadataImage, delta: MetadataDelta) -> None:
+        """A subscriber of the metadata."""
+        if delta.client_quotas or any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
+            self._apply()
+            self._look_up()
+
+    def _apply(self) -> None:
+        for node_id, rules in self.brokers.items():
+            rules.quotas.limits = self._limits(node_id)
+            self._server.sockets(node_id).limits_changed()
+
+    def _limits(self, node_id: int) -> ConnectionLimits:
+        image = self._cluster.metadata.image
+        config = self._cluster.config.if_altered(image.config(BROKER_RESOURCE, str(node_id)))
+        return _read(config, image, self._addresses)
+
+    # ---- names of hosts ----------------------------------------------------------------------------------------------
+
+    def _look_up(self) -> None:
+        """Those that were not looked up yet; they hold from when they are known."""
+        image = self._cluster.metadata.image
+        quotas = {name for entity in image.client_quotas for kind, name in entity if kind == "ip" and name}
+        names = quotas.union(*(self._exceptions(node_id) for node_id in self.brokers)) - self._addresses.keys()
+        if names:
+            found = self._cluster.runtime.offload(addresses, frozenset(names))
+            found.map(partial(self._known, names)).or_log("looking up the hosts that connections are limited for")
+
+    def _exceptions(self, node_id: int) -> set[str]:
+        image = self._cluster.metadata.image
+        config = self._cluster.config.if_altered(image.config(BROKER_RESOURCE, str(node_id)))
+        return set(connection_limits(config["max.connections.per.ip.overrides"]))
+
+    def _known(self, names: set[str], found: Mapping[str, str]) -> None:
+        for name in sorted(names - found.keys()):
+            log.error("There is no host %s: the limit on its connections holds for nobody", name)
+        self._addresses.update({name: name for name in names} | dict(found))
+        self._apply()
+
+
+def _read(config: BrokerConfig, image: MetadataImage, known: Mapping[str, str]) -> ConnectionLimits:
+    """``known`` are the addresses of names."""
+    per_address: dict[str | None, int] = {None: config["max.connections.per.ip"]}
+    for name, most in connection_limits(config["max.connections.per.ip.overrides"]).items():
+        per_address[known.get(name, name)] = most
+    rates = {
+        name if name is None else known.get(name, name): int(values[RATE])
+        for ((kind, name), *_), values in image.client_quotas.items()
+        if kind == "ip" and RATE in values
+    }
+    return ConnectionLimits(
+        {
+            listener.name: ListenerLimits(
+                config.listener_value(listener.name, "max.connections"),
+                config.listener_value(listener.name, "max.connection.creation.rate"),
+            )
+            for listener in config.listeners
+        },
+        config.inter_broker_listener_name,
+        config["max.connections"],
+        config["max.connection.creation.rate"],
+        per_address,
+        rates,
+    )
+
+
+def _plain(address: str) -> str:
+    """One of version 4 that comes as one of version 6, and one with a zone, as they are written otherwise."""
+    address = address.partition("%")[0]
+    return address.removeprefix("::ffff:") if "." in address else address

@@ -1,0 +1,73 @@
+"""What holds clients to their quotas and to limits on connections, from the first one of each kind on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.image import BROKER_RESOURCE
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.metadata.image import MetadataImage
+    from pykbroker.network.server import Server
+    from pykbroker.process.connection_limits import ConnectionLimiting
+    from pykbroker.quotas.throttling import Throttling
+
+#: Endings, for a listener may have its own.
+_ON_CONNECTIONS: Final = (
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connection.creation.rate",
+)
+
+
+class Limiting:
+    """Of one process; what it needs is imported when it is needed, for start-up counts."""
+
+    def __init__(self, server: Server, ids: list[int]) -> None:
+        self._server = server
+        self._ids = ids
+        self.throttling: Throttling | None = None
+        self.connections: ConnectionLimiting | None = None
+
+    def follow(self, cluster: Cluster) -> None:
+        """Hold the clients of this cluster, and no others any more, to what its metadata and settings say."""
+        if self.throttling is not None:
+            self.throttling.stop()
+            self.throttling = None
+
+        def changed(image: MetadataImage, delta: MetadataDelta) -> None:
+            self._throttle(cluster, image, delta)
+            if self.connections is not None:
+                self.connections.changed(image, delta)
+            elif (delta.client_quotas or delta.configs) and _are_connections_limited(cluster, image):
+                self._limit_connections(cluster)
+
+        image = cluster.metadata.image
+        self._throttle(cluster, image, MetadataDelta())
+        if self.connections is not None or _are_connections_limited(cluster, image):
+            self._limit_connections(cluster)
+        cluster.metadata.subscribe(changed)
+
+    def _throttle(self, cluster: Cluster, image: MetadataImage, delta: MetadataDelta) -> None:
+        if self.throttling is not None:
+            self.throttling.changed(image, delta)
+        elif image.client_quotas:
+            from pykbroker.quotas.throttling import Throttling  # noqa: PLC0415
+
+            self.throttling = Throttling(cluster, self._server.dispatcher)
+
+    def _limit_connections(self, cluster: Cluster) -> None:
+        from pykbroker.process.connection_limits import ConnectionLimiting  # noqa: PLC0415
+
+        self.connections = ConnectionLimiting(cluster, self._server, self._ids)
+
+
+def _are_connections_limited(cluster: Cluster, image: MetadataImage) -> bool:
+    nodes = ("", *map(str, image.brokers))
+    altered = (image.config(BROKER_RESOURCE, name) for name in nodes)
+    if any(name.endswith(_ON_CONNECTIONS) for settings in (cluster.config.explicit, *altered) for name in settings):
+        return True
+    return any(kind == "ip" for entity in image.client_quotas for kind, _ in entity)

@@ -1,0 +1,36 @@
+"""Settings of Kafka's clients as librdkafka, and so confluent-kafka, has them: stores become PEM in line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pykbroker.security.client.mechanisms import user_and_password
+from pykbroker.security.client.tls import CHECKS_NAMES, tls_values
+from pykbroker.security.tls.stores import read_key_store, read_trust_store
+
+
+def librdkafka(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of security; good settings are expected (``client_security`` says what is wrong). Raises ValueError for what has to be
+    said otherwise there: OAUTHBEARER.
+    """
+    protocol = settings.get("security.protocol", "PLAINTEXT").upper()
+    translated = {"security.protocol": protocol}
+    if protocol.endswith("SSL"):
+        translated |= _tls(settings)
+    if protocol.startswith("SASL"):
+        mechanism, user, password = user_and_password(settings)
+        translated |= {"sasl.mechanism": mechanism, "sasl.username": user, "sasl.password": password}
+    return translated
+
+
+def _tls(settings: Mapping[str, str]) -> dict[str, str]:
+    values = tls_values(settings)
+    checks = settings.get(CHECKS_NAMES, "https").strip().lower()
+    translated = {CHECKS_NAMES: checks or "none"}
+    if (trusted := read_trust_store(values.trust_store)) is not None:
+        translated["ssl.ca.pem"] = trusted
+    if (own := read_key_store(values.key_store)) is not None:
+        translated |= {"ssl.key.pem": own.key, "ssl.certificate.pem": "\n".join(own.chain)}
+        if own.password is not None:
+            translated["ssl.key.password"] = own.password
+    return translated
