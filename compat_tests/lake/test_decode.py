@@ -100,9 +100,8 @@ def record(*fields: tuple[str, Any]) -> dict[str, Any]:
     return {"type": "record", "name": "Flight", "fields": [{"name": name, "type": each} for name, each in fields]}
 
 
-@pytest.mark.parametrize("form", [Format.PARQUET, Format.DELTA], indirect=True)
 def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
-    make: Callable[..., Workshop], topics: Topics, form: Format
+    make: Callable[..., Workshop], topics: Topics
 ) -> None:
     old, new = record(("n", "int")), record(("n", "long"), ("to", ["null", "string"]))
     with serving() as registry:
@@ -110,7 +109,7 @@ def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
         topic = topics.create()
         for value in (framed(7, avro(old, {"n": 1})), framed(8, avro(new, {"n": 2, "to": "JFK"})), b"{}"):
             topics.send_raw(topic, None, value)
-        workshop = make(form)
+        workshop = make()
         workshop.archive(topic)
         with pytest.raises(LakeError, match=r"has values of the schema 7: say with --registry"):
             decode(workshop, topic, How(Kind.AVRO))

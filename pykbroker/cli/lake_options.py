@@ -163,3 +163,7 @@ class Teller:
         elif self._clock.monotonic() >= self._due:
             self._out.remark(line)
             self._due = self._clock.monotonic() + _LINE_EVERY_S
+
+    def done(self) -> None:
+        """Leave no line behind."""
+        self._progress.done()

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from pykbroker.cli.lake_options import At, Conf, Jars, Master, checked_lake, lake_errors, session
+from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
@@ -41,7 +42,8 @@ def profile(
         from pykbroker.lake.profile.measuring import Wanted, measured
         from pykbroker.lake.profile.page import page
 
-        found = measured(Lake.open(spark, at), Wanted(topics, since_ms, until_ms, top))
+        with watched(spark, out):
+            found = measured(Lake.open(spark, at), Wanted(topics, since_ms, until_ms, top))
     made = datetime.fromtimestamp(now_ms / 1000, UTC)
     to.write_text(page(at, f"{made:%Y-%m-%d %H:%M}", found), encoding="utf-8")
     if as_json:

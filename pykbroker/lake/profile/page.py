@@ -9,7 +9,7 @@ from pykbroker.lake.profile import plots
 from pykbroker.lake.profile.charts import spark
 from pykbroker.lake.profile.facts import TopicFacts
 from pykbroker.lake.profile.style import STYLE
-from pykbroker.lake.profile.words import counted, moment, share, short, size, span
+from pykbroker.lake.profile.words import counted, moment, rate, share, short, size, span
 
 Cell = tuple[str, str]
 """A number, and what it is."""
@@ -44,8 +44,8 @@ def _overview(topics: Sequence[TopicFacts]) -> str:
 
 
 def _topic(facts: TopicFacts) -> str:
+    volume = _panel("Volume over time", f"records of each {span(facts.step_ms)}", plots.volume_chart(facts))
     panels = [
-        _panel("Volume over time", f"records of each {span(facts.step_ms)}", plots.volume_chart(facts)),
         _panel("Partitions", "records of each", plots.partitions_chart(facts)),
         _panel("Keys", _keys_said(facts), plots.keys_chart(facts), plots.key_counts_chart(facts)),
         _panel("Sizes", _percentiles(facts.size_percentiles, size), plots.sizes_chart(facts)),
@@ -54,19 +54,18 @@ def _topic(facts: TopicFacts) -> str:
     ]
     return (
         f'<section id="{_anchor(facts)}"><h2>{escape(facts.topic)}</h2>'
-        f"{_tiles(_numbers(facts))}<div class=panels>{''.join(panels)}</div></section>"
+        f"{_tiles(_numbers(facts))}{volume}<div class=panels>{''.join(panels)}</div></section>"
     )
 
 
 def _numbers(facts: TopicFacts) -> list[Cell]:
-    seconds = max((facts.last_ms - facts.first_ms) / 1000, 0.001)
     largest = max(each.records for each in facts.partitions)
     mean = facts.records / len(facts.partitions)
     return [
         (short(facts.records), "records"),
         (size(facts.bytes), "keys and values"),
         (f"{moment(facts.first_ms)} to {moment(facts.last_ms)}", span(facts.last_ms - facts.first_ms)),
-        (f"{short(facts.records / seconds)}/s", "on average"),
+        (rate(facts.records, facts.last_ms - facts.first_ms), "on average"),
         (short(facts.keys), "keys"),
         (f"{largest / mean:.2f} x", "the largest partition, of the mean"),
         (share(facts.tombstones, facts.records), "values that are null"),
@@ -86,6 +85,8 @@ def _keys_said(facts: TopicFacts) -> str:
 
 
 def _late_said(facts: TopicFacts) -> str:
+    if not facts.late:
+        return "of timestamps behind those that stand before them in their partition"
     late = f"{counted(facts.late, 'record')} ({share(facts.late, facts.records)})"
     return f"{late} older than one that stands before them in their partition. {_percentiles(facts.late_percentiles, span)}"
 

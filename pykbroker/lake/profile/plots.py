@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pykbroker.lake.profile.charts import Bar, columns, rows
+from pykbroker.lake.profile.charts import WIDE, Bar, columns, rows
 from pykbroker.lake.profile.facts import DAY_MS, LATE_FROM_MS, Bin, TopicFacts
 from pykbroker.lake.profile.words import counted, moment, share, short, size, span
 
-_TICKS = 6
+_TICKS = 10
 
 
 def volume(facts: TopicFacts) -> list[Bar]:
@@ -23,7 +23,7 @@ def volume(facts: TopicFacts) -> list[Bar]:
 
 
 def volume_chart(facts: TopicFacts) -> str:
-    return columns(volume(facts))
+    return columns(volume(facts), 180, WIDE)
 
 
 def partitions_chart(facts: TopicFacts) -> str:
@@ -62,13 +62,11 @@ def key_counts_chart(facts: TopicFacts) -> str:
 
 
 def sizes_chart(facts: TopicFacts) -> str:
-    found = _filled(facts.sizes)
-    return columns(
-        [
-            Bar(each.records, f"{_sizes(each.start)}: {counted(each.records, 'record')}", _sizes(each.start))
-            for each in found
-        ]
-    )
+    bars = [
+        Bar(each.records, f"{_sizes(each.start)}: {counted(each.records, 'record')}", f"{short(each.start, 1024)}B")
+        for each in _filled(facts.sizes)
+    ]
+    return columns(bars)
 
 
 def lateness_chart(facts: TopicFacts) -> str:

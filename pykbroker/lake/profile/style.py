@@ -15,12 +15,12 @@ h2 { font-size: 19px; margin: 40px 0 12px; overflow-wrap: anywhere; }
 header p, figcaption, figure > p { color: var(--dim); margin: 4px 0; }
 figcaption b { color: var(--ink); margin-right: 6px; }
 dl { display: flex; flex-wrap: wrap; gap: 10px; margin: 0 0 16px; }
-dl div { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 8px 14px; }
 dt { color: var(--dim); font-size: 13px; }
 dd { margin: 0; font-size: 18px; font-variant-numeric: tabular-nums; }
-dl div { display: flex; flex-direction: column-reverse; }
-.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 460px), 1fr)); gap: 16px; align-items: start; }
-figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 14px 16px; min-width: 0; }
+dl div { display: flex; flex-direction: column-reverse; padding: 8px 14px; }
+.panels { columns: 2 420px; column-gap: 16px; }
+figure { margin: 0 0 16px; padding: 14px 16px; break-inside: avoid; }
+figure, dl div { background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
 figcaption { margin-bottom: 10px; }
 svg { display: block; width: 100%; height: auto; overflow: visible; }
 svg.spark { width: 160px; height: 24px; }

@@ -38,6 +38,15 @@ def span(milliseconds: int) -> str:
     return " ".join(found[:2]) or "0"
 
 
+def rate(number: int, milliseconds: int) -> str:
+    """``3.4k/s``, ``12/h``: of the shortest unit of time in which there is one at least."""
+    per_ms = number / max(milliseconds, 1)
+    for unit, name in ((SECOND_MS, "s"), (MINUTE_MS, "min"), (HOUR_MS, "h")):
+        if per_ms * unit >= 1:
+            return f"{short(per_ms * unit)}/{name}"
+    return f"{short(per_ms * DAY_MS)}/d"
+
+
 def share(part: int, whole: int) -> str:
     """``12.5 %``; what is not nothing is never ``0 %``."""
     if not whole or not part:

@@ -7,6 +7,7 @@ several at a time; each is planned in a file before it is begun, and both tables
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,11 +42,20 @@ class Outcome:
 class Decode:
     """One run over one topic; ``batch_records`` archived records make a batch at most, unless the archive's own are larger."""
 
-    def __init__(self, decoded: Decoded, surveyor: Surveyor, batch_records: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        decoded: Decoded,
+        surveyor: Surveyor,
+        batch_records: int = 1_000_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.decoded = decoded
         self.surveyor = surveyor
         self.batch_records = batch_records
         self.account = decoded.account()
+        self._clock = clock
+        self._begun_s = clock()
+        self._seen = 0
 
     @property
     def how(self) -> How:
@@ -58,9 +68,11 @@ class Decode:
         return behind(self.decoded.lake.last_entry(), self.decoded.topic, self.account)
 
     def line(self) -> str:
-        """As in ``flights: 1,200,000 rows decoded, 3 in quarantine, 300,000 behind, 4 s left``."""
-        counts = f"{self.account.rows:,} rows decoded, {self.account.quarantined:,} in quarantine, {self.lag:,} behind"
-        return f"{self.decoded.topic}: {counts}"
+        """As in ``flights: 1,200,000 rows, 3 in quarantine, 85,000 rows/s, 300,000 behind, 4 s left``."""
+        rate = self._seen / max(self._clock() - self._begun_s, 0.001)
+        left = f", {self.lag / rate:.0f} s left" if rate else ""
+        counts = f"{self.account.rows:,} rows, {self.account.quarantined:,} in quarantine"
+        return f"{self.decoded.topic}: {counts}, {rate:,.0f} rows/s, {self.lag:,} behind{left}"
 
     def run(self, tell: Tell) -> Outcome:
         """Decodes what was archived since the last run. Raises LakeError where it cannot go on; the next run goes on from there."""
@@ -72,6 +84,7 @@ class Decode:
                 ranges[number] = (done.until, progress.until)
                 rows[number] = progress.rows - done.rows - done.quarantined
             self._carry_out(self._planned(ranges, rows))
+            self._seen += sum(rows.values())
             tell(self)
         return self._outcome(before)
 
