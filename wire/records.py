@@ -7,7 +7,7 @@ with zigzag varints (KIP-98, KIP-82).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pykbroker.wire.batch_header import (
@@ -55,11 +55,13 @@ __all__ = [
     "UnsupportedMagicError",
     "batch_crc_ok",
     "decode_records",
+    "decode_some",
     "encode_batch",
     "iter_batches",
     "patch_batch",
     "patch_timestamps",
     "read_batch_header",
+    "unpacked",
     "write_batch_header",
 ]
 
@@ -97,6 +99,17 @@ def decode_records(
     """
     if header is None:
         header = read_batch_header(batch)
+    data = unpacked(batch, header, max_bytes)
+    records: list[Record] = []
+    for some in decode_some(data, header, max(header.record_count, 1)):
+        records = some
+    return records
+
+
+def unpacked(batch: Buffer, header: BatchHeader, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
+    """The records of one whole batch as they were before they were compressed: what ``decode_some`` takes. Raises WireError
+    when the batch is malformed, or holds more than ``max_bytes``.
+    """
     if header.size != len(batch):
         raise WireError(f"the batch says it has {header.size} bytes and has {len(batch)}")
     count = header.record_count
@@ -104,28 +117,40 @@ def decode_records(
         raise WireError(f"a batch of {count} records")
     payload = memoryview(batch)[HEADER_SIZE:]
     if count == 0 and not payload:
-        return []
+        return b""
     data = decompress(header.compression, payload, max_bytes)
     if count > len(data) // _SMALLEST_RECORD:
         raise WireError(f"a batch of {count} records in {len(data)} bytes")
+    return data
+
+
+def decode_some(data: bytes, header: BatchHeader, at_once: int) -> Iterator[list[Record]]:
+    """The records of what was unpacked, so many at a time: for who may not take long. Raises WireError as
+    ``decode_records``, when it comes to that.
+    """
     fixed = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    left, pos = header.record_count, 0
     try:
-        records, end = _read_records(data, count, header.base_offset, header.base_timestamp, fixed)
+        while left > 0:
+            some = min(at_once, left)
+            records, pos = _read_records(data, pos, some, header.base_offset, header.base_timestamp, fixed)
+            left -= some
+            if not left and pos != len(data):
+                break
+            yield records
     except IndexError:
         raise WireError("the records end too early") from None
-    if end != len(data):
-        raise WireError(f"{len(data) - end} bytes remain after the last of {count} records")
-    return records
+    if pos != len(data):
+        raise WireError(f"{len(data) - pos} bytes remain after the last of {header.record_count} records")
 
 
 _SMALLEST_RECORD = 7  # length, attributes, two deltas, key length, value length, header count: one byte each
 
 
 def _read_records(
-    data: bytes, count: int, base_offset: int, base_timestamp: int, fixed_timestamp: int | None
+    data: bytes, pos: int, count: int, base_offset: int, base_timestamp: int, fixed_timestamp: int | None
 ) -> tuple[list[Record], int]:
     """Straight-line on purpose: one-byte varints, which most are, are read in place; (n >> 1) ^ -(n & 1) unzigzags."""
-    pos = 0
     records: list[Record] = []
     add = records.append
     for _ in range(count):

@@ -39,6 +39,7 @@ class Addresses:
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{module} required {users};",
             "authorizer.class.name": STANDARD_AUTHORIZER,
             "super.users": f"User:{ADMIN};User:ANONYMOUS",
+            "delegation.token.secret.key": "key",
         }
 
 

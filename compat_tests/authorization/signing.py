@@ -9,7 +9,7 @@ from typing import Any
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.connection import Connection
 from pykbroker.security.acl import ALLOW, Acl
-from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, LITERAL, TOPIC
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, LITERAL, TOPIC, USER
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -80,6 +80,8 @@ class Asker(Ask):
 
     def _acl(self, resource_type: int, what: str | None, operation: int) -> Acl:
         name = CLUSTER_NAME if resource_type == CLUSTER else self.name(what or "")
+        if resource_type == USER:
+            name = f"User:{name}"
         return Acl(resource_type, name, LITERAL, f"User:{self.user}", "*", operation, ALLOW)
 
 

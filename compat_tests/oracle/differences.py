@@ -137,13 +137,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         kafka=-1,
         ours=25,
     ),
-    # ---- security
-    Difference(
-        "CreateDelegationToken/a_token_for_somebody_else",
-        "[6].*",
-        "An owner with a name and no type is not allowed either; Apache Kafka fails with UNKNOWN_SERVER_ERROR.",
-        kafka=-1,
-    ),
     # ---- records
     Difference(
         "Produce/headers_that_lie",

@@ -94,6 +94,9 @@ def test_the_wheel_takes_one_name_and_has_every_module_but_tests_and_the_simulat
     assert {name for name in in_wheel if name.endswith(".py")} == sources("tests", "simulation")
     assert "pykbroker/wire/messages/fetch.py" in in_wheel
     assert "pykbroker/py.typed" in in_wheel
+    page = Path("pykbroker/http/console/page")
+    files = {str(path.relative_to(ROOT)) for path in (ROOT / page).rglob("*") if path.is_file()}
+    assert files == {name for name in in_wheel if name.startswith(f"{page}/")} != set()
 
 
 def test_the_sdist_has_what_the_wheel_is_built_from(in_wheel: list[str], in_sdist: list[str]) -> None:

@@ -38,8 +38,11 @@ class Dialogue:
     """One connection. What is seen stands in ``seen``: answers, and ``closed`` or ``closed late`` at the end."""
 
     def __init__(self, address: str) -> None:
+        self.address = address
         self._connection = Connection(address)
         self.seen: list[Any] = []
+        #: Connections that end with this one; nothing is noted of them.
+        self.beside: list[Connection] = []
         self._refused = False
 
     def ask(self, request: Message, version: int) -> Message | None:
@@ -85,7 +88,8 @@ class Dialogue:
                 self.raw_end()
             except TimeoutError:
                 self.seen.append("open")
-        self._connection.close()
+        for connection in (self._connection, *self.beside):
+            connection.close()
 
     def raw_end(self) -> None:
         with self._noting():
@@ -118,9 +122,8 @@ def _noted(answer: Message) -> Any:
     if kind == "SaslAuthenticateResponse" and fields["auth_bytes"].startswith((b"r=", b"v=")):
         fields["auth_bytes"] = bytes(fields["auth_bytes"][:2])
     if kind == "SaslAuthenticateResponse" and fields["session_lifetime_ms"] % SESSION_MS:
-        fields["session_lifetime_ms"] = (
-            f"{fields['session_lifetime_ms'] / 60_000:.0f} minutes"  # what is left of a token
-        )
+        minutes = round(fields["session_lifetime_ms"] / 60_000, -1)  # what is left of a token, on a slow machine, too
+        fields["session_lifetime_ms"] = f"{minutes:.0f} minutes"
     return kind, repr(fields)
 
 

@@ -35,6 +35,8 @@ PROTOCOLS = {
 }
 #: How long a session of the listener SHORT lasts.
 SESSION_MS = 3000
+#: What delegation tokens are made with.
+TOKEN_KEY = "the key of tokens"
 
 
 @dataclass
@@ -105,6 +107,7 @@ class Listeners:
             "listener.name.mutual.ssl.client.auth": "required",
             "listener.name.asking.ssl.client.auth": "requested",
             "listener.name.short.connections.max.reauth.ms": str(SESSION_MS),
+            "delegation.token.secret.key": TOKEN_KEY,
         }
         users = " ".join(f'user_{name}="{_quoted(password)}"' for name, password in USERS.items())
         for listener in ("sasl_plaintext", "sasl_ssl", "short"):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from compat_tests.harness.process import BrokerProcess
+from compat_tests.security.delegation_flows import DELEGATION_FLOWS
 from compat_tests.security.flows import FLOWS, Dialogue
 from compat_tests.security.listeners import Listeners, SecuredKafka, SecuredPykbroker, certificates
 from compat_tests.security.session_flows import SESSION_FLOWS
@@ -14,7 +15,9 @@ from compat_tests.security.token_flows import ISSUER, TOKEN_FLOWS
 from compat_tests.security.users import add_users
 
 #: Those that take longest first.
-EVERY = SESSION_FLOWS | TOKEN_FLOWS | {name: ("SASL_PLAINTEXT", flow) for name, flow in FLOWS.items()}
+EVERY = (
+    SESSION_FLOWS | DELEGATION_FLOWS | TOKEN_FLOWS | {name: ("SASL_PLAINTEXT", flow) for name, flow in FLOWS.items()}
+)
 Seen = dict[str, list[object]]
 
 

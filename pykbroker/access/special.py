@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.access.checks import ERROR_OF, Asked, Proceed, may_do_to_cluster, then, with_refused
 from pykbroker.access.rows import Row
+from pykbroker.handlers import create_delegation_token
 from pykbroker.handlers.produce import failed, is_transactional, settle
 from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.security.operations import (
     CLUSTER_ACTION,
     CREATE,
+    CREATE_TOKENS,
     DESCRIBE,
     DESCRIBE_CONFIGS,
     IDEMPOTENT_WRITE,
     WRITE,
 )
-from pykbroker.security.resources import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID
+from pykbroker.security.resources import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID, USER
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -199,6 +201,32 @@ class MembersTopics:
             for partitions in assignment.topic_partitions
         }
         return all(asked.may(DESCRIBE, TOPIC, name) for name in sorted(names))
+
+
+class TokensForOthers:
+    """CreateDelegationToken: a token for somebody else needs a right to his tokens. Who may have none hears of that before."""
+
+    acts = True
+
+    rows = (
+        Row(
+            USER,
+            (CREATE_TOKENS,),
+            "the owner of the token, unless it is for the asker",
+            ERROR_OF[USER],
+            "the whole request",
+        ),
+    )
+
+    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        owner = create_delegation_token.owner_of(asked.ctx, asked.request)
+        if (
+            owner == asked.ctx.principal
+            or not create_delegation_token.is_allowed(asked.broker, asked.ctx)
+            or asked.may(CREATE_TOKENS, USER, owner)
+        ):
+            return proceed()
+        return create_delegation_token.refused(asked.ctx, asked.request, ERROR_OF[USER])
 
 
 class Within:

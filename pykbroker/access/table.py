@@ -14,6 +14,7 @@ from pykbroker.access.special import (
     MembersTopics,
     NewTopics,
     ProducerIds,
+    TokensForOthers,
     TransactionalBatches,
     Within,
     lacks_protocol,
@@ -29,11 +30,12 @@ from pykbroker.security.operations import (
     DELETE,
     DESCRIBE,
     DESCRIBE_CONFIGS,
+    DESCRIBE_TOKENS,
     OPERATION_NAMES,
     READ,
     WRITE,
 )
-from pykbroker.security.resources import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID, TYPE_TITLES
+from pykbroker.security.resources import CLUSTER, DELEGATION_TOKEN, GROUP, TOPIC, TRANSACTIONAL_ID, TYPE_TITLES, USER
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode
 
@@ -136,6 +138,19 @@ CHECKS: dict[int, tuple[Check, ...]] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: (OfCluster(ALTER),),
     ApiKey.DESCRIBE_LOG_DIRS: (OfCluster(DESCRIBE),),
     ApiKey.CREATE_PARTITIONS: (EachOf("topics", TOPIC, ALTER, name="name", unique=True),),
+    ApiKey.CREATE_DELEGATION_TOKEN: (TokensForOthers(),),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: (
+        Within(
+            Row(
+                DELEGATION_TOKEN,
+                (DESCRIBE,),
+                "each token that is not the asker's, by its id",
+                None,
+                "left out, unless the next",
+            ),
+            Row(USER, (DESCRIBE_TOKENS,), "the owner of the token", None, "left out"),
+        ),
+    ),
     ApiKey.DELETE_GROUPS: (EachOf("groups_names", GROUP, DELETE),),
     ApiKey.ELECT_LEADERS: (OfCluster(ALTER),),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (_configs(ALTER_CONFIGS),),

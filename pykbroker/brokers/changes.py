@@ -42,6 +42,9 @@ def lines(image: MetadataImage, delta: MetadataDelta) -> Iterator[str]:
     if delta.acls:
         added = sum(is_there for _, is_there in delta.acls)
         yield f"Access lists: {added} added, {len(delta.acls) - added} removed"
+    if delta.delegation_tokens:
+        kept = sum(is_there for _, is_there in delta.delegation_tokens)
+        yield f"Delegation tokens: {kept} added or renewed, {len(delta.delegation_tokens) - kept} removed"
     for feature in sorted(delta.features):
         yield f"Feature {feature} is at level {image.features.get(feature, 0)} now"
 

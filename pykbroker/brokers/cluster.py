@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.clock import Clock
     from pykbroker.security.authorizer import Authorizer
+    from pykbroker.security.delegation_tokens import TokenSecrets
     from pykbroker.storage.disk import Disk
 
 log = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class Cluster:
             metadata.subscribe(self._follow_access)
         #: Where listeners have security: may they have what would be altered for this broker? Raises KafkaError.
         self.check_listeners: Callable[[Mapping[str, str]], None] | None = None
+        self._token_secrets: TokenSecrets | None = None
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._log_moves: LogMoves | None = None
@@ -213,6 +215,19 @@ class Cluster:
 
             self._log_moves = LogMoves(self.runtime, self.logs)
         return self._log_moves
+
+    @property
+    def token_secrets(self) -> TokenSecrets | None:
+        """The secrets of delegation tokens, made on first use; None where there are to be no tokens."""
+        if self._token_secrets is None:
+            from pykbroker.security.delegation_tokens import TokenSecrets, secret_of  # noqa: PLC0415 - few have them
+
+            secret = secret_of(self.config)
+            if secret is not None:
+                image = self.metadata.image
+                self._token_secrets = TokenSecrets(secret, image.delegation_tokens, self.runtime.random)
+                self.metadata.subscribe(self._token_secrets.follow)
+        return self._token_secrets
 
     # ---- partitions ----------------------------------------------------------------------------------------------------
 

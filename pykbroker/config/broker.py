@@ -15,6 +15,7 @@ from pykbroker.config.setting import ConfigError, Setting
 LISTENER_PREFIX: Final = "listener.name."
 #: Open-ended families, and what is the authorizer's own (``authorizer.py``): not unknown names.
 _FREE_PREFIXES: Final = (LISTENER_PREFIX, "config.providers.", "super.users", "allow.everyone.if.no.acl.found")
+_MASTER_KEY: Final = "delegation.token.master.key"
 _EVERY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - refused as an address to connect to
 
 
@@ -31,7 +32,7 @@ class BrokerConfig:
 
         Raises ConfigError naming the first setting whose value is bad, and what is allowed.
         """
-        self.explicit = _with_synonyms(properties or {})
+        self.explicit = _with_synonyms(properties or {}, definitions)
         self.unknown = tuple(
             name for name in self.explicit if name not in definitions.broker and not name.startswith(_FREE_PREFIXES)
         )
@@ -234,9 +235,13 @@ class BrokerConfig:
             )
 
 
-def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
-    """``broker.id`` and ``node.id`` are one setting under two names (KIP-500)."""
+def _with_synonyms(properties: Mapping[str, str], definitions: Definitions) -> dict[str, str]:
+    """``broker.id`` and ``node.id`` are one setting under two names (KIP-500), and so are, before Kafka 4.0, the two of the key of
+    delegation tokens (KIP-681).
+    """
     explicit = dict(properties)
+    if _MASTER_KEY in explicit and _MASTER_KEY in definitions.broker:
+        explicit.setdefault("delegation.token.secret.key", explicit[_MASTER_KEY])
     if "node.id" in explicit:
         explicit.setdefault("broker.id", explicit["node.id"])
     elif "broker.id" in explicit:

@@ -38,12 +38,14 @@ from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRec
 if TYPE_CHECKING:
     from pykbroker.controller.acls import AclPlanner
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
     from pykbroker.controller.port import ConfigChanges, MayChange
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
     from pykbroker.security.acl import Acl, AclFilter
+    from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
 
 logger = logging.getLogger(__name__)
 
@@ -70,8 +72,10 @@ class Controller:
         self._commits = Commits(log, image, runtime)
         self._log = log
         self._rng = runtime.random
+        self._clock = runtime.clock
         self._config = config
         self._acl_planner: AclPlanner | None = None
+        self._token_planner: TokenPlanner | None = None
         self._planner = TopicPlanner(image, self._rng, check_topic_configs, self._topic_defaults)
 
     @property
@@ -295,6 +299,22 @@ class Controller:
     def delete_acls(self, filters: Sequence[AclFilter]) -> Deferred[list[list[Acl] | KafkaError]]:
         return self._commits.decide(lambda: self._acls().delete(filters))
 
+    # Delegation tokens
+
+    def create_delegation_token(self, wanted: NewToken) -> Deferred[DelegationTokenRecord]:
+        return self._commits.decide(lambda: self._tokens().create(wanted))
+
+    def renew_delegation_token(self, asker: str, hmac: bytes, period_ms: int) -> Deferred[int]:
+        return self._commits.decide(lambda: self._tokens().renew(asker, hmac, period_ms))
+
+    def expire_delegation_token(self, asker: str, hmac: bytes, period_ms: int) -> Deferred[int]:
+        return self._commits.decide(lambda: self._tokens().expire(asker, hmac, period_ms))
+
+    def remove_expired_tokens(self) -> Deferred[int]:
+        return self._commits.decide(lambda: self._tokens().remove_expired())
+
+    # Features
+
     def update_features(
         self, updates: Sequence[FeatureUpdate], *, static_min_isr: int, validate_only: bool
     ) -> Deferred[None]:
@@ -328,6 +348,16 @@ class Controller:
             self._acl_planner = AclPlanner(self.image, self._rng)
             self.subscribe(self._acl_planner.follow)
         return self._acl_planner
+
+    def _tokens(self) -> TokenPlanner:
+        """Made when it is first asked for tokens, or looks whether some are over."""
+        if self._token_planner is None:
+            from pykbroker.controller.delegation_tokens import TokenPlanner  # noqa: PLC0415 - start-up counts
+
+            since = self.features.tokens_since
+            self._token_planner = TokenPlanner(self.image, self._config, self._clock.now_ms, self._rng, since=since)
+            self.subscribe(self._token_planner.follow)
+        return self._token_planner
 
     def _topic_defaults(self) -> tuple[int, int]:
         return self._config["num.partitions"], self._config["default.replication.factor"]

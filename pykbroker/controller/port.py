@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.delegation_tokens import NewToken
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
     from pykbroker.controller.reassignments import Reassignment
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.errors import KafkaError
+    from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
 
 #: Told of so many partitions before they are created or deleted; raises KafkaError where a quota does not let them.
 MayChange = Callable[[int], None]
@@ -140,6 +142,26 @@ class ControllerPort(Protocol):
     def delete_acls(self, filters: Sequence[AclFilter], /) -> Deferred[list[list[Acl] | KafkaError]]:
         """Forget all access lists that a filter matches; which those are, or what is wrong with it, for each."""
         ...
+
+    # Delegation tokens, which are named by their secrets; ``delegation_tokens.TokenPlanner`` says what each fails with
+
+    def create_delegation_token(self, wanted: NewToken, /) -> Deferred[DelegationTokenRecord]:
+        """A new token."""
+        ...
+
+    def renew_delegation_token(self, asker: str, hmac: bytes, period_ms: int, /) -> Deferred[int]:
+        """Let a token live longer; when it expires now."""
+        ...
+
+    def expire_delegation_token(self, asker: str, hmac: bytes, period_ms: int, /) -> Deferred[int]:
+        """Let a token end sooner, or at once; when it expires now."""
+        ...
+
+    def remove_expired_tokens(self) -> Deferred[int]:
+        """Forget the tokens whose time is over; how many those are."""
+        ...
+
+    # Features
 
     def update_features(
         self, updates: Sequence[FeatureUpdate], *, static_min_isr: int, validate_only: bool

@@ -1,15 +1,19 @@
-"""DescribeDelegationToken (key 41, versions 1 to 3): the delegation tokens of owners (KIP-48).
+"""DescribeDelegationToken (key 41, versions 1 to 3): the delegation tokens of owners, with their secrets (KIP-48).
 
-There are none over PLAINTEXT: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as in Apache Kafka. v2: flexible; v3: who asked for a token
-(KIP-373).
+Who owns a token, asked for it or may renew it is told of it, and whoever may describe it, or the tokens of its owner; others hear
+nothing. Null asks for all, an empty list for none. v2: flexible; v3: who asked for a token (KIP-373).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.security.operations import DESCRIBE, DESCRIBE_TOKENS
+from pykbroker.security.resources import DELEGATION_TOKEN, USER
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_delegation_token import (
+    DescribedDelegationToken,
+    DescribedDelegationTokenRenewer,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
@@ -17,10 +21,52 @@ from pykbroker.wire.messages.describe_delegation_token import (
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.security.context import RequestContext
+    from pykbroker.security.delegation_tokens import TokenSecrets
+    from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
+
+_REQUESTER_SINCE = 3
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
-    del broker, ctx, request
-    return DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+    from pykbroker.security.delegation_tokens import concerns, may_ask  # noqa: PLC0415 - start-up counts
+
+    if not may_ask(ctx, broker.cluster.config.security_protocols):
+        return DescribeDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+    secrets = broker.cluster.token_secrets
+    if secrets is None:
+        return DescribeDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+    tokens = list(broker.cluster.metadata.image.delegation_tokens.values())
+    if request.owners is not None:
+        owners = [f"{owner.principal_type}:{owner.principal_name}" for owner in request.owners]
+        tokens = [token for token in tokens if any(concerns(token, owner) for owner in owners)]
+    shown = (token for token in tokens if concerns(token, ctx.principal) or _may_see(broker, ctx, token))
+    return DescribeDelegationTokenResponse(tokens=[_described(token, secrets, ctx.api_version) for token in shown])
+
+
+def _may_see(broker: Broker, ctx: RequestContext, token: DelegationTokenRecord) -> bool:
+    authorizer = broker.cluster.authorizer
+    return (
+        authorizer is None
+        or authorizer.may(ctx, DESCRIBE, DELEGATION_TOKEN, token.token_id)
+        or authorizer.may(ctx, DESCRIBE_TOKENS, USER, token.owner)
+    )
+
+
+def _described(token: DelegationTokenRecord, secrets: TokenSecrets, version: int) -> DescribedDelegationToken:
+    kind, _, name = token.owner.partition(":")
+    described = DescribedDelegationToken(
+        principal_type=kind,
+        principal_name=name,
+        issue_timestamp=token.issue_timestamp,
+        expiry_timestamp=token.expiration_timestamp,
+        max_timestamp=token.max_timestamp,
+        token_id=token.token_id,
+        hmac=secrets.hmac(token.token_id),
+        renewers=[DescribedDelegationTokenRenewer(*renewer.partition(":")[::2]) for renewer in token.renewers],
+    )
+    if version >= _REQUESTER_SINCE:
+        requester = token.requester.partition(":")
+        described.token_requester_principal_type, _, described.token_requester_principal_name = requester
+    return described

@@ -1,22 +1,35 @@
-"""ExpireDelegationToken (key 40, versions 1 to 2): let a delegation token end sooner (KIP-48).
+"""ExpireDelegationToken (key 40, versions 1 to 2): let a delegation token end sooner, or at once (KIP-48).
 
-There are none over PLAINTEXT: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as in Apache Kafka. v2: flexible.
+The token is named by its secret; its owner and its renewers may. Connections that signed in by it go on until the time at which
+it was to end when they did. v2: flexible.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
-    del broker, ctx, request
-    return ExpireDelegationTokenResponse(
-        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=-1
-    )
+def handle(
+    broker: Broker, ctx: RequestContext, request: ExpireDelegationTokenRequest
+) -> ExpireDelegationTokenResponse | Deferred[ExpireDelegationTokenResponse]:
+    from pykbroker.security.delegation_tokens import may_ask  # noqa: PLC0415 - start-up counts
+
+    if not may_ask(ctx, broker.cluster.config.security_protocols):
+        return ExpireDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, -1)
+    controller = broker.cluster.controller
+    expired = controller.expire_delegation_token(ctx.principal, request.hmac, request.expiry_time_period_ms)
+    answered = expired.map(lambda expires_ms: ExpireDelegationTokenResponse(ErrorCode.NONE, expires_ms))
+    return answered.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
+
+
+def failed(request: ExpireDelegationTokenRequest, version: int, error: KafkaError) -> ExpireDelegationTokenResponse:
+    del request, version
+    return ExpireDelegationTokenResponse(error.code)

@@ -1,22 +1,33 @@
 """RenewDelegationToken (key 39, versions 1 to 2): let a delegation token live longer (KIP-48).
 
-There are none over PLAINTEXT: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as in Apache Kafka. v2: flexible.
+The token is named by its secret; its owner and its renewers may renew it, up to its longest life. v2: flexible.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
-    del broker, ctx, request
-    return RenewDelegationTokenResponse(
-        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=-1
-    )
+def handle(
+    broker: Broker, ctx: RequestContext, request: RenewDelegationTokenRequest
+) -> RenewDelegationTokenResponse | Deferred[RenewDelegationTokenResponse]:
+    from pykbroker.security.delegation_tokens import may_ask  # noqa: PLC0415 - start-up counts
+
+    if not may_ask(ctx, broker.cluster.config.security_protocols):
+        return RenewDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, -1)
+    renewed = broker.cluster.controller.renew_delegation_token(ctx.principal, request.hmac, request.renew_period_ms)
+    answered = renewed.map(lambda expires_ms: RenewDelegationTokenResponse(ErrorCode.NONE, expires_ms))
+    return answered.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
+
+
+def failed(request: RenewDelegationTokenRequest, version: int, error: KafkaError) -> RenewDelegationTokenResponse:
+    del request, version
+    return RenewDelegationTokenResponse(error.code)

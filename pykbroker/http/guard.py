@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import hdrs, web
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from aiohttp.typedefs import Handler, Middleware
 
     from pykbroker.http.options import HttpOptions
@@ -26,12 +28,13 @@ _HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-sto
 _BEARER: Final = "bearer "
 
 
-def guard(options: HttpOptions) -> Middleware:
-    """The middleware."""
+def guard(options: HttpOptions, also_open: Collection[str] = ()) -> Middleware:
+    """The middleware. ``also_open`` are more paths that tell nothing of what is in the broker."""
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-        refusal = None if request.path in OPEN_PATHS else refused(request, options)
+        is_open = request.path in OPEN_PATHS or request.path in also_open
+        refusal = None if is_open else refused(request, options)
         if refusal is not None:
             return refusal
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from pykbroker.http import health
+from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
 from pykbroker.http.metrics.brokers import Brokers
 from pykbroker.http.metrics.connections import Connections
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pykbroker.http.api.steering import Steering
+    from pykbroker.http.console.console import Console
     from pykbroker.http.options import HttpOptions
     from pykbroker.process.node import Node
 
@@ -57,7 +59,8 @@ class HttpSide:
         self._options = options
         self._make_steering = steering
         self._steering: Steering | None = None
-        clock = SystemClock()  # a test's own stands still, and here is measured
+        self._console: Console | None = None
+        clock = self._clock = SystemClock()  # a test's own stands still, and here is measured
         self._meter = RequestMeter(clock)
         self._lag = LoopLag(clock)
         self._brokers, self._storage = Brokers(), Storage()
@@ -88,7 +91,7 @@ class HttpSide:
         self._brokers.follow(self._node.cluster)
         self._storage.follow(self._node.cluster)
         self._lag.start()
-        log.info("HTTP on %s: /health, /ready, /metrics, /api/v1", self._node.http)
+        log.info("HTTP on %s: /console, /health, /ready, /metrics, /api/v1", self._node.http)
 
     def _protocol(self) -> asyncio.BaseProtocol:
         assert self._runner is not None
@@ -98,13 +101,24 @@ class HttpSide:
         return server()
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[guard(self._options)], client_max_size=_LARGEST_BODY)
+        app = web.Application(middlewares=[guard(self._options, page.PATHS)], client_max_size=_LARGEST_BODY)
         app.on_response_prepare.append(add_headers)
         app.router.add_get("/health", health.health)
         app.router.add_get("/ready", health.ready(lambda: self._node.current))
         app.router.add_get("/metrics", self._metrics)
         app.router.add_route("*", "/api/v1/{path:.*}", self._api)
+        app.router.add_route("*", "/console/api/{path:.*}", self._ask_console)
+        app.router.add_get("/console/{file:.*}", page.file)
+        for path in ("/", "/console"):
+            app.router.add_get(path, page.home)
         return app
+
+    async def _ask_console(self, request: web.Request) -> web.StreamResponse:
+        from pykbroker.http.console import console, door  # noqa: PLC0415 - nobody may ever look
+
+        if self._console is None:
+            self._console = console.Console(self._node, self._meter, self._clock)
+        return await door.answer(request, self._console)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
         from pykbroker.http.api import door  # noqa: PLC0415 - who scrapes metrics alone needs none of it
@@ -137,6 +151,9 @@ class HttpSide:
             self._node.server.dispatcher.remove_step(self._meter)
             self._node.http = None
             await self._scrapes.stop()
+            if self._console is not None:
+                await self._console.close()
+                self._console = None
             if self._steering is not None:
                 self._steering.close()
                 self._steering = None

@@ -44,4 +44,5 @@ class MetadataDelta:
     #: Access lists that came (True) and went, in order.
     acls: list[tuple[AccessControlEntryRecord, bool]] = field(default_factory=list)
     scram: bool = False
-    delegation_tokens: bool = False
+    #: Ids of delegation tokens that came or live longer or shorter now (True), and that went, in order.
+    delegation_tokens: list[tuple[str, bool]] = field(default_factory=list)

@@ -39,6 +39,8 @@ class Features(NamedTuple):
 
     bootstrap: Mapping[str, int]
     ranges: Mapping[str, tuple[int, int]]
+    #: The level of the metadata from which on there are delegation tokens (KIP-900).
+    tokens_since: int = 14  # 3.6-IV2
 
 
 CURRENT = Features(BOOTSTRAP_LEVELS, SUPPORTED_RANGES)

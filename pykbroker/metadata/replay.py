@@ -293,12 +293,12 @@ def _remove_scram(image: MetadataImage, record: RemoveUserScramCredentialRecord,
 
 def _delegation_token(image: MetadataImage, record: DelegationTokenRecord, delta: MetadataDelta) -> None:
     image.delegation_tokens[record.token_id] = record
-    delta.delegation_tokens = True
+    delta.delegation_tokens.append((record.token_id, True))
 
 
 def _remove_delegation_token(image: MetadataImage, record: RemoveDelegationTokenRecord, delta: MetadataDelta) -> None:
     image.delegation_tokens.pop(record.token_id, None)
-    delta.delegation_tokens = True
+    delta.delegation_tokens.append((record.token_id, False))
 
 
 def _register_controller(image: MetadataImage, record: RegisterControllerRecord, delta: MetadataDelta) -> None:

@@ -96,6 +96,7 @@ class _Signing:
     def _signed_in(self, begun: float | None, outcome: Outcome) -> Answering:
         connection = self._connection
         connection.principal = user(outcome.identity.name)
+        connection.by_token = outcome.identity.by_token
         connection.known()
         answer: Answering = self._dispatcher.answer
         if outcome.lifetime_ms is not None:

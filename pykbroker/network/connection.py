@@ -79,6 +79,7 @@ class Connection(asyncio.BufferedProtocol):
         self.host = ""
         self.port = 0
         self.principal = "User:ANONYMOUS"
+        self.by_token = False
         self.id = broker.next_connection_id()
         self.last_active = broker.cluster.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")

@@ -60,6 +60,9 @@ class Housekeeping:
         if config["auto.leader.rebalance.enable"]:
             interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
             self._every(interval_ms, interval_ms, self._elections)
+        if config["delegation.token.secret.key"]:
+            interval_ms = config["delegation.token.expiry.check.interval.ms"]
+            self._every(interval_ms, interval_ms, self._tokens)
         self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
 
     def stop(self) -> None:
@@ -105,6 +108,10 @@ class Housekeeping:
     def _elections(self) -> Deferred[None]:
         """Leadership goes back to the preferred replicas; as with KRaft, however few partitions are elsewhere."""
         return self._cluster.controller.elect_preferred_leaders()
+
+    def _tokens(self) -> Deferred[None]:
+        """Delegation tokens whose time is over."""
+        return self._cluster.controller.remove_expired_tokens().map(_tell_expired)
 
     def _producers(self) -> Deferred[None] | None:
         """The setting may change at run time."""
@@ -197,6 +204,11 @@ class Housekeeping:
                 log.error("Unhandled error in a housekeeping round; retrying in %d ms", interval_ms, exc_info=error)
 
         self._cluster.runtime.timers.after(delay_ms, begin)
+
+
+def _tell_expired(tokens: int) -> None:
+    if tokens:
+        log.info("The time of %d delegation tokens is over; they are removed", tokens)
 
 
 def _flush(logs: list[Log]) -> None:

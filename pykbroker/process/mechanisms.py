@@ -66,7 +66,10 @@ def _scram(number: int, cluster: Callable[[], Cluster]) -> ScramExchange:
     image = cluster().metadata.image
 
     def find(name: str, is_token: bool) -> Found | None:
-        credential = None if is_token else image.scram.get((name, number))
+        if is_token:
+            secrets = cluster().token_secrets
+            return None if secrets is None else secrets.find(name, number)
+        credential = image.scram.get((name, number))
         return None if credential is None else Found(credential, Authenticated(name))
 
     return ScramExchange(HASHES[number], find, lambda: f"{cluster().runtime.random.getrandbits(_NONCE_BITS):x}")

@@ -92,6 +92,9 @@ _AMENDMENTS: Final[dict[ApiKey, Step]] = {
         without_resources(_LATER_RESOURCES, "incremental_alter_configs", _UNKNOWN_RESOURCE),
         after(over_zookeeper.refused_values),
     ),
+    ApiKey.CREATE_DELEGATION_TOKEN: after(over_zookeeper.without_times),
+    ApiKey.RENEW_DELEGATION_TOKEN: after(over_zookeeper.without_times),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: after(over_zookeeper.without_times),
     ApiKey.ELECT_LEADERS: after(over_zookeeper.topics_with_results),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: after(over_zookeeper.empty_words),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: after(over_zookeeper.empty_words),
@@ -104,6 +107,7 @@ RELEASE: Final = Release(
     table=_TABLE,
     definitions=DEFINITIONS,
     # Nobody is told of it: what lies beneath is a metadata log without the protocols that came later.
-    features=Features(bootstrap={METADATA_VERSION: 7}, ranges={METADATA_VERSION: SUPPORTED_RANGES[METADATA_VERSION]}),
+    # Delegation tokens it kept in ZooKeeper, long before they were metadata.
+    features=Features({METADATA_VERSION: 7}, {METADATA_VERSION: SUPPORTED_RANGES[METADATA_VERSION]}, tokens_since=0),
     amendments=_AMENDMENTS,
 )

@@ -118,6 +118,14 @@ def other_words_without_authorizer(_broker: Broker, _ctx: RequestContext, _reque
             result.error_message = "No Authorizer is configured on the broker."
 
 
+def without_times(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
+    """CreateDelegationToken, RenewDelegationToken and ExpireDelegationToken: what is refused has no times, whoever refused it."""
+    if response.error_code:
+        for name in ("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"):
+            if hasattr(response, name):
+                setattr(response, name, -1)
+
+
 def refused_values(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
     """AlterConfigs and IncrementalAlterConfigs: a value that does not fit is an INVALID_REQUEST, and says of what."""
     for result in response.responses:

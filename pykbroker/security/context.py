@@ -14,6 +14,8 @@ class Peer(Protocol):
     port: int
     listener: str
     principal: str
+    #: Whether a delegation token said who it is.
+    by_token: bool
     #: Name and version of the client's library, as ApiVersions tells them from version 3 on (KIP-511).
     client_software: tuple[str, str]
 

@@ -105,6 +105,7 @@ class Link:
         self.port = 40_000
         self.listener = LISTENER
         self.principal = "User:ANONYMOUS"
+        self.by_token = False
         self.client_software = ("unknown", "unknown")
         self.closed = False
         self._network = network

@@ -31,6 +31,7 @@ OTHERS = {
     "brokers/test_slow_metadata_disk.py": "all requests that change the metadata, and those that do not",
     "cli/test_pages.py": "all commands",
     "coordination/groups/assignors/test_assignors.py": "all assignors",
+    "handlers/test_delegation_tokens.py": "all APIs of delegation tokens",
     "handlers/test_security.py": "all APIs that have little to say without an authorizer",
     "seeding/test_round_trip.py": "what is written, read and put back, in every form",
     "sessions/test_sessions.py": "recording, playing and comparing, with stock clients",

@@ -24,7 +24,7 @@ _SUITES = {
     "upon-kafka": ("connect", "mirror", "streams"),
     "security": ("authorization", "quotas", "security", "sessions", "testing_faults"),
     "tools": ("brokers", "cli", "directories", "tools"),
-    "delivery": ("bench", "console", "image", "packages", "snippets"),
+    "delivery": ("bench", "console", "image", "packages", "prometheus", "snippets"),
 }
 
 

@@ -26,11 +26,13 @@ from pykbroker.wire.records import (
     UnsupportedMagicError,
     batch_crc_ok,
     decode_records,
+    decode_some,
     encode_batch,
     iter_batches,
     patch_batch,
     patch_timestamps,
     read_batch_header,
+    unpacked,
 )
 
 codecs = st.sampled_from(Compression)
@@ -76,6 +78,25 @@ def test_records_come_back(records: list[Record], codec: Compression) -> None:
     assert header.max_timestamp == max(record.timestamp for record in records)
     assert batch_crc_ok(batch, 0, len(batch))
     assert decode_records(memoryview(batch)) == records
+
+
+@given(record_lists(), codecs, st.integers(1, 9))
+def test_records_come_some_at_a_time(records: list[Record], codec: Compression, at_once: int) -> None:
+    batch = encode_batch(records, base_offset=records[0].offset, compression=codec)
+    header = read_batch_header(batch)
+    pieces = list(decode_some(unpacked(batch, header), header, at_once))
+    assert [record for piece in pieces for record in piece] == records
+    assert {len(piece) for piece in pieces[:-1]} <= {at_once}
+
+
+@given(record_lists(), st.integers(1, 9), st.integers(1, 9))
+def test_what_is_wrong_at_the_end_is_found_some_at_a_time_too(records: list[Record], at_once: int, more: int) -> None:
+    """Bytes that are too many, and too few."""
+    batch = encode_batch(records, base_offset=records[0].offset)
+    header, payload = read_batch_header(batch), batch[HEADER_SIZE:]
+    for wrong in (payload + bytes(more), payload[: -min(more, len(payload))]):
+        with pytest.raises(WireError):
+            list(decode_some(wrong, header, at_once))
 
 
 @given(

@@ -12,7 +12,7 @@ Schema = dict[str, Any]
 TEXT: Final[Schema] = {"type": "string"}
 WHOLE: Final[Schema] = {"type": "integer"}
 FLAG: Final[Schema] = {"type": "boolean"}
-_MAYBE_TEXT: Final[Schema] = {"type": ["string", "null"]}
+MAYBE_TEXT: Final[Schema] = {"type": ["string", "null"]}
 
 
 def made(*optional: str, **properties: Schema) -> Schema:
@@ -56,7 +56,7 @@ REQUESTS: Final = made(
         made(
             api=TEXT,
             version=WHOLE,
-            client_id=_MAYBE_TEXT,
+            client_id=MAYBE_TEXT,
             client=TEXT,
             broker=WHOLE,
             correlation_id=WHOLE,
@@ -64,11 +64,12 @@ REQUESTS: Final = made(
             at_ms=WHOLE,
             took_ms={"type": ["number", "null"]},
             error_codes=many(TEXT),
-            refused=_MAYBE_TEXT,
+            refused=MAYBE_TEXT,
             text=TEXT,
         )
     ),
 )
+LOGGERS: Final = made(loggers={"type": "object", "additionalProperties": TEXT})
 NOTHING: Final = made()
 SOWN: Final = made(topics=WHOLE, records=WHOLE)
 #: What stands in it pykbroker/seeding reads, and says more precisely what is wrong.

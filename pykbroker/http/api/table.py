@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pykbroker.http.api import brokers, clock, faults, lives, requests, schemas, seeds
+from pykbroker.http.api import brokers, clock, faults, lives, loggers, requests, schemas, seeds
 from pykbroker.http.api.route import Route
 
 _NO_RULE: Final = {404: "there is no rule of this number"}
@@ -88,5 +88,14 @@ ROUTES: Final = (
         *(requests.record, schemas.RECORDING),
         body=schemas.made(on=schemas.FLAG),
         refusals={409: "a test's broker notes them always"},
+    ),
+    Route(
+        "GET", "/loggers", "listLoggers", "The loggers there are, and their levels.", loggers.listed, schemas.LOGGERS
+    ),
+    Route(
+        *("PUT", "/loggers/{name}", "setLevel", "Log from this level on; null: as the logger above.", loggers.alter),
+        *(schemas.LOGGERS,),
+        body=schemas.made(level=schemas.MAYBE_TEXT),
+        refusals={404: "there is no logger of this name"},
     ),
 )

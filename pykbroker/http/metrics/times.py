@@ -57,10 +57,10 @@ class Times:
     def longest(self, now: float) -> float:
         """The longest of these, in seconds; 0 where there are none."""
         recent = self.recent(now)
-        return next((_upper_us(part) / 1_000_000 for part in reversed(range(_PARTS)) if recent[part]), 0.0)
+        return next((upper_us(part) / 1_000_000 for part in reversed(range(_PARTS)) if recent[part]), 0.0)
 
 
-def _upper_us(part: int) -> int:
+def upper_us(part: int) -> int:
     """Where a part ends, in microseconds."""
     if part < 16:
         return part + 1
@@ -69,7 +69,7 @@ def _upper_us(part: int) -> int:
 
 
 #: Where each part ends.
-_UPPER_US: Final = tuple(map(_upper_us, range(_PARTS)))
+_UPPER_US: Final = tuple(map(upper_us, range(_PARTS)))
 
 
 def quantile(counts: Sequence[int], part: float) -> float:
@@ -79,7 +79,7 @@ def quantile(counts: Sequence[int], part: float) -> float:
     for number, count in enumerate(counts):
         seen += count
         if count and seen >= wanted:
-            return _upper_us(number) / 1_000_000
+            return upper_us(number) / 1_000_000
     raise ValueError("there is nothing of which that could be a part")
 
 

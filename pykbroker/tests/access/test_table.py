@@ -9,11 +9,10 @@ from pykbroker.handlers.table import SUPPORTED
 from pykbroker.wire.apis import ApiKey
 
 ROOT = Path(__file__).parents[3]
-#: What anybody may ask who is connected; of delegation tokens nothing is asked as long as there are none.
+#: What anybody may ask who is connected; a delegation token is named by its secret, and knows who may renew it.
 FREE = {
     *(ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE),
-    *(ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN),
-    *(ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
+    *(ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN),
 }
 
 

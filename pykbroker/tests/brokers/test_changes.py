@@ -41,6 +41,11 @@ def test_access_lists_are_counted() -> None:
     ]
 
 
+def test_delegation_tokens_are_counted_and_not_named() -> None:
+    delta = MetadataDelta(delegation_tokens=[("a", True), ("b", True), ("a", False)])
+    assert list(changes.lines(image(), delta)) == ["Delegation tokens: 2 added or renewed, 1 removed"]
+
+
 def test_nobody_leads() -> None:
     t = topic("t")
     moved = [PartitionChange(t, partition(0, 1, [1]), partition(0, -1, [1]))]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from pykbroker.cli.check import main
+from pykbroker.tests.cli.test_serve import serving
 
-#: Settings like those that Apache Kafka 4 ships as config/server.properties; written from memory, not copied.
+#: The settings that Apache Kafka 4 ships as config/server.properties, without its words.
 SHIPPED = """\
 process.roles=broker,controller
 node.id=1
@@ -53,6 +56,28 @@ def test_kafkas_own_settings_are_good(shipped: Path, capsys) -> None:
     assert "CONTROLLER://:9093 is not opened" in said[0]
     assert said[-1].endswith("settings are good: PLAINTEXT://:9092, data in /tmp/kraft-combined-logs")
     assert not Path("/tmp/kraft-combined-logs").exists()
+
+
+def test_a_quorum_of_itself_in_the_older_words_is_good_too(shipped: Path, capsys) -> None:
+    older = SHIPPED.replace("bootstrap.servers=localhost:9093", "voters=1@localhost:9093")
+    assert older != SHIPPED
+    shipped.write_text(older)
+    assert main(["--config", str(shipped)]) == 0
+    assert "settings are good" in capsys.readouterr().out
+
+
+def test_they_are_served(shipped: Path, tmp_path: Path) -> None:
+    """On another port and in another folder, for more than one run at a time."""
+    shipped.write_text(SHIPPED.replace(":9092", ":0").replace("/tmp/", f"{tmp_path}/"))
+    with serving("--config", str(shipped), "--json") as (process, ready):
+        (broker,) = json.loads(ready)["brokers"]
+        (address,) = broker["listeners"].values()
+        admin = AdminClient({"bootstrap.servers": address})
+        admin.create_topics([NewTopic("t")])["t"].result(60)
+        assert admin.list_topics(timeout=60).topics.keys() == {"t"}
+        process.terminate()
+        assert process.wait(60) == 0
+    assert (tmp_path / "kraft-combined-logs" / ".kafka_cleanshutdown").exists()
 
 
 @pytest.mark.parametrize(

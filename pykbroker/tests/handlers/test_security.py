@@ -74,7 +74,6 @@ def test_there_are_no_delegation_tokens(module, request_, version: int) -> None:
         (3, ("User", "alice"), ("User", "alice")),
         (3, ("", "alice"), ("", "alice")),
         (3, ("User", None), ("User", "ANONYMOUS")),
-        (3, (None, "alice"), ("User", "ANONYMOUS")),
     ],
 )
 def test_no_token_is_created_for_an_owner(version: int, owner, named) -> None:
@@ -84,6 +83,12 @@ def test_no_token_is_created_for_an_owner(version: int, owner, named) -> None:
     requester = (answer.token_requester_principal_type, answer.token_requester_principal_name)
     assert requester == (("User", "ANONYMOUS") if version >= 3 else ("", ""))
     assert (answer.issue_timestamp_ms, answer.token_id, answer.hmac) == (-1, "", b"")
+
+
+def test_an_owner_without_a_type_is_nobody() -> None:
+    answer = MemoryCluster().ask(CreateDelegationTokenRequest(None, "alice"), 3)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert (answer.principal_type, answer.principal_name, answer.expiry_timestamp_ms) == ("User", "ANONYMOUS", -1)
 
 
 def test_nobody_signs_in() -> None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -62,6 +63,28 @@ class WithHttp:
         return self.ask(
             f"/api/v1{path}", method=method, body=raw, headers={"Content-Type": "application/json", **named}
         )
+
+    def look(self, path: str, **query: object) -> Any:
+        """What the console is told."""
+        answer = self.ask(f"/console/api{path}?{urlencode(query)}")
+        assert answer.status == 200, answer.text
+        return answer.json
+
+    def refusal(self, path: str, **query: object) -> tuple[int, str]:
+        """Why the console is told nothing."""
+        answer = self.ask(f"/console/api{path}?{urlencode(query)}")
+        return answer.status, answer.json["title"]
+
+    def change(self, path: str, **body: object) -> Any:
+        """What the console does."""
+        answer = self.changed(path, **body)
+        assert answer.status == 200, answer.text
+        return answer.json
+
+    def changed(self, path: str, **body: object) -> Asked:
+        """The same, also where it is refused."""
+        raw = json.dumps(body).encode()
+        return self.ask(f"/console/api{path}", method="POST", body=raw, headers={"Content-Type": "application/json"})
 
     def metrics(self) -> Samples:
         """Name of a sample to its values by labels."""

@@ -61,6 +61,7 @@ class Peer:
     port: int = 40_000
     listener: str = LISTENER
     principal: str = "User:ANONYMOUS"
+    by_token: bool = False
     client_software: tuple[str, str] = ("test", "1")
     #: For how long it was muted, each time.
     mutes: list[float] = field(default_factory=list)
@@ -188,15 +189,23 @@ class MemoryCluster:
         return 1
 
     def post(
-        self, request: Message, version: int, *, broker: int | None = None, listener: str = LISTENER
+        self,
+        request: Message,
+        version: int,
+        *,
+        broker: int | None = None,
+        listener: str = LISTENER,
+        peer: Peer | None = None,
     ) -> Deferred[Any]:
-        """A wait for the answer, decoded, as a client of this version reads it. Raises CloseConnection."""
+        """A wait for the answer, decoded, as a client of this version reads it; ``peer`` is who asks, where that matters.
+        Raises CloseConnection.
+        """
         broker = self.asked_broker() if broker is None else broker
         self._correlation_id += 1
         frame = bytearray()
         encode_request_header(frame, RequestHeader(request.API_KEY, version, self._correlation_id, "client"))
         request.encode(frame, version)
-        return self._hand_in(frame, broker, Peer(listener=listener)).map(
+        return self._hand_in(frame, broker, peer or Peer(listener=listener)).map(
             lambda pieces: None if pieces is None else self._decoded(request.API_KEY, version, pieces)
         )
 
@@ -217,9 +226,17 @@ class MemoryCluster:
         assert end == len(data), f"{len(data) - end} bytes follow the answer"
         return answer
 
-    def ask(self, request: Message, version: int, *, broker: int | None = None, listener: str = LISTENER) -> Any:
+    def ask(
+        self,
+        request: Message,
+        version: int,
+        *,
+        broker: int | None = None,
+        listener: str = LISTENER,
+        peer: Peer | None = None,
+    ) -> Any:
         """The answer, which must not have to wait for more than the syncs under way, and so for some turns of the loop."""
-        answer = self.post(request, version, broker=broker, listener=listener)
+        answer = self.post(request, version, broker=broker, listener=listener, peer=peer)
         for _ in range(MOST_TURNS):
             if answer.done:
                 break

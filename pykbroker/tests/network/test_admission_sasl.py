@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.security.delegation_tokens import hmac_of
 from pykbroker.tests.kit.running import Client, until
 from pykbroker.tests.kit.secured import SecuredNode, client_context, sasl_settings, secured_node, tls_settings
 from pykbroker.tests.network.test_connection import ASK
@@ -20,7 +22,12 @@ from pykbroker.wire.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from pykbroker.wire.messages.api_versions import ApiVersionsResponse
+from pykbroker.wire.messages.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from pykbroker.wire.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -193,6 +200,51 @@ def test_users_are_altered_while_it_runs(tmp_path: Path) -> None:
             assert await alter(admin, {name: value.replace("apache", "example")}) == 42
             for talk in (admin, old):
                 talk.close()
+
+    run(scenario())
+
+
+def test_who_signs_in_by_a_delegation_token_is_its_owner_for_as_long_as_it_is_good(tmp_path: Path) -> None:
+    from compat_tests.security.scram_client import ScramClient
+
+    async def scenario() -> None:
+        clock, asked = ManualClock(), CreateDelegationTokenRequest(max_lifetime_ms=60_000)
+        with_key = settings(tmp_path, **{"delegation.token.secret.key": "key"})
+        async with secured_node(tmp_path, LISTENERS, with_key, clock) as node:
+            owner = await node.connect("SASL")
+            assert (await sign_in(owner)).error_code == 0
+            made = await owner.ask(asked, 3, CreateDelegationTokenResponse)
+            owner.close()
+            clock.advance(20_000)
+            talk = await node.connect("SASL")
+            password = base64.b64encode(made.hmac).decode()
+            client = ScramClient("SCRAM-SHA-256", made.token_id, password, extensions=",tokenauth=true")
+            await talk.ask(SaslHandshakeRequest("SCRAM-SHA-256"), 1, SaslHandshakeResponse)
+            first = await talk.ask(SaslAuthenticateRequest(client.first()), 2, SaslAuthenticateResponse)
+            last = await talk.ask(SaslAuthenticateRequest(client.final(first.auth_bytes)), 2, SaslAuthenticateResponse)
+            assert (last.error_code, last.session_lifetime_ms) == (0, 40_000)
+            await until(lambda: principals(node) == ["User:alice"])
+            refused = await talk.ask(asked, 3, CreateDelegationTokenResponse)
+            assert refused.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+            clock.advance(40_001)
+            talk.send(DescribeClusterRequest(), 0)
+            assert await talk.closed_by_broker()
+
+    run(scenario())
+
+
+def test_a_release_of_before_kraft_has_delegation_tokens(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        with_key = settings(tmp_path, **{"delegation.token.master.key": "key"})
+        async with secured_node(tmp_path, LISTENERS, with_key, as_version="2.8") as node:
+            talk = await node.connect("SASL")
+            assert (await sign_in(talk)).error_code == 0
+            made = await talk.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1), 2, CreateDelegationTokenResponse)
+            assert made.hmac == hmac_of(b"key", made.token_id)
+            missing = RenewDelegationTokenRequest(b"nobody's", -1)
+            refused = await talk.ask(missing, 2, RenewDelegationTokenResponse)
+            assert (refused.error_code, refused.expiry_timestamp_ms) == (ErrorCode.DELEGATION_TOKEN_NOT_FOUND, -1)
+            talk.close()
 
     run(scenario())
 

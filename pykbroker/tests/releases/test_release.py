@@ -59,6 +59,15 @@ def test_a_setting_of_then_is_known_and_one_of_today_is_not() -> None:
     assert BrokerConfig(given).unknown == ("log.message.format.version",)
 
 
+def test_the_key_of_delegation_tokens_had_another_name() -> None:
+    given = {"delegation.token.master.key": "old"}
+    assert BrokerConfig(given, release("3.9").definitions)["delegation.token.secret.key"] == "old"
+    both = given | {"delegation.token.secret.key": "new"}
+    assert BrokerConfig(both, release("2.8").definitions)["delegation.token.secret.key"] == "new"
+    now = BrokerConfig(given)
+    assert (now["delegation.token.secret.key"], now.unknown) == (None, ("delegation.token.master.key",))
+
+
 def test_defaults_are_those_of_then() -> None:
     then, now = BrokerConfig({}, release("3.9").definitions), BrokerConfig({})
     assert (then["num.recovery.threads.per.data.dir"], now["num.recovery.threads.per.data.dir"]) == (1, 2)

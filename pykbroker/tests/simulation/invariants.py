@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.coordination.groups import records as group_records
+from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.settings import GroupSettings
@@ -30,8 +31,8 @@ class Watch:
         self._committed: dict[tuple[str, bytes, str, int], int] = {}
         #: Transactional id to what is known of it.
         self._transactions: dict[str, Transaction] = {}
-        #: Partition of the offsets topic to the groups that were in it.
-        self._groups: dict[int, set[str]] = {}
+        #: Partition of the offsets topic to the groups that were in it, and whether their generations are those of a new group.
+        self._groups: dict[int, dict[str, bool]] = {}
         world.server.watchers.append(self.look)
 
     def look(self) -> None:
@@ -62,13 +63,19 @@ class Watch:
             self._ends[key] = now
 
     def _look_at_groups(self, cluster: Cluster) -> None:
-        """A group that nobody was in, and that had committed nothing, is forgotten; its generations begin anew."""
+        """The generations of a group begin anew where nobody was in it and it had committed nothing, and where a classic
+        member finds a consumer group that nobody is in: as in Kafka, a new group takes its place.
+        """
         for index, shard in group_shards(cluster).items():
-            before = self._groups.get(index, set())
-            if before != shard.groups.keys():
-                for group in before - shard.groups.keys():
-                    self._history.forgotten(group)
-                self._groups[index] = set(shard.groups)
+            before = self._groups.get(index, {})
+            now = {
+                name: isinstance(group, ClassicGroup) and not group.generation for name, group in shard.groups.items()
+            }
+            if before != now:
+                for group, was_new in before.items():
+                    if now.get(group, True) and not was_new:
+                        self._history.forgotten(group)
+                self._groups[index] = now
 
     def _look_at_watchers(self, cluster: Cluster) -> None:
         """Nobody watches a partition for a session that is closed or a connection that is gone."""

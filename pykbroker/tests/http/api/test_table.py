@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,6 +178,23 @@ def test_a_tests_broker_notes_requests_always(manual: Described) -> None:
     assert manual("PUT", "/requests/recording", {"on": True}) == {"recording": True}
     manual("PUT", "/requests/recording", {"on": False}, status=409)
     manual("PUT", "/requests/recording", {"on": "yes"}, status=400)
+
+
+def test_levels_of_loggers(manual: Described) -> None:
+    name = "pykbroker.tests.http.levels"
+    logger = logging.getLogger(name)
+    levels = manual("GET", "/loggers")["loggers"]
+    assert levels[name] != "TRACE"
+    try:
+        assert manual("PUT", f"/loggers/{name}", {"level": "TRACE"})["loggers"] == {**levels, name: "TRACE"}
+        assert logger.level == 5
+        assert manual("PUT", f"/loggers/{name}", {"level": None})["loggers"] == levels
+        for wrong in ({"level": "LOUD"}, {"level": 5}, {}):
+            assert manual("PUT", f"/loggers/{name}", wrong, status=400)["title"]
+        manual("PUT", "/loggers/root", {"level": None}, status=400)
+        manual("PUT", "/loggers/no.such.logger", {"level": "INFO"}, status=404)
+    finally:
+        logger.setLevel(logging.NOTSET)
 
 
 def test_the_page_has_every_route() -> None:

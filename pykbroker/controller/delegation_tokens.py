@@ -1,0 +1,156 @@
+"""Delegation tokens that come, live longer and go (KIP-48): what is refused, and the records that make the change.
+
+Rules: DelegationTokenControlManager of Kafka 4.3.1. The records hold no secret: that is computed (``security.delegation_tokens``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.features import METADATA_VERSION
+from pykbroker.metadata.ids import random_id
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.security.delegation_tokens import Settings, hmac_of, secret_of
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
+from pykbroker.wire.internal.remove_delegation_token_record import RemoveDelegationTokenRecord
+from pykbroker.wire.primitives import uuid_to_str
+
+_END_OF_TIME: Final = 2**63 - 1
+
+
+class NewToken(NamedTuple):
+    """One that is asked for; a maximum life time of 0 or less is the broker's."""
+
+    owner: str
+    requester: str
+    renewers: Sequence[str]
+    max_lifetime_ms: int
+
+
+class TokenPlanner:
+    """Plans changes of the tokens of an image. It follows them, for whoever renews a token names it by its secret."""
+
+    def __init__(
+        self, image: MetadataImage, settings: Settings, now_ms: Callable[[], int], rng: Random, *, since: int
+    ) -> None:
+        """``since`` is the level of the metadata from which on there are tokens."""
+        self._image = image
+        self._since = since
+        self._now_ms = now_ms
+        self._rng = rng
+        self._max_lifetime_ms: int = settings["delegation.token.max.lifetime.ms"]
+        self._expiry_time_ms: int = settings["delegation.token.expiry.time.ms"]
+        self._secret = secret_of(settings)
+        self._ids: dict[bytes, str] = {}
+        if self._secret is not None:
+            self._ids = {hmac_of(self._secret, token_id): token_id for token_id in image.delegation_tokens}
+
+    def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """A subscriber of the metadata."""
+        del image
+        for token_id, is_there in delta.delegation_tokens:
+            if self._secret is not None and is_there:
+                self._ids[hmac_of(self._secret, token_id)] = token_id
+            elif self._secret is not None:
+                self._ids.pop(hmac_of(self._secret, token_id), None)
+
+    def create(self, wanted: NewToken) -> tuple[list[DelegationTokenRecord], DelegationTokenRecord]:
+        """The record of a new token, and it again. Raises KafkaError with DELEGATION_TOKEN_AUTH_DISABLED where there are to be
+        none, and UNSUPPORTED_VERSION in clusters from before them.
+        """
+        self._check_enabled()
+        now_ms, lifetime_ms = self._now_ms(), self._max_lifetime_ms
+        if wanted.max_lifetime_ms > 0:
+            lifetime_ms = min(lifetime_ms, wanted.max_lifetime_ms)
+        record = DelegationTokenRecord(
+            owner=wanted.owner,
+            requester=wanted.requester,
+            renewers=list(wanted.renewers),
+            issue_timestamp=now_ms,
+            max_timestamp=_later(now_ms, lifetime_ms),
+            expiration_timestamp=_later(now_ms, min(lifetime_ms, self._expiry_time_ms)),
+            token_id=uuid_to_str(random_id(self._rng)),
+        )
+        return [record], record
+
+    def renew(self, asker: str, hmac: bytes, period_ms: int) -> tuple[list[DelegationTokenRecord], int]:
+        """The token that lives on from now for so long, at most for the broker's time and that without a period, and when it
+        expires. Raises KafkaError as ``create``, and with DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED, and
+        DELEGATION_TOKEN_OWNER_MISMATCH for who is neither owner nor renewer.
+        """
+        now_ms, token = self._now_ms(), self._known(hmac)
+        _check_alive(token, now_ms)
+        _check_may_renew(token, asker)
+        if period_ms > 0:
+            period_ms = min(period_ms, self._expiry_time_ms)
+        else:
+            period_ms = self._expiry_time_ms
+        return _expiring(token, _later(now_ms, period_ms))
+
+    def expire(
+        self, asker: str, hmac: bytes, period_ms: int
+    ) -> tuple[list[DelegationTokenRecord] | list[RemoveDelegationTokenRecord], int]:
+        """The token that ends after so long, at once for less than nothing, and when it expires. Raises KafkaError as
+        ``renew``: DELEGATION_TOKEN_EXPIRED not for what ends at once.
+        """
+        now_ms, token = self._now_ms(), self._known(hmac)
+        _check_may_renew(token, asker)
+        if period_ms < 0:
+            return [RemoveDelegationTokenRecord(token_id=token.token_id)], now_ms
+        _check_alive(token, now_ms)
+        return _expiring(token, _later(now_ms, period_ms))
+
+    def remove_expired(self) -> tuple[list[RemoveDelegationTokenRecord], int]:
+        """The end of those whose time is over, and how many they are."""
+        now_ms = self._now_ms()
+        over = [token for token in self._image.delegation_tokens.values() if _is_over(token, now_ms)]
+        return [RemoveDelegationTokenRecord(token_id=token.token_id) for token in over], len(over)
+
+    def _check_enabled(self) -> None:
+        if self._secret is None:
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+        if self._image.features.get(METADATA_VERSION, 0) < self._since:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
+    def _known(self, hmac: bytes) -> DelegationTokenRecord:
+        self._check_enabled()
+        token = self._image.delegation_tokens.get(self._ids.get(hmac, ""))
+        if token is None:
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+        return token
+
+
+def _check_alive(token: DelegationTokenRecord, now_ms: int) -> None:
+    if _is_over(token, now_ms):
+        raise KafkaError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
+
+
+def _is_over(token: DelegationTokenRecord, now_ms: int) -> bool:
+    return token.max_timestamp < now_ms or token.expiration_timestamp < now_ms
+
+
+def _check_may_renew(token: DelegationTokenRecord, asker: str) -> None:
+    if asker not in (token.owner, *token.renewers):
+        raise KafkaError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
+
+
+def _expiring(token: DelegationTokenRecord, when_ms: int) -> tuple[list[DelegationTokenRecord], int]:
+    expires_ms = min(token.max_timestamp, when_ms)
+    record = DelegationTokenRecord(
+        owner=token.owner,
+        requester=token.requester,
+        renewers=token.renewers,
+        issue_timestamp=token.issue_timestamp,
+        max_timestamp=token.max_timestamp,
+        expiration_timestamp=expires_ms,
+        token_id=token.token_id,
+    )
+    return [record], expires_ms
+
+
+def _later(now_ms: int, period_ms: int) -> int:
+    return min(now_ms + period_ms, _END_OF_TIME)

@@ -1,0 +1,34 @@
+"""The levels of loggers: those that Kafka's BROKER_LOGGER resources alter, too (KIP-412)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.config.alteration import Change, Operation
+from pykbroker.config.loggers import alter_levels, levels
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.api.route import Call
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.http.api.steering import Steering
+
+
+async def listed(steering: Steering, call: Call) -> dict[str, Any]:
+    return {"loggers": levels()}
+
+
+async def alter(steering: Steering, call: Call) -> dict[str, Any]:
+    name = call.path["name"]
+    if name not in levels():
+        raise Refusal(404, f"there is no logger {name[:100]!r}; GET /api/v1/loggers lists those that there are")
+    level = None if call.body.get("level", "") is None else call.text("level")
+    change = Change(name, Operation.DELETE if level is None else Operation.SET, level)
+    try:
+        alter_levels([change], validate_only=False)
+    except KafkaError as error:
+        raise Refusal(400, error.message) from error
+    authorizer = steering.cluster().authorizer
+    if authorizer is not None:
+        authorizer.forget()  # what is allowed may be to be logged from now on
+    return await listed(steering, call)

@@ -1,0 +1,175 @@
+"""Asks the brokers of this process what a client would: real requests, through all but the socket.
+
+The dispatcher is one of its own. Faults, quotas and the log of requests are about clients, and the console is where faults
+are ended. The authorizer holds: where there is one, the console may what it allows ``User:console``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pykbroker import __version__
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.metadata.image import NO_LEADER
+from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.security.context import RequestContext
+from pykbroker.security.operations import DESCRIBE
+from pykbroker.security.resources import TOPIC
+from pykbroker.storage.log.stored import StoredRecords
+from pykbroker.wire.apis import ApiKey, response_class
+from pykbroker.wire.errors import KafkaError, WireError, error_code
+from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.wire.message import Message
+
+T = TypeVar("T")
+
+PRINCIPAL: Final = "User:console"
+_HOST: Final = "127.0.0.1"
+_COORDINATOR_VERSION: Final = 3
+#: What a coordinator is asked for.
+GROUP, TRANSACTION = 0, 1
+
+
+class _Peer:
+    """The console, as handlers see a connection."""
+
+    host = _HOST
+    port = 0
+    principal = PRINCIPAL
+    client_software = ("pykbroker-console", __version__)
+    by_token = False
+
+    def __init__(self, listener: str) -> None:
+        self.listener = listener
+
+    def mute(self, ms: float) -> None:
+        """There are no quotas on the console's own way."""
+
+
+class Brokers:
+    """The brokers of a process, for as long as that runs; a reset gives them another cluster."""
+
+    def __init__(self, current: Callable[[], Cluster | None]) -> None:
+        self._current = current
+        self._dispatcher: Dispatcher | None = None
+        self._asked = 0
+
+    def cluster(self) -> Cluster:
+        """Raises Refusal between two lives."""
+        cluster = self._current()
+        if cluster is None:
+            raise Refusal(503, "the process is stopping, or begins anew")
+        return cluster
+
+    def running(self) -> list[int]:
+        """The ids of brokers that answer. Raises Refusal where there is none."""
+        found = [node_id for node_id, broker in self.cluster().brokers.items() if not broker.leaving]
+        if not found:
+            raise Refusal(503, "every broker of this process is stopped; start one under Brokers")
+        return found
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """Raises Refusal where there is none, or where the console may not see it."""
+        found = self.cluster().partition(topic, index) if self.sees(topic) else None
+        if found is None:
+            raise Refusal(404, f"there is no partition {topic[:249]}-{index}")
+        return found
+
+    def sees(self, topic: str) -> bool:
+        """Whether the console may know of a topic."""
+        authorizer = self.cluster().authorizer
+        if authorizer is None:
+            return True
+        asker = RequestContext(int(ApiKey.METADATA), 0, 0, "console", _HOST, "", PRINCIPAL)
+        return authorizer.may(asker, DESCRIBE, TOPIC, topic, tells=False)
+
+    async def ask(self, request: Message, version: int, node_id: int | None = None) -> Any:
+        """The answer of a broker; of any that runs where none is named. Raises Refusal, and the errors of the wire."""
+        cluster = self.cluster()
+        broker = cluster.brokers.get(self.running()[0] if node_id is None else node_id)
+        if broker is None or broker.leaving:
+            raise Refusal(503, f"broker {node_id} is stopped")
+        self._asked = (self._asked + 1) & 0x7FFFFFFF
+        frame = bytearray()
+        try:
+            encode_request_header(frame, RequestHeader(request.API_KEY, version, self._asked, "console"))
+            request.encode(frame, version)
+        except (WireError, UnicodeEncodeError) as error:
+            raise Refusal(400, f"that cannot be said in Kafka's protocol: {error}") from error
+        pieces = await self._handed_in(broker, memoryview(frame))
+        data = b"".join([await _whole(cluster, piece) for piece in pieces])
+        _, start = decode_response_header(data, 4, request.API_KEY, version)
+        return response_class(request.API_KEY).decode(data, start, version)[0]
+
+    async def ask_leader(self, topic: str, index: int, request: Message, version: int) -> Any:
+        """The answer of whoever leads a partition. Raises Refusal where nobody does."""
+        leader = self.partition(topic, index).leader
+        if leader == NO_LEADER:
+            raise Refusal(409, f"{topic}-{index} has no leader: its replicas are on brokers that are stopped")
+        return await self.ask(request, version, leader)
+
+    async def coordinator(self, key: str, kind: int = GROUP) -> int:
+        """The broker that coordinates a group or a transactional id. Raises KafkaError COORDINATOR_NOT_AVAILABLE where
+        it leads nowhere yet, and GROUP_AUTHORIZATION_FAILED.
+        """
+        answer = await self.ask(FindCoordinatorRequest(key=key, key_type=kind), _COORDINATOR_VERSION)
+        raise_for(answer.error_code, answer.error_message)
+        return int(answer.node_id)
+
+    async def _handed_in(self, broker: Broker, frame: memoryview) -> Any:
+        dispatcher = self._dispatcher or self._made(broker.cluster)
+        peer = _Peer(broker.endpoints[0].listener)
+        while True:
+            try:
+                answer = dispatcher.answer(broker, peer, frame)
+            except NotYet as error:
+                await outcome(error.until)
+            except CloseConnection as error:
+                raise Refusal(409, f"the broker would close the connection of who asks that: {error}") from error
+            else:
+                return answer if isinstance(answer, list) else await outcome(answer)
+
+    def _made(self, cluster: Cluster) -> Dispatcher:
+        if cluster.authorizer is None:
+            self._dispatcher = Dispatcher()
+        else:
+            from pykbroker.access.step import authorise  # noqa: PLC0415 - only where somebody may be refused
+
+            self._dispatcher = Dispatcher(authorise=authorise)
+        return self._dispatcher
+
+
+async def _whole(cluster: Cluster, piece: Any) -> bytes:
+    """A piece of an answer; one that lies in a file is read in a thread."""
+    if isinstance(piece, StoredRecords):
+        return bytes(await outcome(cluster.runtime.offload_read(piece.slice, 0, len(piece))))
+    return bytes(piece)
+
+
+async def outcome(wait: Deferred[T]) -> T:
+    """What a wait ends with. Whoever stops waiting abandons it."""
+    over = asyncio.get_running_loop().create_future()
+    wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting for the console")
+    try:
+        await over
+    except asyncio.CancelledError:
+        wait.abandon()
+        raise
+    return wait.value
+
+
+def raise_for(code: int, message: str | None = None) -> None:
+    """Raises the KafkaError of a code that is one."""
+    if code:
+        raise KafkaError(error_code(code), message or None)

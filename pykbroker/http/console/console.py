@@ -1,0 +1,65 @@
+"""What the console's handlers share: the brokers, what is counted of them, and the tails that run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.http.console.asking import Brokers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.http.metrics.meter import RequestMeter
+    from pykbroker.process.node import Node
+    from pykbroker.runtime.clock import Clock
+
+#: How long the console keeps the loop from others at a stretch.
+_TURN_S: Final = 0.0005
+
+
+class Console:
+    """Of one HTTP side. ``clock`` is the machine's: a test's own may stand still."""
+
+    def __init__(self, node: Node, meter: RequestMeter, clock: Clock) -> None:
+        self.node = node
+        self.meter = meter
+        self.clock = clock
+        self.brokers = Brokers(self._current)
+        #: Connections that follow what is appended.
+        self.tails: set[asyncio.Task[None]] = set()
+
+    def _current(self) -> Cluster | None:
+        return self.node.current
+
+    def turn(self) -> Turn:
+        """For work that is done some in a turn of the loop."""
+        return Turn(self.clock.monotonic, self.brokers.cluster())
+
+    async def close(self) -> None:
+        """End the tails."""
+        tails = list(self.tails)
+        for each in tails:
+            each.cancel()
+        await asyncio.gather(*tails, return_exceptions=True)
+
+
+class Turn:
+    """How long this turn of the loop has been ours."""
+
+    def __init__(self, now: Callable[[], float], cluster: Cluster) -> None:
+        self._now = now
+        self._turns = cluster.runtime.turns
+        self._began = now()
+
+    async def share(self) -> None:
+        """Let others have their turn, if ours was long enough. To be called after each little piece of work."""
+        if self._now() - self._began >= _TURN_S:
+            await asyncio.sleep(0)
+            self._turns.began()
+            self._began = self._now()
+
+    def begin(self) -> None:
+        """Somebody else has had the loop."""
+        self._began = self._now()

@@ -1,0 +1,101 @@
+"""Takes what the page asks to who answers it: what comes from other pages, is too large or no JSON comes no further.
+
+Everything is named in the query or in the body, never in the path: a group may be called ``..``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import hdrs, web
+
+from pykbroker.http.api.door import check_origin
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.console import brokers, groups, pulse, records, settings, tail, topics, transactions
+from pykbroker.http.console.call import Call
+from pykbroker.http.guard import problem
+from pykbroker.wire.errors import KafkaError, WireError
+
+if TYPE_CHECKING:
+    from pykbroker.http.console.console import Console
+
+    Handler = Callable[[Console, Call], Awaitable[Any]]
+
+PREFIX: Final = "/console/api"
+_KINDS: Final = ("application/json",)
+#: Of a record that is produced its value is the most; JSON may take six bytes for each of it.
+_LARGEST_BODY: Final = 8 * 1024 * 1024
+
+_LOOKS: Final[dict[str, Handler]] = {
+    "/overview": brokers.overview,
+    "/brokers": brokers.listed,
+    "/topics": topics.listed,
+    "/topic": topics.one,
+    "/partitions": topics.partitions,
+    "/records": records.search,
+    "/record": records.one,
+    "/tail": tail.follow,
+    "/groups": groups.listed,
+    "/group": groups.one,
+    "/transactions": transactions.listed,
+    "/settings": settings.listed,
+    "/pulse": pulse.now,
+}
+_CHANGES: Final[dict[str, Handler]] = {
+    "/topics/create": topics.create,
+    "/topics/delete": topics.delete,
+    "/topics/partitions": topics.add_partitions,
+    "/topics/empty": topics.delete_records,
+    "/records/produce": records.produce,
+    "/groups/delete": groups.delete,
+    "/groups/reset": groups.reset,
+    "/transactions/abort": transactions.abort,
+    "/settings/alter": settings.alter,
+}
+
+
+async def answer(request: web.Request, console: Console) -> web.StreamResponse:
+    """The answer to a request below ``/console/api``."""
+    path = request.path.removeprefix(PREFIX)
+    try:
+        if path in _LOOKS:
+            _only(request, hdrs.METH_GET)
+            return _said(await _LOOKS[path](console, Call(dict(request.query), request)))
+        if path in _CHANGES:
+            _only(request, hdrs.METH_POST)
+            check_origin(request, _KINDS)
+            return _said(await _CHANGES[path](console, Call(await _body(request), request)))
+    except Refusal as refusal:
+        return problem(refusal.status, str(refusal))
+    except KafkaError as error:
+        return problem(409, str(error))
+    except WireError as error:
+        return problem(422, f"what lies there cannot be read: {error}")
+    return problem(404, "there is no such path")
+
+
+def _said(value: Any) -> web.StreamResponse:
+    return value if isinstance(value, web.StreamResponse) else web.json_response(value)
+
+
+def _only(request: web.Request, method: str) -> None:
+    if request.method != method:
+        raise web.HTTPMethodNotAllowed(request.method, [method])
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    """The object that was sent. Raises Refusal, and HTTPRequestEntityTooLarge for more than is read."""
+    if (request.content_length or 0) > _LARGEST_BODY:
+        raise web.HTTPRequestEntityTooLarge(_LARGEST_BODY, request.content_length or 0)
+    raw = await request.read()
+    if len(raw) > _LARGEST_BODY:
+        raise web.HTTPRequestEntityTooLarge(_LARGEST_BODY, len(raw))
+    try:
+        said = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, f"the body is no JSON: {error}") from error
+    if not isinstance(said, dict):
+        raise Refusal(400, "the body is an object of JSON, in braces")
+    return said

@@ -1,0 +1,178 @@
+"""Groups: those there are, one with its members, offsets and lag, and what an operator does to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.console import places
+from pykbroker.http.console.asking import raise_for
+from pykbroker.http.console.members import Member, members_of
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.list_groups import ListGroupsRequest
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+if TYPE_CHECKING:
+    from pykbroker.http.console.asking import Brokers
+    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.console import Console
+    from pykbroker.wire.messages.list_groups import ListedGroup
+
+_MOST_ROWS: Final = 200
+_MOST_OFFSETS: Final = 500
+_NAME: Final = 32 * 1024
+_UNCOMMITTED: Final = 0
+#: The last versions with names of topics.
+_FETCH_VERSION, _COMMIT_VERSION = 9, 9
+_TOPIC: Final = 249
+
+
+async def listed(console: Console, call: Call) -> dict[str, Any]:
+    """A page of groups by name."""
+    start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
+    match = call.text("match", "", most=_TOPIC).lower()
+    found = sorted(
+        (each for each in await _all(console.brokers) if match in each.group_id.lower()), key=lambda each: each.group_id
+    )
+    rows = [
+        {"group": each.group_id, "state": each.group_state, "type": each.group_type, "protocol": each.protocol_type}
+        for each in found[start : start + limit]
+    ]
+    return {"total": len(found), "start": start, "groups": rows}
+
+
+async def _all(brokers: Brokers) -> list[ListedGroup]:
+    found: list[ListedGroup] = []
+    for node_id in brokers.running():
+        answer = await brokers.ask(ListGroupsRequest(states_filter=[], types_filter=[]), 5, node_id)
+        raise_for(answer.error_code)
+        found += answer.groups
+    return found
+
+
+async def one(console: Console, call: Call) -> dict[str, Any]:
+    """A group with its members, and a page of its partitions with what is committed and how far behind that is."""
+    name = call.text("group", most=_NAME)
+    start, limit = call.whole("start", 0), call.whole("limit", 100, least=1, most=_MOST_OFFSETS)
+    brokers = console.brokers
+    coordinator = await brokers.coordinator(name)
+    group = await members_of(brokers, coordinator, name)
+    committed = await _committed(brokers, coordinator, name)
+    owners = {partition: member for member in group.members for partition in member.partitions}
+    everywhere = sorted(committed.keys() | owners.keys())
+    ends = await _ends(brokers, everywhere)
+    rows = [_row(partition, committed, ends, owners) for partition in everywhere]
+    return {
+        "group": name,
+        "state": group.state,
+        "type": group.kind,
+        "assignor": group.assignor,
+        "coordinator": coordinator,
+        "lag": sum(row["lag"] or 0 for row in rows),
+        "total": len(rows),
+        "start": start,
+        "members": [member.as_json() for member in group.members[:_MOST_ROWS]],
+        "members_in_all": len(group.members),
+        "offsets": rows[start : start + limit],
+    }
+
+
+def _row(
+    partition: tuple[str, int],
+    committed: dict[tuple[str, int], int],
+    ends: dict[tuple[str, int], int],
+    owners: dict[tuple[str, int], Member],
+) -> dict[str, Any]:
+    offset, end, owner = committed.get(partition), ends.get(partition), owners.get(partition)
+    return {
+        "topic": partition[0],
+        "partition": partition[1],
+        "committed": offset,
+        "end": end,
+        "lag": None if offset is None or end is None else max(end - offset, 0),
+        "member": None if owner is None else owner.client_id or owner.member_id,
+    }
+
+
+async def _committed(brokers: Brokers, coordinator: int, name: str) -> dict[tuple[str, int], int]:
+    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(name, topics=None)])
+    (found,) = (await brokers.ask(asked, _FETCH_VERSION, coordinator)).groups
+    raise_for(found.error_code)
+    return {
+        (topic.name, each.partition_index): each.committed_offset
+        for topic in found.topics
+        for each in topic.partitions
+        if not each.error_code and each.committed_offset >= 0
+    }
+
+
+async def _ends(brokers: Brokers, partitions: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """End offsets; of what is deleted, or has no leader, there is none."""
+    wanted: dict[str, dict[int, int]] = {}
+    for topic, index in partitions:
+        if brokers.cluster().partition(topic, index) is not None and brokers.sees(topic):
+            wanted.setdefault(topic, {})[index] = places.LATEST
+    found: dict[tuple[str, int], int] = {}
+    for topic, indexes in wanted.items():
+        try:
+            ends = await places.offsets(brokers, topic, indexes, _UNCOMMITTED)
+        except KafkaError as error:
+            if not error.code.retriable:
+                raise
+            continue
+        found |= {(topic, index): end for index, end in ends.items()}
+    return found
+
+
+# Changes --------------------------------------------------------------------------------------------------------------
+
+
+async def delete(console: Console, call: Call) -> dict[str, Any]:
+    """Delete a group without members."""
+    name = call.text("group", most=_NAME)
+    coordinator = await console.brokers.coordinator(name)
+    (result,) = (await console.brokers.ask(DeleteGroupsRequest([name]), 2, coordinator)).results
+    raise_for(result.error_code)
+    return {}
+
+
+async def reset(console: Console, call: Call) -> dict[str, Any]:
+    """Commit other offsets for a group without members, of one topic: ``to`` is earliest, latest, a time, or an offset."""
+    name, topic, to = call.text("group", most=_NAME), call.text("topic", most=_TOPIC), call.text("to", most=20)
+    image = console.brokers.cluster().metadata.image.topics.get(topic) if console.brokers.sees(topic) else None
+    if image is None:
+        raise Refusal(404, f"there is no topic {topic}")
+    indexes = places.chosen(call.text("partitions", "", most=1000), len(image.partitions))
+    wanted = await _targets(console.brokers, topic, indexes, to, call)
+    commits = [OffsetCommitRequestPartition(index, offset) for index, offset in wanted.items()]
+    asked = OffsetCommitRequest(group_id=name, topics=[OffsetCommitRequestTopic(topic, partitions=commits)])
+    coordinator = await console.brokers.coordinator(name)
+    answer = await console.brokers.ask(asked, _COMMIT_VERSION, coordinator)
+    for each in answer.topics[0].partitions:
+        if each.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
+            raise Refusal(409, "the group has members, and only they commit: stop the consumers first")
+        raise_for(each.error_code)
+    return {"offsets": wanted}
+
+
+async def _targets(brokers: Brokers, topic: str, indexes: list[int], to: str, call: Call) -> dict[int, int]:
+    """Partition to offset; what lies outside of a partition is its nearest end."""
+    lows = await places.offsets(brokers, topic, dict.fromkeys(indexes, places.EARLIEST), _UNCOMMITTED)
+    ends = await places.offsets(brokers, topic, dict.fromkeys(indexes, places.LATEST), _UNCOMMITTED)
+    if to == "earliest":
+        return lows
+    if to == "latest":
+        return ends
+    if to == "time":
+        found = await places.offsets(brokers, topic, dict.fromkeys(indexes, call.whole("time")), _UNCOMMITTED)
+        return {index: offset if offset >= 0 else ends[index] for index, offset in found.items()}
+    if to == "offset":
+        offset = call.whole("offset")
+        return {index: min(max(offset, lows[index]), ends[index]) for index in lows}
+    raise Refusal(400, "'to' is earliest, latest, time or offset")

@@ -1,0 +1,94 @@
+"""Members of a group and what is theirs, whichever protocol they use: the classic one or KIP-848's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.http.console.asking import raise_for
+from pykbroker.wire.errors import ErrorCode, WireError
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
+from pykbroker.wire.internal.coordinator import decode_versioned
+from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+
+if TYPE_CHECKING:
+    from pykbroker.http.console.asking import Brokers
+    from pykbroker.wire.messages.consumer_group_describe import DescribedGroup as ConsumerGroup
+
+_CONSUMER: Final = "consumer"
+_MOST_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member, with the partitions that are its own."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    partitions: list[tuple[str, int]]
+
+    def as_json(self) -> dict[str, Any]:
+        """What of many partitions is more than a page shows is left out."""
+        return {
+            "member": self.member_id,
+            "instance": self.instance_id,
+            "client": self.client_id,
+            "host": self.host.removeprefix("/"),
+            "assigned": len(self.partitions),
+            "partitions": [f"{topic}-{index}" for topic, index in self.partitions[:_MOST_SHOWN]],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as its coordinator sees it."""
+
+    kind: str
+    state: str
+    assignor: str
+    members: list[Member] = field(default_factory=list)
+
+
+async def members_of(brokers: Brokers, coordinator: int, name: str) -> Group:
+    """Raises KafkaError GROUP_ID_NOT_FOUND where there is no such group."""
+    (found,) = (await brokers.ask(ConsumerGroupDescribeRequest([name]), 1, coordinator)).groups
+    if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return await _classic(brokers, coordinator, name)
+    raise_for(found.error_code, found.error_message)
+    return _consumer(found)
+
+
+def _consumer(found: ConsumerGroup) -> Group:
+    members = [
+        Member(
+            *(member.member_id, member.instance_id, member.client_id, member.client_host),
+            sorted((of.topic_name, index) for of in member.assignment.topic_partitions for index in of.partitions),
+        )
+        for member in found.members
+    ]
+    return Group("consumer", found.group_state, found.assignor_name, members)
+
+
+async def _classic(brokers: Brokers, coordinator: int, name: str) -> Group:
+    (found,) = (await brokers.ask(DescribeGroupsRequest([name]), 6, coordinator)).groups
+    raise_for(found.error_code, found.error_message)
+    members = [
+        Member(
+            *(member.member_id, member.group_instance_id, member.client_id, member.client_host),
+            _assigned(member.member_assignment) if found.protocol_type == _CONSUMER else [],
+        )
+        for member in found.members
+    ]
+    return Group("classic", found.group_state, found.protocol_data, members)
+
+
+def _assigned(data: bytes) -> list[tuple[str, int]]:
+    """None where a client wrote something of its own there."""
+    try:
+        assignment = decode_versioned(ConsumerProtocolAssignment, data)
+    except WireError:
+        return []
+    return sorted((of.topic, index) for of in assignment.assigned_partitions for index in of.partitions)

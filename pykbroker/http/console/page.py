@@ -1,0 +1,67 @@
+"""The files of the page: a fixed list, so that no path leads anywhere else.
+
+They say nothing of what is in the brokers, so a browser gets them without a token: it cannot send one before it has them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from aiohttp import web
+
+_TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_INDEX: Final = "index.html"
+_VIEWS: Final = ("brokers", "faults", "group", "groups", "overview", "settings", "topic", "topics", "transactions")
+NAMES: Final = (
+    *(_INDEX, "style.css", "icon.svg"),
+    *(
+        "app.js",
+        "ask.js",
+        "avro.js",
+        "bytes.js",
+        "chart.js",
+        "dialog.js",
+        "dom.js",
+        "format.js",
+        "list.js",
+        "partitions.js",
+    ),
+    *("produce.js", "protobuf.js", "pulse.js", "record.js", "records.js", "schema.js", "settings.js", "table.js"),
+    *(f"views/{view}.js" for view in _VIEWS),
+)
+HOME: Final = "/console/"
+#: What a browser may ask before it knows a token.
+PATHS: Final = frozenset({"/", "/console", HOME, *(HOME + name for name in NAMES)})
+
+#: What is shown was written by strangers. Even if some of it became a part of the page: no script but these files, and
+#: nothing sent or loaded from elsewhere; and no page of others may frame this one.
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+}
+
+
+async def home(_: web.Request) -> web.StreamResponse:
+    """From ``/`` and ``/console`` to the page."""
+    return web.Response(status=302, headers={"Location": HOME, **_HEADERS})
+
+
+async def file(request: web.Request) -> web.StreamResponse:
+    """A file of the list."""
+    name = request.path.removeprefix(HOME) or _INDEX
+    if name not in NAMES:
+        raise web.HTTPNotFound
+    kind = _TYPES[name.rpartition(".")[2]]
+    return web.Response(body=_contents(name), content_type=kind, charset="utf-8", headers=_HEADERS)
+
+
+@cache
+def _contents(name: str) -> bytes:
+    return files(__package__).joinpath("page", name).read_bytes()

@@ -1,0 +1,139 @@
+// The page: which view is shown, the way between them, the keys.
+
+import { askTokenBy, look, token } from "./ask.js";
+import { form, open } from "./dialog.js";
+import { button, fill, h, say } from "./dom.js";
+import * as pulse from "./pulse.js";
+
+const VIEWS = [
+  ["overview", "Overview", "o"],
+  ["topics", "Topics", "t"],
+  ["groups", "Groups", "g"],
+  ["transactions", "Transactions", "x"],
+  ["brokers", "Brokers", "b"],
+  ["settings", "Settings", "s"],
+  ["faults", "Faults", "f"],
+];
+const OF = { topic: "topics", group: "groups" };
+const KEYS = [
+  ...VIEWS.map(([, title, key]) => [`g ${key}`, title]),
+  ["/", "To the search field of the view"],
+  ["n", "New: a topic, a record, a fault"],
+  ["↑ ↓ or k j", "Another row of the records; Enter opens it"],
+  ["[ ]", "The page before, the page after"],
+  ["?", "These keys"],
+  ["Esc", "Close"],
+];
+
+let leaving = new AbortController();
+let went = 0;
+
+async function show() {
+  leaving.abort();
+  leaving = new AbortController();
+  const here = (went += 1);
+  const [view, words] = location.hash.replace(/^#\/?/, "").split("?");
+  const name = /^[a-z]+$/.test(view) && (VIEWS.some(([each]) => each === view) || view in OF) ? view : "overview";
+  const params = Object.fromEntries(new URLSearchParams(words ?? ""));
+  mark(OF[name] ?? name);
+  const main = document.getElementById("main");
+  const root = h("div", { class: `view view-${name}` });
+  const life = alive(leaving.signal, main);
+  try {
+    const made = await import(`./views/${name}.js`);
+    await made.show(root, params, life);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    fill(root, h("div", { class: "failed" }, h("h1", {}, "This could not be shown"), h("p", {}, error.message), button("Try again", show)));
+  }
+  if (here !== went) return;
+  const from = main.dataset.view;
+  fill(main, root);
+  main.dataset.view = name;
+  document.title = `${root.querySelector("h1")?.textContent ?? "pykbroker"} – pykbroker`;
+  if (from !== undefined && from !== name) main.focus({ preventScroll: true });
+  life.begin();
+}
+
+// What a view may rely on until the reader goes on: ``every`` asks again and again, never two at once.
+function alive(signal) {
+  const started = [];
+  return {
+    signal,
+    begin: () => started.splice(0).forEach((each) => each()),
+    every(ms, work) {
+      const step = async () => {
+        if (signal.aborted) return;
+        if (!document.hidden) {
+          try {
+            await work();
+          } catch (error) {
+            if (error.name !== "AbortError" && !signal.aborted) say(error.message, "bad");
+          }
+        }
+        setTimeout(step, ms);
+      };
+      started.push(() => setTimeout(step, ms));
+    },
+    again: show,
+  };
+}
+
+function mark(current) {
+  fill(document.getElementById("nav"), VIEWS.map(([name, title]) =>
+    h("a", { href: `#/${name}`, "aria-current": name === current ? "page" : null }, title)));
+  document.querySelector("#nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+}
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+let first = "";
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+  const key = event.key;
+  const before = first;
+  first = "";
+  if (before === "g") {
+    const view = VIEWS.find(([, , each]) => each === key);
+    if (view) {
+      location.hash = `#/${view[0]}`;
+      event.preventDefault();
+    }
+    return;
+  }
+  if (key === "g") first = "g";
+  else if (key === "/") press(event, (main) => main.querySelector("input[type=search]")?.focus());
+  else if (key === "n") press(event, (main) => main.querySelector("[data-new]")?.click());
+  else if (key === "[" || key === "]") press(event, (main) => main.querySelector(`.pager button:${key === "[" ? "first" : "last"}-of-type`)?.click());
+  else if (key === "?") press(event, help);
+});
+
+function press(event, act) {
+  event.preventDefault();
+  act(document.getElementById("main"));
+}
+
+function help() {
+  open("Keys", h("table", { class: "keys" }, h("tbody", {}, KEYS.map(([key, text]) =>
+    h("tr", {}, h("td", {}, key.split(" ").map((each) => (each === "or" ? " or " : h("kbd", {}, each)))), h("td", {}, text))))));
+}
+
+// ---- the beginning --------------------------------------------------------------------------------------------------
+
+askTokenBy(() => new Promise((done) => {
+  const input = h("input", { type: "password", autocomplete: "off", required: true });
+  const dialog = form("Who asks?", [["token", "Token", input, "What is in the file that the broker was given as --http-token-file."]], "Go on", () => {
+    token.set(input.value.trim());
+  });
+  dialog.addEventListener("close", () => done());
+}));
+
+async function about() {
+  const found = await look("/overview");
+  fill(document.getElementById("about"), button("?", help, { class: "quiet", "aria-label": "Keys", title: "Keys (?)" }),
+    h("small", {}, `version ${found.version}`));
+}
+
+window.addEventListener("hashchange", show);
+show().then(about).then(pulse.start).catch((error) => say(error.message, "bad"));

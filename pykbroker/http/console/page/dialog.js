@@ -1,0 +1,43 @@
+// Questions, on the browser's own dialogs: they keep the focus inside and give it back.
+
+import { button, doing, field, h } from "./dom.js";
+
+export function open(title, content, { wide, actions } = {}) {
+  const dialog = h("dialog", { class: wide ? "wide" : "", "aria-label": title },
+    h("div", { class: "heading" }, h("h2", {}, title), button("×", () => dialog.close(), { class: "quiet", "aria-label": "Close" })),
+    content, actions && h("div", { class: "actions end" }, actions));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+// A form of fields: [name, label, input, hint]. ``done`` is given the inputs; the dialog stays open if it fails.
+export function form(title, fields, action, done, { danger } = {}) {
+  const inputs = {};
+  for (const [name, , input] of fields) inputs[name] = input;
+  const made = h("form", {
+    class: "column",
+    onsubmit: doing(async () => {
+      await done(inputs);
+      dialog.close();
+    }),
+  },
+  fields.map(([, label, input, hint]) => (label ? field(label, input, hint) : input)),
+  h("div", { class: "actions end" }, button("Cancel", () => dialog.close()),
+    h("button", { type: "submit", class: danger ? "danger" : "primary" }, action)));
+  const dialog = open(title, made);
+  made.querySelector("input, textarea, select")?.focus();
+  return dialog;
+}
+
+// Before something is lost: the name has to be typed where that is asked for.
+export function confirm(title, text, action, done, { name } = {}) {
+  const typed = h("input", { autocomplete: "off", spellcheck: "false" });
+  const fields = [["text", "", h("p", {}, text)]];
+  if (name !== undefined) fields.push(["typed", `Type ${name} to go on`, typed]);
+  return form(title, fields, action, async () => {
+    if (name !== undefined && typed.value !== name) throw new Error(`That is not ${name}.`);
+    await done();
+  }, { danger: true });
+}

@@ -1,0 +1,93 @@
+// Everything on the page is made here. What strangers wrote becomes text nodes and values of fields, never markup:
+// there is no innerHTML in these files, and the page's policy (trusted types) refuses it.
+
+const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "hidden", "indeterminate", "open"]);
+const SVG = "http://www.w3.org/2000/svg";
+
+export function h(tag, props, ...children) {
+  return filled(document.createElement(tag), props, children);
+}
+
+export function svg(tag, props, ...children) {
+  return filled(document.createElementNS(SVG, tag), props, children);
+}
+
+function filled(element, props, children) {
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (PROPERTIES.has(name)) element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...nodes(children));
+  return element;
+}
+
+function nodes(children) {
+  return children.flat(Infinity).filter((each) => each !== null && each !== undefined && each !== false)
+    .map((each) => (each instanceof Node ? each : document.createTextNode(String(each))));
+}
+
+export function fill(element, ...children) {
+  element.replaceChildren(...nodes(children));
+  return element;
+}
+
+// The address of a view: names are quoted, so that none of them is an address of its own.
+export function to(view, params) {
+  const words = new URLSearchParams(Object.entries(params ?? {}).filter(([, value]) => value !== undefined));
+  const query = words.toString();
+  return `#/${view}${query ? `?${query}` : ""}`;
+}
+
+export function link(view, params, ...children) {
+  return h("a", { href: to(view, params) }, ...children);
+}
+
+export function badge(text, kind) {
+  return h("span", { class: `badge ${kind ?? ""}` }, text);
+}
+
+export function button(text, onclick, props) {
+  return h("button", { type: "button", onclick, ...props }, text);
+}
+
+export function field(label, input, hint) {
+  return h("label", { class: "field" }, h("span", {}, label), input, hint && h("small", {}, hint));
+}
+
+export function choice(options, value, props) {
+  const made = h("select", props, options.map(([name, text]) => h("option", { value: name, selected: name === value }, text)));
+  return made;
+}
+
+export function heading(title, ...more) {
+  return h("div", { class: "heading" }, h("h1", {}, title), h("div", { class: "actions" }, more));
+}
+
+
+// A line for everybody, also for those who listen instead of looking.
+export function say(text, kind) {
+  const place = document.getElementById("said");
+  const line = h("div", { class: `toast ${kind ?? ""}` }, h("span", {}, text), button("×", () => line.remove(), { "aria-label": "Close" }));
+  place.append(line);
+  while (place.children.length > 4) place.firstChild.remove();
+  if (kind !== "bad") setTimeout(() => line.remove(), 5000);
+}
+
+// What a click began and what failed of it is told, not lost.
+export function doing(work) {
+  return async (event) => {
+    event?.preventDefault?.();
+    const clicked = event?.submitter ?? event?.currentTarget;
+    if (clicked?.tagName === "BUTTON") clicked.disabled = true;
+    try {
+      return await work(event);
+    } catch (error) {
+      if (error.name !== "AbortError") say(error.message, "bad");
+      return undefined;
+    } finally {
+      if (clicked?.tagName === "BUTTON") clicked.disabled = false;
+    }
+  };
+}

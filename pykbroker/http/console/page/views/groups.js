@@ -1,0 +1,34 @@
+// All groups, a page at a time.
+
+import { look } from "../ask.js";
+import { badge, doing, fill, h, heading, link } from "../dom.js";
+import { Paged } from "../table.js";
+
+const GOOD = new Set(["Stable"]);
+const QUIET = new Set(["Empty", "Dead"]);
+
+export function stateBadge(state) {
+  return badge(state, GOOD.has(state) ? "good" : QUIET.has(state) ? "" : "warn");
+}
+
+export async function show(root, params, life) {
+  const search = h("input", { type: "search", placeholder: "Name has …", "aria-label": "Groups whose name has" });
+  const table = new Paged({
+    label: "Groups",
+    columns: [
+      ["Group", (each) => link("group", { name: each.group }, each.group || "(without a name)")],
+      ["State", (each) => stateBadge(each.state)],
+      ["Protocol", (each) => each.type],
+      ["Of", (each) => each.protocol],
+    ],
+    empty: "There are no such groups.",
+    load: async (start, limit) => {
+      const found = await look("/groups", { start, limit, match: search.value }, life.signal);
+      return { total: found.total, rows: found.groups };
+    },
+  });
+  search.addEventListener("input", doing(() => table.show(0)));
+  fill(root, heading("Groups", search), table.element);
+  await table.show(0);
+  life.every(4000, () => table.show());
+}

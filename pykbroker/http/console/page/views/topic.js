@@ -1,0 +1,49 @@
+// One topic: its records, its partitions, its settings.
+
+import { change, look } from "../ask.js";
+import { confirm, form } from "../dialog.js";
+import { badge, button, fill, h, heading, link, say, to } from "../dom.js";
+import { counted, number, size } from "../format.js";
+import * as partitions from "../partitions.js";
+import * as records from "../records.js";
+import * as settings from "../settings.js";
+
+const TABS = [["records", "Records", records], ["partitions", "Partitions", partitions], ["settings", "Settings", settings]];
+
+export async function show(root, params, life) {
+  const topic = await look("/topic", { topic: params.name }, life.signal);
+  const tab = TABS.find(([name]) => name === params.tab) ?? TABS[0];
+  const inside = h("div", {});
+  fill(root,
+    h("p", { class: "crumbs" }, link("topics", {}, "Topics")),
+    heading(topic.name, topic.internal && badge("internal"),
+      button("Add partitions", () => add(topic, life)), button("Delete topic", () => remove(topic), { class: "danger" })),
+    h("p", { class: "facts" }, [
+      counted(topic.partitions, "partition"), counted(topic.replicas, "replica"), `${number(topic.records)} offsets`, size(topic.bytes),
+    ].join(" · ")),
+    h("nav", { class: "tabs", "aria-label": "Parts of the topic" }, TABS.map(([name, title]) =>
+      h("a", { href: to("topic", { name: topic.name, tab: name }), "aria-current": name === tab[0] ? "page" : null }, title))),
+    inside);
+  if (tab[0] === "settings") await settings.show(inside, { of: "topic", name: topic.name }, life);
+  else await tab[2].show(inside, topic, life, params);
+}
+
+function add(topic, life) {
+  const count = h("input", { type: "number", min: topic.partitions + 1, value: topic.partitions + 1, required: true });
+  form(`Partitions of ${topic.name}`, [
+    ["count", "Partitions in all", count, "Records with a key go elsewhere from then on, and partitions are never taken away again."],
+  ], "Add", async () => {
+    await change("/topics/partitions", { topic: topic.name, count: Number(count.value) });
+    say("The partitions are there.");
+    life.again();
+  });
+}
+
+function remove(topic) {
+  confirm("Delete a topic", `${topic.name} goes with all its records.`, "Delete", async () => {
+    await change("/topics/delete", { topic: topic.name });
+    say(`Topic ${topic.name} is gone.`);
+    location.hash = to("topics");
+  }, { name: topic.name });
+}
+

@@ -1,0 +1,114 @@
+"""What of each partition is still to be looked at, as the page hands it back for the next part of a search."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.console.asking import raise_for
+from pykbroker.metadata.image import NO_LEADER
+from pykbroker.wire.batch_header import iter_batches
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pykbroker.http.console.asking import Brokers
+
+#: Partitions that one search, or one tail, looks at.
+MOST_PARTITIONS: Final = 128
+LATEST, EARLIEST = -1, -2
+_RANGE: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?")
+_CONSUMER: Final = -1
+#: The last version with names of topics.
+_VERSION: Final = 7
+
+
+@dataclass(slots=True)
+class Place:
+    """The offsets from ``low`` up to, but not with, ``high``."""
+
+    index: int
+    low: int
+    high: int
+
+    @property
+    def left(self) -> int:
+        """How many offsets."""
+        return max(self.high - self.low, 0)
+
+
+def chosen(text: str, count: int) -> list[int]:
+    """Partitions as ``0,3,8-12``; all of ``count`` where nothing is said. Raises Refusal."""
+    found: dict[int, None] = {}
+    for word in filter(None, text.replace(" ", "").split(",")) if text.strip() else [f"0-{count - 1}"]:
+        if _RANGE.fullmatch(word) is None:
+            raise Refusal(400, f"partitions are said as 0,3,8-12, not {word[:40]!r}")
+        first, _, last = word.partition("-")
+        for index in range(int(first), int(last or first) + 1):
+            if index >= count:
+                break
+            found[index] = None
+            if len(found) > MOST_PARTITIONS:
+                raise Refusal(
+                    400, f"{MOST_PARTITIONS} partitions are looked at at once: say which, as 0-{MOST_PARTITIONS - 1}"
+                )
+    if not found:
+        raise Refusal(404, f"the topic has {count} partitions, from 0 on")
+    return list(found)
+
+
+def written(places: Iterable[Place]) -> str:
+    """As the page keeps it."""
+    return "_".join(f"{each.index}.{each.low}.{each.high}" for each in places if each.left)
+
+
+def read(text: str) -> list[Place]:
+    """What the page kept. Raises Refusal."""
+    try:
+        found = [Place(*map(int, word.split("."))) for word in text.split("_")] if text.isascii() else []
+    except (ValueError, TypeError):
+        found = []
+    if not 0 < len(found) <= MOST_PARTITIONS or any(min(each.index, each.low) < 0 for each in found):
+        raise Refusal(400, "that is no place at which a search could go on")
+    return found
+
+
+async def offsets(brokers: Brokers, topic: str, wanted: dict[int, int], isolation: int) -> dict[int, int]:
+    """Partition to the offset of a timestamp, or of LATEST or EARLIEST; -1 where no record is that late. Partitions that
+    nobody leads are not there. Raises KafkaError NOT_LEADER_OR_FOLLOWER where that has moved.
+    """
+    by_leader: dict[int, list[ListOffsetsPartition]] = {}
+    for index, timestamp in wanted.items():
+        leader = brokers.partition(topic, index).leader
+        if leader != NO_LEADER:
+            by_leader.setdefault(leader, []).append(ListOffsetsPartition(partition_index=index, timestamp=timestamp))
+    found: dict[int, int] = {}
+    for leader, partitions in by_leader.items():
+        asked = ListOffsetsRequest(_CONSUMER, isolation, [ListOffsetsTopic(topic, partitions)])
+        for each in (await brokers.ask(asked, _VERSION, leader)).topics[0].partitions:
+            raise_for(each.error_code)
+            found[each.partition_index] = each.offset
+    return found
+
+
+async def between(
+    brokers: Brokers, topic: str, indexes: Iterable[int], isolation: int, since: int | None, until: int | None
+) -> list[Place]:
+    """What there is of these partitions, of that time if one is said."""
+    asked = list(indexes)
+    ends = await offsets(brokers, topic, dict.fromkeys(asked, LATEST), isolation)
+    lows = await offsets(brokers, topic, dict.fromkeys(asked, EARLIEST if since is None else since), isolation)
+    highs = {} if until is None else await offsets(brokers, topic, dict.fromkeys(asked, until + 1), isolation)
+    found = []
+    for index, end in ends.items():
+        low, high = lows.get(index, -1), highs.get(index, -1)
+        found.append(Place(index, end if low < 0 else low, end if high < 0 else high))
+    return found
+
+
+def end_of(raw: Any) -> int:
+    """The offset after the last of some batches."""
+    return max((header.last_offset + 1 for _, header in iter_batches(raw)), default=0)

@@ -1,0 +1,84 @@
+"""Reads records of a partition as a consumer does, by Fetch, and decodes them with others having their turns in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pykbroker.cli.aborted import Batches, without_aborted
+from pykbroker.http.console.asking import outcome, raise_for
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.records import Compression, decode_some, iter_batches, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable
+
+    from pykbroker.http.console.console import Console
+    from pykbroker.wire.messages.fetch import FetchResponse, PartitionData
+    from pykbroker.wire.primitives import Buffer
+    from pykbroker.wire.records import BatchHeader, Record
+
+UNCOMMITTED, COMMITTED = 0, 1
+#: The last version in which topics have names.
+_FETCH_VERSION: Final = 12
+_CONSUMER: Final = -1
+#: Records decoded before others may have their turn: some tens of microseconds.
+_AT_ONCE: Final = 32
+#: A batch of more is unpacked in a thread.
+_UNPACKED_HERE: Final = 16 * 1024
+
+
+class Found(NamedTuple):
+    """A record that was read, or one of a control batch."""
+
+    record: Record
+    control: bool
+
+
+def fetch_request(
+    topic: str, places: Iterable[tuple[int, int]], *, most: int, isolation: int, wait_ms: int = 0
+) -> FetchRequest:
+    """What asks for records from these offsets of partitions on, ``most`` bytes in all but one batch at least."""
+    partitions = [
+        FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=most) for index, offset in places
+    ]
+    return FetchRequest(
+        replica_id=_CONSUMER,
+        max_wait_ms=wait_ms,
+        min_bytes=1,
+        max_bytes=most,
+        isolation_level=isolation,
+        topics=[FetchTopic(topic=topic, partitions=partitions)],
+        forgotten_topics_data=[],
+    )
+
+
+async def fetch(console: Console, leader: int, request: FetchRequest) -> list[PartitionData]:
+    """What a leader has of these partitions. Raises KafkaError TOPIC_AUTHORIZATION_FAILED and the like where they
+    concern the whole request.
+    """
+    answer: FetchResponse = await console.brokers.ask(request, _FETCH_VERSION, leader)
+    raise_for(answer.error_code)
+    return [each for topic in answer.responses for each in topic.partitions]
+
+
+async def records_of(console: Console, data: PartitionData) -> AsyncGenerator[Found, None]:
+    """The records of one partition's answer, those of aborted transactions left out where the request was for committed
+    ones; what lies before the offset that was asked for, too.
+    """
+    turn = console.turn()
+    raw: Any = data.records or b""  # decoded, it is never in pieces
+    whole = memoryview(raw)
+    batches: Batches = [(header, whole[at : at + header.size]) for at, header in iter_batches(whole)]
+    for header, batch in without_aborted(batches, data.aborted_transactions or ()):
+        payload = await _unpacked(console, batch, header)
+        turn.begin()
+        for some in decode_some(payload, header, _AT_ONCE):
+            for record in some:
+                yield Found(record, header.is_control)
+            await turn.share()
+
+
+async def _unpacked(console: Console, batch: Buffer, header: BatchHeader) -> bytes:
+    if header.compression is Compression.NONE or len(batch) <= _UNPACKED_HERE:
+        return unpacked(batch, header)
+    return await outcome(console.brokers.cluster().runtime.offload_read(unpacked, batch, header))

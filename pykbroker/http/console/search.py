@@ -1,0 +1,171 @@
+"""Looks for records, the newest or the oldest first: a bounded piece of work, and where to go on with the next one.
+
+Each partition is read in windows of offsets, and what they bring is put together by time. A window that brings little is
+followed by a larger one, so that what compaction left of a log is found, too.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.http.console import places
+from pykbroker.http.console.asking import raise_for
+from pykbroker.http.console.reading import fetch, fetch_request, records_of
+from pykbroker.http.console.shown import shown
+from pykbroker.metadata.image import NO_LEADER
+from pykbroker.wire.errors import ErrorCode, error_code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pykbroker.http.console.console import Console
+    from pykbroker.http.console.matching import Matcher
+    from pykbroker.http.console.places import Place
+    from pykbroker.wire.records import Record
+
+#: Where one piece of a search ends, whatever it found.
+_MOST_RECORDS: Final = 20_000
+_MOST_BYTES: Final = 8 * 1024 * 1024
+#: Of one Fetch.
+_FETCHED: Final = 256 * 1024
+#: What all windows together may bring, as far as that can be guessed.
+_WINDOW_BYTES: Final = 2 * 1024 * 1024
+_WINDOW_RECORDS: Final = 2000
+#: A round that brought less is followed by one of larger windows.
+_FEW: Final = 500
+_WIDER: Final = 4
+
+
+@dataclass(slots=True)
+class _Window:
+    """What one window brought: records as they are shown, the next to be taken last."""
+
+    place: Place
+    low: int
+    high: int
+    records: deque[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Search:
+    """See the module. ``gone`` says whether whoever asked has left."""
+
+    console: Console
+    topic: str
+    places: list[Place]
+    matcher: Matcher
+    newest: bool
+    limit: int
+    isolation: int
+    gone: Callable[[], bool]
+    found: list[dict[str, Any]] = field(default_factory=list)
+    scanned: int = 0
+    size: int = 0
+
+    async def run(self) -> dict[str, Any]:
+        """What was found, and where to go on. Raises Refusal, and what a Fetch is answered with."""
+        turn = self.console.turn()
+        width = self._first_width()
+        while not self._is_over():
+            before = self.scanned
+            windows = []
+            for place in self.places:
+                windows.append(await self._window(place, width))
+                await turn.share()
+            self._take(windows)
+            self.places = [place for place in self.places if place.left]
+            if self.scanned - before < _FEW:
+                width *= _WIDER
+        return {
+            "records": self.found,
+            "scanned": self.scanned,
+            "left": sum(place.left for place in self.places),
+            "cursor": places.written(self.places) or None,
+        }
+
+    def _is_over(self) -> bool:
+        enough = len(self.found) >= self.limit or self.scanned >= _MOST_RECORDS or self.size >= _MOST_BYTES
+        return not self.places or enough or self.gone()
+
+    def _first_width(self) -> int:
+        """Offsets of a window: about as many as are wanted, and not more than memory likes."""
+        wanted = self.limit * 2 if self.matcher.fits_all else _WINDOW_RECORDS
+        of_each = max(wanted // max(len(self.places), 1), 16)
+        logs = [self.console.brokers.partition(self.topic, place.index).opened_log for place in self.places]
+        size = sum(log.size_bytes for log in logs if log is not None)
+        count = sum(log.log_end_offset - log.log_start_offset for log in logs if log is not None)
+        return max(min(of_each, int(_WINDOW_BYTES * count / max(size * len(self.places), 1)) if count else of_each), 1)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    async def _window(self, place: Place, width: int) -> _Window:
+        low, high = place.low, place.high
+        if self.newest:
+            low = max(low, high - width)
+        else:
+            high = min(high, low + width)
+        window = _Window(place, low, high, deque(maxlen=self.limit + 1 if self.newest else None))
+        offset = low
+        while offset < window.high:
+            offset = await self._read(window, offset)
+        return window
+
+    async def _read(self, window: _Window, offset: int) -> int:
+        """Read once from ``offset`` on; where to go on."""
+        index = window.place.index
+        partition = self.console.brokers.partition(self.topic, index)
+        if partition.leader == NO_LEADER:
+            return window.high
+        request = fetch_request(self.topic, [(index, offset)], most=_FETCHED, isolation=self.isolation)
+        (data,) = await fetch(self.console, partition.leader, request)
+        if error_code(data.error_code) is ErrorCode.OFFSET_OUT_OF_RANGE and offset < partition.log_start_offset:
+            return partition.log_start_offset  # retention was faster
+        raise_for(data.error_code)
+        self.size += len(data.records or b"")
+        async with aclosing(records_of(self.console, data)) as records:
+            async for record, control in records:
+                if offset <= record.offset < window.high:
+                    self._look(window, record, control=control)
+                    if not self.newest and len(window.records) >= self.limit:
+                        window.high = record.offset + 1
+                        return window.high
+        # what the last batch ends with may have been compacted away, or aborted
+        return places.end_of(data.records) if data.records else window.high
+
+    def _look(self, window: _Window, record: Record, *, control: bool) -> None:
+        self.scanned += 1
+        if self.matcher(record) and not (control and not self.matcher.fits_all):
+            window.records.append(shown(self.topic, window.place.index, record, control=control))
+
+    # ---- putting together --------------------------------------------------------------------------------------------
+
+    def _take(self, windows: list[_Window]) -> None:
+        """Take the newest, or the oldest, of what the windows begin with, until there are enough."""
+        heap = [(self._time(window), number) for number, window in enumerate(windows) if window.records]
+        heapify(heap)
+        while heap and len(self.found) < self.limit:
+            window = windows[heap[0][1]]
+            record = window.records.pop() if self.newest else window.records.popleft()
+            self.found.append(record)
+            if self.newest:
+                window.place.high = record["offset"]
+            else:
+                window.place.low = record["offset"] + 1
+            if window.records:
+                heapreplace(heap, (self._time(window), heap[0][1]))
+            else:
+                heappop(heap)
+        for window in windows:
+            if not window.records:
+                window.place.low, window.place.high = (
+                    (window.place.low, window.low) if self.newest else (window.high, window.place.high)
+                )
+
+    def _time(self, window: _Window) -> int:
+        """By which windows are put in order: of what is taken next."""
+        time: int = -window.records[-1]["timestamp"] if self.newest else window.records[0]["timestamp"]
+        return time

@@ -1,0 +1,79 @@
+"""A record as JSON: text where it is text, else base64, and cut where it is long. The page makes the rest of it."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.cli.dump_meaning import meaning
+from pykbroker.wire.errors import WireError
+
+if TYPE_CHECKING:
+    from pykbroker.wire.records import Record
+
+#: Bytes of a key, value or header that a list shows.
+IN_A_LIST: Final = 2048
+#: What is shown of it where one record is looked at.
+ALONE: Final = 1024 * 1024
+_MOST_HEADERS: Final = 100
+_LONGEST_NAME: Final = 200
+#: What no text has: control characters, but for tab and the ends of lines.
+_NO_TEXT: Final = frozenset(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
+
+_utf8 = codecs.getincrementaldecoder("utf-8")
+
+
+def shown(topic: str, partition: int, record: Record, *, control: bool, most: int = IN_A_LIST) -> dict[str, Any]:
+    """A record where it lies; those of Kafka's own topics with what they mean."""
+    found: dict[str, Any] = {
+        "partition": partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "key": part(record.key, most),
+        "value": part(record.value, most),
+        "headers": [
+            [name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")[:_LONGEST_NAME], part(value, most)]
+            for name, value in record.headers[:_MOST_HEADERS]
+        ],
+    }
+    if len(record.headers) > _MOST_HEADERS:
+        found["headers_left_out"] = len(record.headers) - _MOST_HEADERS
+    if control:
+        found["control"] = True
+    means = _meaning(topic, record, control=control)
+    if means is not None:
+        found["meaning"] = means
+    return found
+
+
+def part(data: bytes | None, most: int) -> dict[str, Any] | None:
+    """A key, a value, or that of a header; None for null. ``size`` is what it is in all."""
+    if data is None:
+        return None
+    begin = data[:most]
+    found: dict[str, Any] = {"size": len(data)}
+    if len(begin) < len(data):
+        found["cut"] = True
+    text = _text(begin, whole=len(begin) == len(data))
+    if text is None:
+        found["base64"] = base64.b64encode(begin).decode()
+    else:
+        found["text"] = text
+    return found
+
+
+def _text(data: bytes, *, whole: bool) -> str | None:
+    """``data`` as text, if it is some; a character that was cut at its end is left out."""
+    try:
+        text = _utf8().decode(data, final=whole)
+    except UnicodeDecodeError:
+        return None
+    return text if _NO_TEXT.isdisjoint(text) else None
+
+
+def _meaning(topic: str, record: Record, *, control: bool) -> dict[str, Any] | None:
+    try:
+        return meaning(topic, record, control=control)
+    except WireError as error:
+        return {"type": "unreadable", "key": None, "value": str(error)}

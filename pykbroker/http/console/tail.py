@@ -1,0 +1,150 @@
+"""Follows what is appended to a topic: lines of JSON, for as long as the page reads them.
+
+It never holds anybody up, and never piles anything up. The page is handed the newest records of each round; of more than a
+page can show the rest is counted and skipped, and while it does not read, nothing is read for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.console import places
+from pykbroker.http.console.matching import Matcher
+from pykbroker.http.console.reading import fetch, fetch_request, records_of
+from pykbroker.http.console.records import isolation_of
+from pykbroker.http.console.shown import shown
+from pykbroker.metadata.image import NO_LEADER
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
+
+if TYPE_CHECKING:
+    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.console import Console
+
+#: Tails at once: each is a connection, and those of metrics are wanted, too.
+MOST_TAILS: Final = 8
+#: Offsets that one round looks at, of one partition and of all; of more the newest.
+_OFFSETS: Final = 200
+_OFFSETS_OF_ALL: Final = 1600
+#: Records that one round hands to the page.
+_RECORDS: Final = 200
+_FETCHED: Final = 256 * 1024
+#: How long to wait for more, and after a round.
+_WAIT_MS: Final = 1000
+_BETWEEN_S: Final = 0.2
+_NAME: Final = 249
+
+
+async def follow(console: Console, call: Call) -> web.StreamResponse:
+    """Answered until the page goes away, the topic does, or the process begins anew."""
+    if len(console.tails) >= MOST_TAILS:
+        raise Refusal(429, f"{MOST_TAILS} tails are open already: close one")
+    tail = await Tail.of(console, call)
+    response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+    await response.prepare(call.request)
+    task: Any = asyncio.current_task()
+    console.tails.add(task)
+    try:
+        await tail.run(response)
+    except (ConnectionError, asyncio.CancelledError):
+        pass
+    finally:
+        console.tails.discard(task)
+    return response
+
+
+class Tail:
+    """``at`` is the offset of each partition that is handed on next."""
+
+    def __init__(self, console: Console, topic: str, at: dict[int, int], matcher: Matcher, isolation: int) -> None:
+        self._console = console
+        self._topic = topic
+        self._at = at
+        self._matcher = matcher
+        self._isolation = isolation
+        self._skipped = 0
+
+    @classmethod
+    async def of(cls, console: Console, call: Call) -> Tail:
+        """From the ends of the partitions on. Raises Refusal, and what ListOffsets is answered with."""
+        topic, matcher, isolation = call.text("topic", most=_NAME), Matcher.of(call), isolation_of(call)
+        image = console.brokers.cluster().metadata.image.topics.get(topic) if console.brokers.sees(topic) else None
+        if image is None:
+            raise Refusal(404, f"there is no topic {topic}")
+        chosen = places.chosen(call.text("partitions", "", most=1000), len(image.partitions))
+        ends = await places.offsets(console.brokers, topic, dict.fromkeys(chosen, places.LATEST), isolation)
+        return cls(console, topic, ends, matcher, isolation)
+
+    async def run(self, response: web.StreamResponse) -> None:
+        """Raises ConnectionError when the page is gone."""
+        await _send(response, {"at": self._at})
+        try:
+            while True:
+                found = await self._round()
+                await _send(response, {"records": found, "skipped": self._skipped})
+                await asyncio.sleep(_BETWEEN_S)
+        except (KafkaError, WireError, Refusal) as error:
+            await _send(response, {"ended": str(error)})
+
+    async def _round(self) -> list[dict[str, Any]]:
+        """What was appended since the last one."""
+        found: list[dict[str, Any]] = []
+        for leader, indexes in self._by_leader().items():
+            for index in indexes:
+                self._hurry(index)
+            asked = [(index, self._at[index]) for index in indexes]
+            wait = _WAIT_MS if len(indexes) == len(self._at) else 0
+            request = fetch_request(self._topic, asked, most=_FETCHED, isolation=self._isolation, wait_ms=wait)
+            for data in await fetch(self._console, leader, request):
+                await self._take(data, found)
+        if not self._by_leader():
+            await asyncio.sleep(_WAIT_MS / 1000)
+        if len(found) > _RECORDS:
+            found.sort(key=lambda record: int(record["timestamp"]))
+            self._skipped += len(found) - _RECORDS
+            del found[:-_RECORDS]
+        return found
+
+    def _by_leader(self) -> dict[int, list[int]]:
+        """Raises Refusal where the topic is gone."""
+        found: dict[int, list[int]] = {}
+        for index in self._at:
+            leader = self._console.brokers.partition(self._topic, index).leader
+            if leader != NO_LEADER:
+                found.setdefault(leader, []).append(index)
+        return found
+
+    def _hurry(self, index: int) -> None:
+        """Skip what is more than a round hands on."""
+        partition = self._console.brokers.partition(self._topic, index)
+        log = partition.opened_log
+        if log is not None:
+            most = min(_OFFSETS, _OFFSETS_OF_ALL // len(self._at))
+            begin = max(log.last_stable_offset - most, log.log_start_offset)
+            self._skipped += max(begin - self._at[index], 0)
+            self._at[index] = max(begin, self._at[index])
+
+    async def _take(self, data: Any, found: list[dict[str, Any]]) -> None:
+        index = data.partition_index
+        if data.error_code:
+            code = error_code(data.error_code)
+            if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+                self._at[index] = self._console.brokers.partition(self._topic, index).high_watermark
+            elif not code.retriable:
+                raise KafkaError(code)
+            return
+        begin = self._at[index]
+        async for record, control in records_of(self._console, data):
+            if record.offset >= begin and self._matcher(record) and not (control and not self._matcher.fits_all):
+                found.append(shown(self._topic, index, record, control=control))
+        if data.records:
+            self._at[index] = max(begin, places.end_of(data.records))
+
+
+async def _send(response: web.StreamResponse, said: dict[str, Any]) -> None:
+    """A line; comes back when the page has room for the next. Raises ConnectionError where it is gone."""
+    await response.write(json.dumps(said).encode() + b"\n")

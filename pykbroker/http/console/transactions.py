@@ -1,0 +1,81 @@
+"""Transactional ids: what state each is in, and the end of one that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.http.console.asking import TRANSACTION, raise_for
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
+
+if TYPE_CHECKING:
+    from pykbroker.http.console.asking import Brokers
+    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.console import Console
+
+_MOST_ROWS: Final = 200
+_NAME: Final = 32 * 1024
+_MOST_PARTITIONS: Final = 100
+#: Of a producer id that nobody will use.
+_TIMEOUT_MS: Final = 60_000
+#: How often a client would ask again while a transaction ends, and how long it waits in between.
+_TRIES: Final = 100
+_BETWEEN_S: Final = 0.05
+
+
+async def listed(console: Console, call: Call) -> dict[str, Any]:
+    """A page of transactional ids by name, in one ``state`` if one is said."""
+    brokers = console.brokers
+    start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
+    match, state = call.text("match", "", most=249).lower(), call.text("state", "", most=40)
+    found: list[tuple[str, int]] = []
+    for node_id in brokers.running():
+        asked = ListTransactionsRequest(state_filters=[state] if state else [], producer_id_filters=[])
+        answer = await brokers.ask(asked, 1, node_id)
+        raise_for(answer.error_code)
+        found += [
+            (each.transactional_id, node_id)
+            for each in answer.transaction_states
+            if match in each.transactional_id.lower()
+        ]
+    found.sort()
+    rows = [await _described(brokers, name, node_id) for name, node_id in found[start : start + limit]]
+    now = brokers.cluster().runtime.clock.now_ms()
+    return {"total": len(found), "start": start, "now": now, "transactions": rows}
+
+
+async def _described(brokers: Brokers, name: str, coordinator: int) -> dict[str, Any]:
+    answer = await brokers.ask(DescribeTransactionsRequest([name]), 0, coordinator)
+    (each,) = answer.transaction_states
+    partitions = [f"{topic.topic}-{index}" for topic in each.topics for index in topic.partitions]
+    return {
+        "id": name,
+        "state": each.transaction_state,
+        "producer": each.producer_id,
+        "epoch": each.producer_epoch,
+        "timeout": each.transaction_timeout_ms,
+        "started": each.transaction_start_time_ms,
+        "coordinator": coordinator,
+        "partitions": partitions[:_MOST_PARTITIONS],
+        "partitions_in_all": len(partitions),
+    }
+
+
+async def abort(console: Console, call: Call) -> dict[str, Any]:
+    """Abort the open transaction of an id and fence its producer, as a new producer of this id would."""
+    name, brokers = call.text("id", most=_NAME), console.brokers
+    coordinator = await brokers.coordinator(name, TRANSACTION)
+    (there,) = (await brokers.ask(DescribeTransactionsRequest([name]), 0, coordinator)).transaction_states
+    raise_for(there.error_code)  # so that an id that nobody has is not brought into being
+    asked = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=_TIMEOUT_MS)
+    answer = await brokers.ask(asked, 4, coordinator)
+    for _ in range(_TRIES):
+        if answer.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
+            break
+        await asyncio.sleep(_BETWEEN_S)  # the abort has begun, and its markers are being written
+        answer = await brokers.ask(asked, 4, coordinator)
+    raise_for(answer.error_code)
+    return {"producer": answer.producer_id, "epoch": answer.producer_epoch}

@@ -1,0 +1,35 @@
+"""Which partitions are meant, and where a search goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.console.places import MOST_PARTITIONS, Place, chosen, read, written
+
+
+@pytest.mark.parametrize(
+    ("text", "indexes"),
+    [("", [0, 1, 2, 3, 4]), ("3", [3]), ("4,0", [4, 0]), ("1-3", [1, 2, 3]), (" 0 , 2-9 ", [0, 2, 3, 4]), ("2,2", [2])],
+)
+def test_partitions_as_people_write_them(text: str, indexes: list[int]) -> None:
+    assert chosen(text, 5) == indexes
+
+
+@pytest.mark.parametrize("text", ["a", "-1", "1-", "1-2-3", "٣", "1e3", "0x1", "1" * 30, "5", "7-9"])
+def test_what_is_no_partition(text: str) -> None:
+    with pytest.raises(Refusal):
+        chosen(text, 5)
+
+
+def test_so_many_at_once_and_no_more() -> None:
+    assert len(chosen(f"0-{MOST_PARTITIONS - 1}", 10_000)) == MOST_PARTITIONS
+    for text in ("", f"0-{MOST_PARTITIONS}", "0-999999999"):
+        with pytest.raises(Refusal, match="say which"):
+            chosen(text, 10_000)
+
+
+def test_places_are_read_as_they_were_written() -> None:
+    places = [Place(0, 3, 9), Place(7, 0, 2**53 - 1)]
+    assert read(written(places)) == places
+    assert written([Place(0, 4, 4)]) == ""
