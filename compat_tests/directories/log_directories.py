@@ -28,29 +28,70 @@ SETTINGS = {
 }
 #: A node that was killed is taken back when its session is over.
 _KAFKA_ONLY = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "200"}
+#: Who signs in, and his password; and what delegation tokens are made with.
+USER, TOKEN_KEY = "alice", "key"
+_SIGNED = "SASL_PLAINTEXT"
+_MODULES = "org.apache.kafka.common.security"
+_MECHANISMS = {
+    "PLAIN": f'plain.PlainLoginModule required user_{USER}="{USER}"',
+    "SCRAM-SHA-256": "scram.ScramLoginModule required",
+    "SCRAM-SHA-512": "scram.ScramLoginModule required",
+}
+
+
+def _with_users(plain: int, signed: int) -> dict[str, str]:
+    """Settings of a second listener, on which somebody signs in."""
+    prefix = f"listener.name.{_SIGNED.lower()}."
+    return {
+        "listeners": f"PLAINTEXT://127.0.0.1:{plain},{_SIGNED}://127.0.0.1:{signed}",
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,{_SIGNED}:{_SIGNED}",
+        "sasl.enabled.mechanisms": ",".join(_MECHANISMS),
+        "delegation.token.secret.key": TOKEN_KEY,
+        **{f"{prefix}{name.lower()}.sasl.jaas.config": f"{_MODULES}.{module};" for name, module in _MECHANISMS.items()},
+    }
+
+
+class _SignedKafka(ApacheKafka):
+    """With the listeners of its settings, and its controller's."""
+
+    def _roles(self, controller: str) -> dict[str, str]:
+        listeners = self.settings.pop("listeners")
+        self.settings["advertised.listeners"] = listeners
+        return {**super()._roles(controller), "listeners": f"{listeners},CONTROLLER://{controller}"}
 
 
 class SharedLogDirectories:
     """Data that outlives the broker that serves it: at most one of the two runs."""
 
     def __init__(
-        self, parent: Path, *, standalone: bool = False, count: int = 1, settings: dict[str, str] | None = None
+        self,
+        parent: Path,
+        *,
+        standalone: bool = False,
+        count: int = 1,
+        settings: dict[str, str] | None = None,
+        users: bool = False,
     ) -> None:
         """``standalone``: what Kafka formats gets a dynamic quorum of one (KIP-853), in place of static voters. ``settings``
         go before the usual ones.
         """
-        (port,) = free_ports(1)
+        port, signed = free_ports(2)
         self.paths = [parent / f"data-{number}" for number in range(count)]
         settings = {**SETTINGS, **(settings or {}), "log.dirs": ",".join(map(str, self.paths))}
+        if users:
+            settings |= _with_users(port, signed)
         self._settings = settings
+        kafka = _SignedKafka if users else ApacheKafka
         self._brokers: dict[str, BrokerProcess] = {
-            "kafka": ApacheKafka(parent / "kafka", {**settings, **_KAFKA_ONLY}, standalone=standalone),
+            "kafka": kafka(parent / "kafka", {**settings, **_KAFKA_ONLY}, standalone=standalone),
             "ours": Pykbroker(parent / "ours", settings),
         }
         for broker in self._brokers.values():
             broker.data_dir = self.paths[0]
             broker.port = port
         self.bootstrap = f"127.0.0.1:{port}"
+        #: Where somebody signs in, with ``users``.
+        self.signed = f"127.0.0.1:{signed}"
         self._running: BrokerProcess | None = None
 
     def start(self, which: str) -> None:

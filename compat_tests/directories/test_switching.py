@@ -18,6 +18,7 @@ from compat_tests.directories.files import faults
 from compat_tests.directories.life import Life
 from compat_tests.directories.log_directories import SharedLogDirectories
 from compat_tests.directories.new_groups import NewGroups
+from compat_tests.directories.tokens import Tokens
 
 #: How the data begins, who serves in each turn, and how that ends.
 _LIVES = {
@@ -32,8 +33,8 @@ _LIVES = {
 
 @pytest.mark.parametrize(("born", "turns"), _LIVES.values(), ids=_LIVES)
 def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
-    directories = SharedLogDirectories(tmp_path, **born)
-    life, new_groups = Life(directories), NewGroups()
+    directories = SharedLogDirectories(tmp_path, users=True, **born)
+    life, tokens, new_groups = Life(directories), Tokens(directories), NewGroups()
     left: picture.Picture = {}
     left_of_others: list[Any] = []
     try:
@@ -46,6 +47,7 @@ def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
                     changes = picture.changes(left, picture.take(client, new_groups))
                     assert not changes, f"turn {number}, {who}:\n" + "\n".join(changes)
                 life.turn(client)
+                tokens.turn()
                 new_groups.join_consumer_group(client)
                 if who == "kafka" and turns[0].startswith("kafka"):  # ours begins without share and streams groups
                     assert new_groups.describe_others(client) == left_of_others, f"turn {number}"

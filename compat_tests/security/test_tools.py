@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
-from compat_tests.harness.kafka_tools import KafkaTools
+from compat_tests.harness.kafka_tools import KafkaTools, ToolResult
 from compat_tests.security.listeners import USERS, Listeners
+from pykbroker.cli.app import main
 
 _MODULES = "org.apache.kafka.common.security"
 PLAIN = f'{_MODULES}.plain.PlainLoginModule required username="alice" password="{USERS["alice"]}";'
@@ -35,11 +38,20 @@ class Secured:
         return path
 
     def __call__(self, tool: str, file: Path, *arguments: str, listener: str = "SASL_SSL", stdin: str = "") -> str:
-        option = "--command-config"
-        address = self._listeners.address(listener)
-        result = self._tools(tool, "--bootstrap-server", address, option, str(file), *arguments, stdin=stdin)
+        result = self._run(tool, file, arguments, listener, stdin)
         assert result.status == 0, result.text
         return result.text
+
+    def refused(self, tool: str, file: Path, *arguments: str) -> str:
+        """What it says when it cannot."""
+        result = self._run(tool, file, arguments, "SASL_SSL", "")
+        assert result.status == 1, result.text
+        return result.text
+
+    def _run(self, tool: str, file: Path, arguments: tuple[str, ...], listener: str, stdin: str) -> ToolResult:
+        address = self._listeners.address(listener)
+        options = ("--bootstrap-server", address, "--command-config", str(file))
+        return self._tools(tool, *options, *arguments, stdin=stdin)
 
 
 @pytest.fixture
@@ -67,3 +79,51 @@ def test_a_token_comes_in(run: Secured, name) -> None:
     run("console-producer", file, "--topic", topic, listener="TOKENS", stdin="one\n")
     read = run("console-consumer", file, "--topic", topic, "--from-beginning", "--max-messages", "1", listener="TOKENS")
     assert "one" in read
+
+
+def test_a_delegation_token_is_asked_for_renewed_used_and_ended(run: Secured, name) -> None:
+    alice = run.client("PLAIN", PLAIN)
+    created = run(
+        "delegation-tokens", alice, "--create", "--max-life-time-period", "-1", "--renewer-principal", "User:bob"
+    )
+    found = re.search(r"^(\S{22}) +(\S+) +User:alice +User:alice +\[User:bob\]", created, re.MULTILINE)
+    assert found is not None, created
+    token, secret = found.groups()
+    assert token in run("delegation-tokens", alice, "--describe", "--owner-principal", "User:bob")
+    assert token not in run("delegation-tokens", alice, "--describe", "--owner-principal", "User:carol")
+    renewed = run("delegation-tokens", alice, "--renew", "--renew-time-period", "-1", "--hmac", secret)
+    assert "Completed renew operation. New expiry date" in renewed
+
+    module = f"{_MODULES}.scram.ScramLoginModule"
+    login = f'{module} required tokenauth="true" username="{token}" password="{secret}";'
+    by_token, topic = run.client("SCRAM-SHA-256", login), name()
+    run("topics", by_token, "--create", "--topic", topic)
+    run("console-producer", by_token, "--topic", topic, stdin="one\n")
+    assert "one" in run("console-consumer", by_token, "--topic", topic, "--from-beginning", "--max-messages", "1")
+    refused = run.refused("delegation-tokens", by_token, "--create", "--max-life-time-period", "-1")
+    assert "Delegation Token requests are not allowed" in refused
+
+    ended = run("delegation-tokens", alice, "--expire", "--expiry-time-period", "-1", "--hmac", secret)
+    assert "Completed expire operation" in ended
+    assert "Authentication failed" in run.refused("topics", by_token, "--list")
+
+
+def test_our_own_command_asks_either_broker(secured: Listeners, tmp_path: Path, capfd) -> None:
+    (tmp_path / "alice").write_text(
+        f"bootstrap.servers={secured.address('SASL_PLAINTEXT')}\nsecurity.protocol=SASL_PLAINTEXT\n"
+        f"sasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN}\n"
+    )
+
+    def ask(*words: str, who: str = "alice") -> str:
+        capfd.readouterr()
+        assert main([*words, "--command-config", str(tmp_path / who)]) == 0, capfd.readouterr().err
+        return capfd.readouterr().out
+
+    (made,) = json.loads(
+        ask("tokens", "create", "--renewer", "mallory", "--write-config", str(tmp_path / "job"), "--json")
+    )
+    assert made["token"] in ask("tokens", "list", "mallory")
+    ask("topics", "list", who="job")
+    assert "expires at" in ask("tokens", "renew", made["token"], "--for", "1h")
+    ask("tokens", "expire", made["token"])
+    assert made["token"] not in ask("tokens", "list")

@@ -45,6 +45,9 @@ TEXTS = {
     r"listeners=INSIDE://.*": "a server.properties; compat_tests/security runs listeners of these kinds, in one broker",
     r"bootstrap\.servers=broker\.example.*": "a file of a client; pykbroker/tests/cli/test_secured.py has such",
     r"listener\.name\.users\.sasl\.enabled\.mechanisms=OAUTHBEARER": "settings of a listener; compat_tests/security runs one",
+    r"delegation\.token\.secret\.key=.*": "settings; compat_tests/security runs a broker with such",
+    r"sasl\.mechanism=SCRAM-SHA-256": "a client that signs in by a token; pykbroker/tests/cli/test_tokens.py has one",
+    r"pykbroker tokens create .*": "it needs a broker with a key: pykbroker/tests/cli/test_tokens.py has one",
 }
 _SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")
 _ADDRESS = re.compile(r"(127\.0\.0\.1|localhost):9092")

@@ -25,6 +25,7 @@ from pykbroker.cli import (
     quotas,
     reassignments,
     records,
+    tokens,
     topic_offsets,
     topics,
     transactions,
@@ -75,6 +76,7 @@ app.add_typer(transactions.app, name="transactions")
 app.add_typer(reassignments.app, name="reassignments")
 app.add_typer(acls.app, name="acls")
 app.add_typer(users.app, name="users")
+app.add_typer(tokens.app, name="tokens")
 app.add_typer(quotas.app, name="quotas")
 app.add_typer(records.app, name="records")
 app.add_typer(brokers.app, name="brokers")

@@ -14,7 +14,7 @@ import resource
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.cli.serve_options import (
     EXIT_FAILED,
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 _LARGEST_KEPT = 8 * 1024 * 1024
 
 
+#: Endings of settings that hold secrets.
+_SECRETS: Final = ("password", "sasl.jaas.config", "ssl.keystore.key", "secret.key")
+
+
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
     options = parser().parse_args(argv)
@@ -68,6 +72,10 @@ def _serve(options: argparse.Namespace) -> int:
     except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
+    if options.config and any(name.endswith(_SECRETS) for name in config.explicit):
+        from pykbroker.security.exposed import tell_if_exposed
+
+        tell_if_exposed(options.config, "secrets")
     with contextlib.ExitStack() as stack:
         if time is not None:
             from pykbroker.testing.settings import standing_still

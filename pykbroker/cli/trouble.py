@@ -59,6 +59,10 @@ _ADVICE = {
     ErrorCode.MESSAGE_TOO_LARGE: "Raise the topic's max.message.bytes with `pykbroker topics alter`.",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "The user you connect as may not do this to the topic.",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "The user you connect as may not do this to the group.",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "Sign in for it, and not by a token: --command-config FILE.",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "The brokers have to have a delegation.token.secret.key.",
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "It needs `pykbroker acls add --token-owner OWNER -o create-tokens`.",
+    ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH: "Its owner and its renewers may do this.",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "The user you connect as may not do this to the cluster.",
 }
 

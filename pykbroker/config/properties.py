@@ -1,4 +1,4 @@
-r"""Reading Java's ``.properties`` text, the form of ``server.properties``.
+r"""Java's ``.properties`` text, the form of ``server.properties``, read and written.
 
 A natural line ends at LF, CR or CR LF; an odd number of backslashes at its end continues it, and the blanks that open
 the next line are dropped. ``#`` or ``!`` as first character makes a comment (which cannot be continued). A key ends at
@@ -10,7 +10,7 @@ first 65,536 characters as a pair of surrogates. (Source: java.util.Properties.l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _BLANKS: Final = " \t\f"
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.|$)", re.DOTALL)
 _LETTERS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_WRITTEN: Final = {"\\": "\\\\", **{letter: f"\\{name}" for name, letter in _LETTERS.items()}}
 _KEY: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 
 
@@ -33,6 +34,11 @@ def parse_properties(text: str) -> dict[str, str]:
         assert found is not None  # the pattern takes every string
         entries[_unescape(found[1])] = _unescape(found[2])
     return entries
+
+
+def text_of(entries: Mapping[str, str]) -> str:
+    """Entries as ISO-8859-1 can hold them. Names are settings', which need no escapes."""
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in entries.items())
 
 
 def load(path: Path) -> dict[str, str]:
@@ -75,3 +81,14 @@ def _character(found: re.Match[str]) -> str:
     if len(escape) > 1:
         return chr(int(escape[1:], 16))
     return _LETTERS.get(escape, escape)
+
+
+def _escaped(value: str) -> str:
+    blanks = len(value) - len(value.lstrip(" "))  # Java drops those at the beginning
+    written = "".join(_WRITTEN.get(c) or c if c.isascii() else _code_units(c) for c in value[blanks:])
+    return "\\ " * blanks + written
+
+
+def _code_units(character: str) -> str:
+    data = character.encode("utf-16-be")
+    return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))

@@ -24,6 +24,7 @@ from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
 from pykbroker.network.admission import Admission, ListenerSecurity
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.requests.authentication import Authenticating
+from pykbroker.security.exposed import tell_if_exposed
 from pykbroker.security.principals import MappingRules, RuleError
 from pykbroker.security.tls.settings import TlsError
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -48,7 +49,7 @@ class SecuredListeners:
         self._altered_before: frozenset[str] = frozenset()
         for name, listener in self._listeners.items():
             made = self._made(config, listener)
-            self._admissions[name] = Admission(self._in_force(name, made), config["socket.request.max.bytes"])
+            self._admissions[name] = Admission(self._in_force(config, name, made), config["socket.request.max.bytes"])
 
     def admission(self, listener: str) -> Admission | None:
         """How a listener takes connections; None where it just takes them."""
@@ -75,7 +76,8 @@ class SecuredListeners:
         for name in sorted(touched | self._altered_before):
             if name in self._listeners:
                 try:
-                    self._admissions[name].settings = self._in_force(name, self._made(config, self._listeners[name]))
+                    made = self._made(config, self._listeners[name])
+                    self._admissions[name].settings = self._in_force(config, name, made)
                     log.info("Listener %s: its security settings and stores are read anew, for new connections", name)
                 except ConfigError as error:
                     log.error("Its security settings are not taken over, and stay as they are: %s", error)
@@ -121,9 +123,11 @@ class SecuredListeners:
             {each.name: each.max_reauth_ms for each in settings.mechanisms},
         )
 
-    def _in_force(self, name: str, made: _Made) -> ListenerSecurity:
+    def _in_force(self, config: BrokerConfig, name: str, made: _Made) -> ListenerSecurity:
         if made.tls is None:
             return ListenerSecurity(None, None, made.sasl)
+        if (location := config.listener_value(name, "ssl.keystore.location")) is not None:
+            tell_if_exposed(location, "a private key")
         self._tls[name], mapping = made.tls
         return ListenerSecurity(made.tls[0].context, mapping, made.sasl)
 

@@ -54,6 +54,19 @@ def site_for(refusal: Refusal, request: Any, version: int) -> Site | None:
     return usable[0] if usable else None
 
 
+def of_the_whole(request: Any, version: int, code: ErrorCode) -> Message | None:
+    """The answer that says an error of all that a request asks for, as far up as there is a place, and no words; None where
+    there is none.
+    """
+    refusal = Refusal(code)
+    usable = [
+        site
+        for site in _carried(response_class(request.API_KEY), version)
+        if not site.path or _reaches(built(request, site, refusal), site.path)
+    ]
+    return built(request, usable[-1]._replace(worded=False), refusal) if usable else None
+
+
 def deepest_site(request: Any, version: int) -> Site:
     """The deepest place of an answer for an error, whatever the request names."""
     kind = response_class(request.API_KEY)

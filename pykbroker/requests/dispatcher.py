@@ -212,12 +212,10 @@ def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> An
 
 
 def _refused_whole(request: Any, version: int, error: KafkaError) -> Any:
-    """For an API whose handler knows no error of a whole request: each of what it names has it."""
-    from pykbroker.refusals.answers import Refusal, built, site_for  # noqa: PLC0415 - few are refused so
+    """For an API whose handler knows no error of a whole request."""
+    from pykbroker.refusals.answers import of_the_whole  # noqa: PLC0415 - few are refused so
 
-    refusal = Refusal(error.code)
-    site = site_for(refusal, request, version)
-    return None if site is None else built(request, site, refusal)
+    return of_the_whole(request, version, error.code)
 
 
 def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:

@@ -1,7 +1,7 @@
 """The requests that clients sent, and what they were answered, for a test to look at.
 
 Kept is the newest, up to so many messages and structs inside them; records are kept up to their first bytes. So it costs
-some microseconds per request and some megabytes at most.
+some microseconds per request and some megabytes at most. Secrets are hidden (hiding.py).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.runtime.waits import Deferred
+from pykbroker.testing.hiding import without_secrets
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.headers import decode_request_header
@@ -111,7 +112,7 @@ class RequestLog:
 
         def answered(response: Message | None) -> None:
             noted.took_ms = (clock.monotonic() - began) * 1000
-            noted.response = without_records(response)
+            noted.response = without_secrets(without_records(response))
             self._grow(noted, _walk(response, None, None))
 
         def failed(error: KafkaError) -> None:
@@ -145,7 +146,7 @@ class RequestLog:
     def _note(self, broker: Broker, ctx: RequestContext, client: str, request: Any) -> Request:
         noted = Request(
             *(API_NAMES[ctx.api_key], ctx.api_version, ctx.client_id, client, broker.node_id, ctx.correlation_id),
-            without_records(request),
+            without_secrets(without_records(request)),
             at_ms=broker.cluster.runtime.clock.now_ms(),
         )
         topics: set[str] = set()

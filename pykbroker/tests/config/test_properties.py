@@ -1,8 +1,10 @@
 r"""Java's .properties form. What is expected was read by java.util.Properties itself."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pykbroker.config.properties import PropertiesError, load, parse_properties
+from pykbroker.config.properties import PropertiesError, load, parse_properties, text_of
 
 JAVA_READS = {
     "a=b\\": {"a": "b"},
@@ -54,3 +56,10 @@ def test_load_reads_iso_8859_1_and_names_the_file_when_it_cannot(tmp_path):
     bad.write_bytes(b"broker.rack=\\u12\n")
     with pytest.raises(PropertiesError, match=r"bad\.properties"):
         load(bad)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.text()))
+def test_what_is_written_is_read_again(entries):
+    written = text_of(entries)
+    assert parse_properties(written) == entries
+    assert written.isascii()

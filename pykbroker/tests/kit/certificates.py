@@ -36,8 +36,9 @@ def now_ms() -> int:
 
 
 def written(folder: Path, name: str, content: str | bytes) -> str:
-    """The path of a file with this content."""
+    """The path of a file with this content, which nobody else may read."""
     path = folder / name
+    path.touch(0o600)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return str(path)
 

@@ -1,0 +1,218 @@
+"""``pykbroker tokens``: delegation tokens, by which others sign in for their owner, for a while and without his password."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.acl_words import principal
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.output import Output
+from pykbroker.cli.times import format_ms, parse_duration
+from pykbroker.cli.trouble import CliError, refusal
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
+from pykbroker.wire.messages.describe_delegation_token import (
+    DescribedDelegationToken,
+    DescribeDelegationTokenOwner,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+from pykbroker.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
+from pykbroker.wire.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
+
+app = typer.Typer(help="List, create, renew and expire delegation tokens.", no_args_is_help=True)
+
+_TABLE = {
+    "token": "TOKEN",
+    "owner": "OWNER",
+    "requester": "REQUESTER",
+    "renewers": "RENEWERS",
+    "expires": "EXPIRES",
+    "ends": "ENDS",
+}
+_SECRET = {"secret": "SECRET"}
+_FOR_OTHERS_SINCE = 3
+#: What asks for the broker's own time, and what ends a token at once.
+_USUAL, _AT_ONCE = -1, -1
+Token = Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as `list` shows it.")]
+
+
+@app.command("list")
+def list_tokens(
+    owners: Annotated[
+        list[str] | None, typer.Argument(metavar="[PRINCIPAL]...", help="Of these, or renewed by them; else all.")
+    ] = None,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+    secrets: Annotated[
+        bool, typer.Option("--secrets", help="With the secrets, which are as good as passwords.")
+    ] = False,
+) -> None:
+    """List the tokens that you may see: those that you own or may renew, and others by access lists."""
+    with connect(bootstrap, timeout, command_config) as client:
+        found = _described(client, owners)
+    rows = [_row(token) for token in sorted(found, key=lambda token: (token.issue_timestamp, token.token_id))]
+    _show(Output(as_json=as_json), rows, secrets=secrets)
+
+
+@app.command("create")
+def create_token(
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help="For this principal, User:bob or bob; else for yourself.")
+    ] = None,
+    renewer: Annotated[
+        list[str] | None, typer.Option("--renewer", help="Who may renew it beside its owner. May be repeated.")
+    ] = None,
+    max_life: Annotated[
+        str | None,
+        typer.Option("--max-life", metavar="TIME", help="As 12h or 7d; at most, and else, what brokers allow."),
+    ] = None,
+    write_config: Annotated[
+        Path | None,
+        typer.Option("--write-config", metavar="FILE", help="Write the properties of a client that signs in by it."),
+    ] = None,
+) -> None:
+    """Create a token. Its secret is told once here: whoever has it is the token's owner while it is good."""
+    from pykbroker.cli.token_config import new_file
+
+    asked = CreateDelegationTokenRequest(
+        renewers=[CreatableRenewers(*_split(each)) for each in renewer or ()],
+        max_lifetime_ms=_USUAL if max_life is None else parse_duration(max_life),
+    )
+    with (
+        new_file(write_config, bootstrap, command_config) as write,
+        connect(bootstrap, timeout, command_config) as client,
+    ):
+        broker = client.any()
+        if owner is not None:
+            if broker.version(asked.API_KEY) < _FOR_OTHERS_SINCE:
+                raise CliError("This broker makes tokens for who asks alone (KIP-373): leave --owner out.")
+            asked.owner_principal_type, asked.owner_principal_name = _split(owner)
+        answer = broker.call(asked, CreateDelegationTokenResponse)
+        _raise_for(answer.error_code, "The token")
+        client.wait_until(lambda: any(token.token_id == answer.token_id for token in _described(client, None)))
+        made = _named(client, answer.token_id)
+        write(made.token_id, made.hmac)
+    _show(Output(as_json=as_json), [_row(made)], secrets=True)
+
+
+@app.command("renew")
+def renew_token(
+    token: Token,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+    period: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="As 12h; at most, and else, what brokers allow.")
+    ] = None,
+) -> None:
+    """Let a token live on from now, up to its end."""
+    period_ms = _USUAL if period is None else parse_duration(period)
+    with connect(bootstrap, timeout, command_config) as client:
+        request = RenewDelegationTokenRequest(_named(client, token).hmac, period_ms)
+        answer = client.any().call(request, RenewDelegationTokenResponse)
+    _raise_for(answer.error_code, f"Token {token}")
+    _tell(Output(as_json=as_json), token, answer.expiry_timestamp_ms)
+
+
+@app.command("expire")
+def expire_token(
+    token: Token,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+    period: Annotated[
+        str | None, typer.Option("--in", metavar="TIME", help="As 10m; else at once, and it is gone.")
+    ] = None,
+) -> None:
+    """Let a token end. Who has signed in by it stays until the token would have ended when he did."""
+    period_ms = _AT_ONCE if period is None else parse_duration(period)
+    with connect(bootstrap, timeout, command_config) as client:
+        request = ExpireDelegationTokenRequest(_named(client, token).hmac, period_ms)
+        answer = client.any().call(request, ExpireDelegationTokenResponse)
+        _raise_for(answer.error_code, f"Token {token}")
+        if period is None:
+            client.wait_until(lambda: all(each.token_id != token for each in _described(client, None)))
+    _tell(Output(as_json=as_json), token, answer.expiry_timestamp_ms)
+
+
+def _described(client: Client, owners: Iterable[str] | None) -> list[DescribedDelegationToken]:
+    named = [DescribeDelegationTokenOwner(*_split(owner)) for owner in owners] if owners else None
+    answer = client.any().call(DescribeDelegationTokenRequest(named), DescribeDelegationTokenResponse)
+    _raise_for(answer.error_code, "Tokens")
+    return answer.tokens
+
+
+def _named(client: Client, token_id: str) -> DescribedDelegationToken:
+    """Brokers know a token by its secret, which is told to who may renew it. Raises CliError where there is none."""
+    for token in _described(client, None):
+        if token.token_id == token_id:
+            return token
+    raise CliError(f"There is no token {token_id} that you may see; `pykbroker tokens list` shows those.")
+
+
+def _raise_for(code: int, what: str) -> None:
+    try:
+        raise_for(code)
+    except KafkaError as error:
+        raise CliError(refusal(what, error)) from error
+
+
+def _split(who: str) -> tuple[str, str]:
+    kind, _, name = principal(who).partition(":")
+    return kind, name
+
+
+def _row(token: DescribedDelegationToken) -> dict[str, Any]:
+    return {
+        "token": token.token_id,
+        "owner": f"{token.principal_type}:{token.principal_name}",
+        "requester": f"{token.token_requester_principal_type}:{token.token_requester_principal_name}".strip(":")
+        or None,
+        "renewers": [f"{each.principal_type}:{each.principal_name}" for each in token.renewers],
+        "issued": format_ms(token.issue_timestamp),
+        "expires": format_ms(token.expiry_timestamp),
+        "ends": format_ms(token.max_timestamp),
+        "secret": base64.b64encode(token.hmac).decode(),
+    }
+
+
+def _show(out: Output, rows: list[dict[str, Any]], *, secrets: bool) -> None:
+    if not secrets:
+        for row in rows:
+            del row["secret"]
+    if out.as_json:
+        out.json(rows)
+    elif rows:
+        out.table(_TABLE | _SECRET if secrets else _TABLE, rows)
+    else:
+        out.remark("There are no such tokens.")
+
+
+def _tell(out: Output, token: str, expires_ms: int) -> None:
+    if out.as_json:
+        out.json({"token": token, "expires": format_ms(expires_ms)})
+    else:
+        out.line(f"{token} expires at {format_ms(expires_ms)}")

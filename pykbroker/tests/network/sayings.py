@@ -1,0 +1,153 @@
+"""What strangers say: settings of listeners for them, ways to sign in that fail at the end, requests out of place, and spoiling."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from pykbroker.tests.kit.cluster import START_MS
+from pykbroker.tests.kit.secured import PLAIN_USERS, SCRAM, tls_settings
+from pykbroker.tests.kit.tokens import Issuer, first_message, issuer, key_set
+from pykbroker.wire.headers import RequestHeader, encode_request_header
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.metadata import MetadataRequest
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest
+
+_BEARER: Final = "org.apache.kafka.common.security.oauthbearer"
+_PROTOCOLS: Final = {"SASL": "SASL_PLAINTEXT", "BOTH": "SASL_SSL", "CERTS": "SSL"}
+#: How long who fails waits for his answer.
+DELAY_MS: Final = 100
+#: Values that lengths, counts and versions are spoiled with.
+INTERESTING: Final = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+_MOST_BYTES: Final = 8000
+
+#: A frame, or what makes one of what was answered before.
+Part = bytes | Callable[[bytes], bytes]
+
+
+class Spoiling:
+    """Of bytes, by chance. ``others`` are what they are mixed with."""
+
+    def __init__(self, chance: random.Random, others: Sequence[Sequence[Part]]) -> None:
+        self._chance = chance
+        self._others = [part for script in others for part in script if isinstance(part, bytes)]
+        self._ways = (
+            self._flip,
+            self._set,
+            self._put_number,
+            self._cut,
+            self._take_out,
+            self._put_in,
+            self._go_on_as_another,
+            self._repeat,
+        )
+
+    def __call__(self, data: bytes) -> bytes:
+        spoiled = bytearray(data)
+        for _ in range(self._chance.choice((1, 1, 1, 2, 4, 16))):
+            self._chance.choice(self._ways)(spoiled, self._chance.randrange(len(spoiled) + 1))
+        return bytes(spoiled[:_MOST_BYTES])
+
+    def _flip(self, data: bytearray, at: int) -> None:
+        if at < len(data):
+            data[at] ^= 1 << self._chance.randrange(8)
+
+    def _set(self, data: bytearray, at: int) -> None:
+        data[at : at + 1] = self._chance.randbytes(1)
+
+    def _put_number(self, data: bytearray, at: int) -> None:
+        width = self._chance.choice((1, 2, 4))
+        data[at : at + width] = (self._chance.choice(INTERESTING) & (256**width - 1)).to_bytes(width, "big")
+
+    def _cut(self, data: bytearray, at: int) -> None:
+        del data[at:]
+
+    def _take_out(self, data: bytearray, at: int) -> None:
+        del data[at : at + self._chance.randrange(1, 9)]
+
+    def _put_in(self, data: bytearray, at: int) -> None:
+        data[at:at] = self._chance.randbytes(self._chance.choice((1, 2, 4, 16, 300)))
+
+    def _go_on_as_another(self, data: bytearray, at: int) -> None:
+        data[at:] = self._chance.choice(self._others)[at:]
+
+    def _repeat(self, data: bytearray, at: int) -> None:
+        data[at:at] = data[at : at + self._chance.choice((1, 4, 16, 64))] * self._chance.choice((1, 2, 30))
+
+
+def settings(folder: Path) -> dict[str, str]:
+    """Of a broker whose listeners but PLAINTEXT let nobody in who does not prove who he is."""
+    keys = folder / "keys.json"
+    keys.write_text(key_set(issuer()))
+    bearer = "listener.name.sasl.oauthbearer."
+    texts = {
+        "listeners": ",".join(f"{name}://127.0.0.1:0" for name in ("PLAINTEXT", *_PROTOCOLS)),
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{protocol}" for name, protocol in {"PLAINTEXT": "PLAINTEXT", **_PROTOCOLS}.items()
+        ),
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,OAUTHBEARER",
+        "connection.failed.authentication.delay.ms": str(DELAY_MS),
+        "listener.name.certs.ssl.client.auth": "required",
+        f"{bearer}sasl.jaas.config": f"{_BEARER}.OAuthBearerLoginModule required;",
+        f"{bearer}sasl.server.callback.handler.class": f"{_BEARER}.OAuthBearerValidatorCallbackHandler",
+        f"{bearer}sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+    }
+    for listener in ("sasl", "both"):
+        texts[f"listener.name.{listener}.plain.sasl.jaas.config"] = PLAIN_USERS
+        texts[f"listener.name.{listener}.scram-sha-256.sasl.jaas.config"] = SCRAM
+    return texts | tls_settings(folder)
+
+
+def scripts() -> Iterator[list[Part]]:
+    """What clients send, without the sizes of frames: ways to sign in that fail at the end, and requests out of place."""
+    versions = [ask(ApiVersionsRequest("test", "1"), version) for version in (0, 3)]
+    tokens: dict[str, list[bytes]] = {
+        "PLAIN": [b"\0alice\0wrong", b"alice\0alice\0wrong"],
+        "OAUTHBEARER": [
+            first_message(Issuer(issuer().kid).sign(START_MS)),
+            first_message(issuer().sign(START_MS, exp=START_MS // 1000 - 7200)),
+        ],
+    }
+    for mechanism, every in tokens.items():
+        for token in every:
+            signing = SaslAuthenticateRequest(token)
+            for before in ([], versions[:1], versions[1:]):
+                yield [*before, ask(SaslHandshakeRequest(mechanism), 1), ask(signing, 2)]
+            yield [versions[0], ask(SaslHandshakeRequest(mechanism), 1), ask(signing, 0)]
+            yield [ask(SaslHandshakeRequest(mechanism), 0), token]
+    first = SaslAuthenticateRequest(b"n,,n=alice,r=c0ffee")
+    yield [ask(SaslHandshakeRequest("SCRAM-SHA-256"), 1), ask(first, 2), lambda sent: ask(_final(sent), 2)]
+    yield [ask(SaslHandshakeRequest("SCRAM-SHA-256"), 0), first.auth_bytes, lambda sent: _final(sent).auth_bytes]
+    others: list[tuple[Message, int]] = [
+        (MetadataRequest(None), 12),
+        (CreateTopicsRequest([CreatableTopic("t", 1, 1)]), 7),
+        (ProduceRequest(acks=1, topic_data=[TopicProduceData("t", partition_data=[PartitionProduceData(0, b"x")])]), 9),
+        (DescribeGroupsRequest(["g"]), 5),
+    ]
+    for request, version in others:
+        asked = ask(request, version)
+        yield [asked]
+        yield [versions[0], asked]
+        yield [ask(SaslHandshakeRequest("PLAIN"), 1), asked]
+
+
+def _final(sent: bytes) -> SaslAuthenticateRequest:
+    """A proof that is none, for the nonce of the challenge."""
+    nonce = sent[sent.find(b"r=c0ffee") :].partition(b",")[0] or b"r=c0ffee"
+    return SaslAuthenticateRequest(b"c=biws," + nonce + b",p=" + b"A" * 43 + b"=")
+
+
+def ask(request: Message, version: int) -> bytes:
+    """A request's frame, without its size."""
+    frame = bytearray()
+    encode_request_header(frame, RequestHeader(request.API_KEY, version, 1, "test"))
+    request.encode(frame, version)
+    return bytes(frame)
