@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
@@ -72,6 +73,7 @@ class HttpSide:
             ],
             clock,
         )
+        self._imported: set[str] = set()
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
 
@@ -114,6 +116,7 @@ class HttpSide:
         return app
 
     async def _ask_console(self, request: web.Request) -> web.StreamResponse:
+        await self._have("pykbroker.http.console.door")
         from pykbroker.http.console import console, door  # noqa: PLC0415 - nobody may ever look
 
         if self._console is None:
@@ -121,6 +124,7 @@ class HttpSide:
         return await door.answer(request, self._console)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
+        await self._have("pykbroker.http.api.door", "pykbroker.http.api.steering")
         from pykbroker.http.api import door  # noqa: PLC0415 - who scrapes metrics alone needs none of it
 
         if self._steering is None:
@@ -128,6 +132,13 @@ class HttpSide:
                 return problem(503, _BETWEEN)
             self._steering = self._make_steering()
         return await door.answer(request, self._steering)
+
+    async def _have(self, *modules: str) -> None:
+        """Import what has never been asked for, in a thread: it is a tenth of a second, and clients are served meanwhile."""
+        for name in modules:
+            if name not in self._imported:
+                await asyncio.to_thread(import_module, name)
+                self._imported.add(name)
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
         try:

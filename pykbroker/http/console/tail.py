@@ -33,9 +33,11 @@ _OFFSETS_OF_ALL: Final = 1600
 #: Records that one round hands to the page.
 _RECORDS: Final = 200
 _FETCHED: Final = 256 * 1024
-#: How long to wait for more, and after a round.
+#: How long to wait for more, after a round, and after one that had all that a page can show: nobody reads so fast, and the
+#: broker has producers to serve.
 _WAIT_MS: Final = 1000
 _BETWEEN_S: Final = 0.2
+_AFTER_MUCH_S: Final = 0.5
 _NAME: Final = 249
 
 
@@ -86,7 +88,7 @@ class Tail:
             while True:
                 found = await self._round()
                 await _send(response, {"records": found, "skipped": self._skipped})
-                await asyncio.sleep(_BETWEEN_S)
+                await asyncio.sleep(_BETWEEN_S if len(found) < _RECORDS else _AFTER_MUCH_S)
         except (KafkaError, WireError, Refusal) as error:
             await _send(response, {"ended": str(error)})
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -96,6 +98,34 @@ def test_connections_are_bounded_and_clients_of_kafka_are_served_all_the_same() 
                 each.close()
         http.kafka.wait_until(lambda _: not http.side._runner.server.connections)
         assert http.ask("/health").status == 200
+
+
+_WHO_IMPORTS = """
+import sys, threading
+from urllib.request import urlopen
+from pykbroker.testing import Kafka
+
+class Noting:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pykbroker.http.api.door", "pykbroker.http.console.door"):
+            print(name, threading.current_thread() is loop[0])
+
+loop = []
+with Kafka(http=0) as kafka:
+    kafka._embedded.call(lambda: loop.append(threading.current_thread()))
+    sys.meta_path.insert(0, Noting())
+    for path in ("/api/v1/clock", "/console/api/overview"):
+        for _ in range(2):
+            assert urlopen(f"http://{kafka.http_address}{path}").status == 200
+"""
+
+
+def test_nobody_waits_while_what_is_asked_for_first_is_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", _WHO_IMPORTS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()) == (
+        0,
+        ["pykbroker.http.api.door False", "pykbroker.http.console.door False"],
+    ), done.stderr
 
 
 def test_an_address_that_is_taken_is_said_with_what_to_do() -> None:
