@@ -47,6 +47,7 @@ TEXTS = {
     r"listener\.name\.users\.sasl\.enabled\.mechanisms=OAUTHBEARER": "settings of a listener; compat_tests/security runs one",
     r"delegation\.token\.secret\.key=.*": "settings; compat_tests/security runs a broker with such",
     r"sasl\.mechanism=SCRAM-SHA-256": "a client that signs in by a token; pykbroker/tests/cli/test_tokens.py has one",
+    r"spark\.kafka\.clusters\..*": "settings of Spark; compat_tests/spark/test_delegation_token.py sets them",
     r"pykbroker tokens create .*": "it needs a broker with a key: pykbroker/tests/cli/test_tokens.py has one",
 }
 _SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")
