@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,37 +83,49 @@ def segment_of(segments: list[int], offset: int) -> int | None:
 
 def position_of(log: Log, segment: int, offset: int) -> int:
     """A position in the .log file at or before the batch with this offset, from the index; 0 where there is none."""
-    entries = _entries(log.file(segment, ".index"), _OFFSET_ENTRY, zero_column=1)
+    entries = _Index(log.file(segment, ".index"), _OFFSET_ENTRY, zero_column=1)
     number = bisect_right(entries, offset - segment, key=lambda entry: entry[0]) - 1
     position = entries[number][1] if number >= 0 else 0
     return position if position < log.file(segment, ".log").stat().st_size else 0
 
 
+def offset_behind(log: Log, segment: int, position: int) -> int:
+    """An offset at which a batch begins, not far from this position in the .log file; of two that are as near, the one before."""
+    entries = _Index(log.file(segment, ".index"), _OFFSET_ENTRY, zero_column=1)
+    number = bisect_right(entries, position, key=lambda entry: entry[1]) - 1
+    return segment + (entries[number][0] + 1 if number >= 0 else 0)
+
+
 def last_timestamp(log: Log, segment: int) -> int | None:
     """The largest timestamp of a closed segment; None where its index does not say."""
-    entries = _entries(log.file(segment, ".timeindex"), _TIME_ENTRY, zero_column=0)
-    return entries[-1][0] if entries else None
+    entries = _Index(log.file(segment, ".timeindex"), _TIME_ENTRY, zero_column=0)
+    return entries[len(entries) - 1][0] if entries else None
 
 
 def offset_before(log: Log, segment: int, timestamp_ms: int) -> int:
     """An offset of the segment at or before its first record with this timestamp or a later one."""
-    entries = _entries(log.file(segment, ".timeindex"), _TIME_ENTRY, zero_column=0)
+    entries = _Index(log.file(segment, ".timeindex"), _TIME_ENTRY, zero_column=0)
     number = bisect_right(entries, timestamp_ms, key=lambda entry: entry[0]) - 1
     return segment + (entries[number][1] if number >= 0 else 0)
 
 
-def _entries(path: Path, entry: Struct, *, zero_column: int) -> list[tuple[int, ...]]:
-    """The entries of an index, up to the zeros of one that is not full yet."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    found: list[tuple[int, ...]] = []
-    for each in entry.iter_unpack(data[: len(data) // entry.size * entry.size]):
-        if each[zero_column] <= 0:
-            break
-        found.append(each)
-    return found
+class _Index:
+    """The entries of an index, up to the zeros of one that is not full yet. Those that a search looks at are read, no others."""
+
+    def __init__(self, path: Path, entry: Struct, *, zero_column: int) -> None:
+        try:
+            self._data = path.read_bytes()
+        except FileNotFoundError:
+            self._data = b""
+        self._entry = entry
+        self._count = len(self._data) // entry.size
+        self._count = bisect_left(self, True, key=lambda each: each[zero_column] <= 0)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: int) -> tuple[int, ...]:
+        return self._entry.unpack_from(self._data, number * self._entry.size)
 
 
 def headers_from(log: Log, offset: int, until: int) -> Iterator[tuple[int, int, BatchHeader]]:

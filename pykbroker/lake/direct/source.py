@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pykbroker.lake.direct.log_files import Log, segment_of
-from pykbroker.lake.direct.reading import Piece, read_piece
+from pykbroker.lake.direct.batches import Piece
+from pykbroker.lake.direct.columns import Columns, columns_of, schema_of
+from pykbroker.lake.direct.dividing import divided
+from pykbroker.lake.direct.log_files import Log
+from pykbroker.lake.direct.reading import read_piece
 from pykbroker.lake.direct.wanted import Wanted
 from pykbroker.lake.ledger import Place, flat, nested
 from pykbroker.lake.trouble import DataLost
@@ -18,11 +21,6 @@ from pykbroker.lake.trouble import DataLost
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-_COLUMNS = (
-    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT"
-)
-_HEADERS = "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 
 def register(spark: SparkSession) -> None:
@@ -38,20 +36,21 @@ class Segments(DataSource):
         return "pykbroker"
 
     def schema(self) -> str:
-        return f"{_COLUMNS}, {_HEADERS}" if Wanted(self.options).manner.headers else _COLUMNS
+        return schema_of(Wanted(self.options).manner.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return SegmentsReader(Wanted(self.options))
+        return SegmentsReader(Wanted(self.options), columns_of(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - the API's
-        return SegmentsStream(Wanted(self.options, streaming=True))
+        return SegmentsStream(Wanted(self.options, streaming=True), columns_of(schema))
 
 
 class SegmentsReader(DataSourceReader):
     """What is there when the query is planned."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, columns: Columns) -> None:
         self._wanted = wanted
+        self._manner = replace(wanted.manner, columns=columns)
 
     def partitions(self) -> list[InputPartition]:
         logs = self._wanted.logs()
@@ -60,18 +59,19 @@ class SegmentsReader(DataSourceReader):
         whole = [Piece(log, starts[place], min(ends[place], limits[place])) for place, log in logs.items()]
         if self._wanted.manner.newest_of_key:
             return [piece for piece in whole if piece.start < piece.until]
-        return [piece for each in whole for piece in pieces(each)]
+        return divided(whole, self._wanted.min_partitions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Piece)
-        return read_piece(partition, self._wanted.manner)
+        return read_piece(partition, self._manner)
 
 
 class SegmentsStream(DataSourceStreamReader):
     """What is added while the query runs. Its offsets are written as those of Spark's Kafka source are."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, columns: Columns) -> None:
         self._wanted = wanted
+        self._manner = replace(wanted.manner, columns=columns)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - the API's
         logs = self._wanted.logs()
@@ -94,19 +94,8 @@ class SegmentsStream(DataSourceStreamReader):
                 f"{shrunk[0]} was read up to offset {begins[shrunk[0]]} and ends at {ends[shrunk[0]]} now: was the topic made anew?"
             )
         whole = [Piece(log, begins.get(place, log.start), ends.get(place, 0)) for place, log in logs.items()]
-        return [piece for each in whole for piece in pieces(each)]
+        return divided(whole, self._wanted.min_partitions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Piece)
-        return read_piece(partition, self._wanted.manner)
-
-
-def pieces(whole: Piece) -> list[InputPartition]:
-    """Divided where segments begin, so that each is a task of its own."""
-    if whole.start >= whole.until:
-        return []
-    segments = whole.log.segments()
-    first = segment_of(segments, whole.start)
-    inner = [base for base in segments if whole.start < base < whole.until and base != first]
-    limits = [whole.start, *inner, whole.until]
-    return [Piece(whole.log, start, until) for start, until in pairwise(limits)]
+        return read_piece(partition, self._manner)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pykbroker.lake.direct.columns import ALL, Columns
 from pykbroker.lake.direct.log_files import Log, find_logs
 from pykbroker.lake.direct.reading import Manner
 from pykbroker.lake.direct.times import offset_at
@@ -20,7 +21,7 @@ _CHOOSING = ("assign", "subscribe", "subscribepattern")
 _STARTS = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp")
 _ENDS = ("endingoffsets", "endingtimestamp", "endingoffsetsbytimestamp")
 _KNOWN = {
-    "path", "includeheaders", "failondataloss", "supersededkeys", "startingoffsetsbytimestampstrategy",
+    "path", "includeheaders", "failondataloss", "minpartitions", "supersededkeys", "startingoffsetsbytimestampstrategy",
     *_CHOOSING, *_STARTS, *_ENDS,
 }  # fmt: skip
 _ISOLATION = "kafka.isolation.level"
@@ -36,11 +37,13 @@ class Wanted:
         self._check()
         self.directories = [each.strip() for each in self._options["path"].split(",")]
         self.manner = Manner(
-            headers=self._flag("includeHeaders", default=False),
+            columns=Columns((*ALL, "headers") if self._flag("includeHeaders", default=False) else ALL),
             committed=self._one_of(_ISOLATION, "read_uncommitted", "read_committed") == "read_committed",
             newest_of_key=self._one_of("supersededKeys", "keep", "drop") == "drop",
             fail_on_data_loss=self._flag("failOnDataLoss", default=True),
         )
+
+        self.min_partitions = self._number("minPartitions", default=1)
 
     def _check(self) -> None:
         strangers = sorted(name for name in self._options if name not in _KNOWN and not name.startswith("kafka."))
@@ -59,6 +62,12 @@ class Wanted:
 
     def _flag(self, name: str, *, default: bool) -> bool:
         return self._one_of(name, *(("true", "false") if default else ("false", "true"))) == "true"
+
+    def _number(self, name: str, *, default: int) -> int:
+        text = self._options.get(name.lower(), str(default))
+        if not text.isdecimal() or int(text) < 1:
+            raise LakeError(f"{name} is a number from 1 on, not {text!r}.")
+        return int(text)
 
     def _one_of(self, name: str, default: str, other: str) -> str:
         value = self._options.get(name.lower(), default).lower()

@@ -3,8 +3,10 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pykbroker.lake.direct.decoding import Decoded, decode
+from pykbroker.lake.direct.decoding import Decoded, decode, from_headers
 from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, TimestampType, read_batch_header
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.records import Record, decode_records, encode_batch
@@ -37,13 +39,20 @@ def records(random: Random, first: int, count: int, *, headers: bool) -> list[Re
 
 
 def as_records(decoded: Decoded) -> list[Record]:
-    pairs = decoded.headers.to_pylist() if decoded.headers is not None else [None] * len(decoded.offsets)
+    pairs = decoded.content["headers"].to_pylist()
     return [
         Record(offset, timestamp, key, value, [(pair["key"], pair["value"]) for pair in each or ()])
         for offset, timestamp, key, value, each in zip(
-            decoded.offsets.tolist(), decoded.timestamps_ms.tolist(), decoded.keys.to_pylist(),
-            decoded.values.to_pylist(), pairs, strict=True,
+            decoded.offsets.tolist(), decoded.timestamps_ms.tolist(), decoded.content["key"].to_pylist(),
+            decoded.content["value"].to_pylist(), pairs, strict=True,
         )
+    ]  # fmt: skip
+
+
+def plain(records: list[Record]) -> list[Record]:
+    return [
+        Record(each.offset, each.timestamp, each.key, each.value, [(key.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), value) for key, value in each.headers])
+        for each in records
     ]  # fmt: skip
 
 
@@ -56,52 +65,96 @@ def test_records_are_those_that_the_plain_decoder_finds(count: int, headers: boo
         for number in range(count)
     ]
     wanted = [record for data in written for record in decode_records(data)]
-    found = as_records(decode([batch_of(data) for data in written], headers=True))
-    assert [(each.offset, each.timestamp, each.key, each.value, list(each.headers)) for each in found] == [
-        (each.offset, each.timestamp, each.key, each.value, list(each.headers)) for each in wanted
-    ]
+    assert as_records(decode([batch_of(data) for data in written])) == plain(wanted)
 
 
-def test_no_headers_are_null_and_unwanted_ones_are_left_out() -> None:
-    plain, with_headers = encode_batch([Record(0, 1)]), encode_batch([Record(1, 1, headers=[("a", b"1")])])
-    batches = [batch_of(bytes(plain)), batch_of(bytes(with_headers))]
-    both = decode(batches, headers=True).headers
-    assert both is not None
+RECORDS = st.lists(
+    st.builds(
+        Record,
+        offset=st.just(-1),
+        timestamp=st.integers(-1, 1 << 62) | st.just(1_357_041_600_000),
+        key=st.none() | st.binary(max_size=70),
+        value=st.none() | st.binary(max_size=200),
+        headers=st.lists(st.tuples(st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=2),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(st.lists(RECORDS, min_size=1, max_size=4), st.sampled_from(TimestampType), st.sampled_from((1, 40)))
+def test_any_batches_are_read_as_the_plain_decoder_reads_them(
+    drawn: list[list[Record]], timestamp_type: TimestampType, times: int
+) -> None:
+    """Often enough one after the other they are read in many lanes."""
+    written = [bytes(encode_batch(each, base_offset=100, timestamp_type=timestamp_type)) for each in drawn] * times
+    wanted = [record for data in written for record in decode_records(data)]
+    assert as_records(decode([batch_of(data) for data in written])) == plain(wanted)
+
+
+@given(RECORDS, st.data(), st.sampled_from((1, 200)))
+def test_damage_is_refused_where_the_plain_decoder_refuses_it(
+    drawn: list[Record], data: st.DataObject, times: int
+) -> None:
+    """And what that takes for records is read alike."""
+    damaged = bytearray(encode_batch(drawn))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(HEADER_SIZE, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        wanted = plain(decode_records(bytes(damaged)))
+    except WireError:
+        with pytest.raises(WireError):
+            decode([batch_of(bytes(damaged))] * times)
+    else:
+        assert as_records(decode([batch_of(bytes(damaged))] * times)) == wanted * times
+
+
+def test_no_headers_are_null() -> None:
+    written = encode_batch([Record(0, 1)]), encode_batch([Record(1, 1, headers=[("a", b"1")])])
+    batches = [batch_of(bytes(data)) for data in written]
+    both, only = (decode(each).content["headers"] for each in (batches, batches[:1]))
     assert both.to_pylist() == [None, [{"key": "a", "value": b"1"}]]
-    only = decode(batches[:1], headers=True).headers
-    assert only is not None
     assert (only.type, only.to_pylist()) == (both.type, [None])
-    assert decode(batches, headers=False).headers is None
+
+
+def test_what_nobody_asked_for_is_not_gathered() -> None:
+    batches = [batch_of(bytes(encode_batch([Record(0, 1, b"k", b"v")])))]
+    assert {name: each.to_pylist() for name, each in decode(batches, {"value", "offset"}).content.items()} == {
+        "value": [b"v"]
+    }
+    assert decode(batches, ()).content == {}
 
 
 def test_the_largest_timestamp_of_a_batch_is_that_of_its_records_where_the_broker_set_it() -> None:
     appended = encode_batch([Record(0, 5), Record(1, 6)], timestamp_type=TimestampType.LOG_APPEND_TIME, max_timestamp=9)
-    decoded = decode([batch_of(bytes(encode_batch([Record(7, 5)]))), batch_of(bytes(appended))], headers=False)
+    batches = [batch_of(bytes(encode_batch([Record(7, 5)]))), batch_of(bytes(appended))]
+    decoded = decode(batches)
     assert decoded.timestamps_ms.tolist() == [5, 9, 9]
     assert decoded.timestamp_types.tolist() == [0, 1, 1]
 
 
-@pytest.mark.parametrize("count", [1, 100], ids=["few", "many side by side"])
-def test_any_damage_is_an_error_or_other_records_and_never_a_crash(count: int) -> None:
-    random = Random(7)
-    whole = [bytes(encode_batch(records(random, 0, 4, headers=True))) for _ in range(count)]
-    refused = 0
-    for _ in range(150):
-        damaged = [bytearray(data) for data in whole]
-        victim = random.choice(damaged)
-        victim[random.randrange(HEADER_SIZE, min(len(victim), HEADER_SIZE + 12))] = random.randrange(256)
-        try:
-            decode([batch_of(bytes(data)) for data in damaged], headers=True)
-        except WireError:
-            refused += 1
-    assert refused > 50
+def test_headers_of_batches_say_offsets_and_the_times_that_the_broker_set() -> None:
+    appended = encode_batch(
+        [Record(), Record()], base_offset=3, timestamp_type=TimestampType.LOG_APPEND_TIME, max_timestamp=9
+    )
+    batches = [batch_of(bytes(encode_batch([Record(7, 5)], base_offset=7))), batch_of(bytes(appended))]
+    found = from_headers([header for header, _ in batches])
+    assert found.offsets.tolist() == [7, 3, 4]
+    assert found.timestamps_ms.tolist()[1:] == [9, 9]
+    assert found.timestamp_types.tolist() == [0, 1, 1]
 
 
 def test_a_batch_with_other_than_its_number_of_records_is_named() -> None:
     header, payload = batch_of(bytes(encode_batch([Record(40), Record(41)], base_offset=40)))
-    for count in (1, 3, -1):
+    for count in (1, 3, -1, 1 << 30):
         header.record_count = count
-        with pytest.raises(WireError, match=f"batch at offset 40 does not hold its {count} records"):
-            decode([(header, payload)], headers=False)
-        with pytest.raises(WireError, match=f"batch at offset 40 does not hold its {count} records"):
-            decode([(header, payload)] * 64, headers=False)
+        for batches in ([(header, payload)], [(header, payload)] * 200):
+            with pytest.raises(WireError, match=f"batch at offset 40 does not hold its {count} records"):
+                decode(batches)
+
+
+def test_a_timestamp_beyond_64_bits_is_refused() -> None:
+    header, payload = batch_of(bytes(encode_batch([Record(0, 0), Record(1, 5)])))
+    header.base_timestamp = (1 << 63) - 5
+    with pytest.raises(WireError, match="timestamp does not fit 64 bits"):
+        decode([(header, payload)])

@@ -1,0 +1,62 @@
+"""The columns of a record, those of Spark's Kafka source, and which of them a query's schema asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from pykbroker.lake.trouble import LakeError
+
+_TYPES = {
+    "key": "BINARY",
+    "value": "BINARY",
+    "topic": "STRING",
+    "partition": "INT",
+    "offset": "BIGINT",
+    "timestamp": "TIMESTAMP",
+    "timestampType": "INT",
+    "headers": "ARRAY<STRUCT<key: STRING, value: BINARY>>",
+}
+ALL = tuple(name for name in _TYPES if name != "headers")
+_IN_RECORDS = {"key", "value", "headers", "timestamp"}
+"""What a batch's header does not say; it says the timestamp where the broker set it."""
+
+
+class _Type(Protocol):
+    def simpleString(self) -> str: ...  # noqa: N802 - Spark's
+
+
+class Field(Protocol):
+    """A column of one of Spark's schemas."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dataType(self) -> _Type: ...  # noqa: N802 - Spark's
+
+
+class Columns(NamedTuple):
+    """Names in the order in which Spark expects them."""
+
+    names: tuple[str, ...]
+
+    def in_records(self, *, appended: bool) -> bool:
+        """Whether records must be decoded for them, of a batch whose timestamps the broker has or has not set."""
+        wanted = _IN_RECORDS.intersection(self.names)
+        return bool(wanted - {"timestamp"} if appended else wanted)
+
+
+def schema_of(columns: Columns) -> str:
+    return ", ".join(f"{name} {_TYPES[name]}" for name in columns.names)
+
+
+def columns_of(schema: Sequence[Field]) -> Columns:
+    """Those of a schema that a reader was given. Raises LakeError for columns that records do not have, or not with this type."""
+    for field in schema:
+        if field.name not in _TYPES:
+            raise LakeError(f"Records have no column {field.name!r}; they have {', '.join(_TYPES)}.")
+        given, wanted = field.dataType.simpleString(), re.sub(r"(?<=[:,]) ", "", _TYPES[field.name].lower())
+        if given != wanted:
+            raise LakeError(f"The column {field.name} is {wanted}, not {given}; cast it in the query.")
+    return Columns(tuple(field.name for field in schema))

@@ -1,0 +1,62 @@
+"""Ranges of offsets as tasks: what is much is divided, where batches begin, and segments that hold little are one task's together.
+
+A task costs PySpark up to two tenths of a second whatever it reads, so there are no more of them than pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from pyspark.sql.datasource import InputPartition
+
+from pykbroker.lake.direct.batches import Piece
+from pykbroker.lake.direct.log_files import Log, offset_behind, segment_of
+
+TASK_BYTES = 64 << 20
+"""A task reads about so much of the files, unless more tasks are asked for."""
+
+
+def divided(whole: Sequence[Piece], min_partitions: int) -> list[InputPartition]:
+    """Pieces that have no offsets are left out."""
+    wanted = [piece for piece in whole if piece.start < piece.until]
+    size = sum(size for piece in wanted for _, size in _sizes(piece))
+    task_bytes = max(1, min(TASK_BYTES, size // min_partitions))
+    return [part for piece in wanted for part in _parts(piece, task_bytes)]
+
+
+def _parts(piece: Piece, task_bytes: int) -> Iterator[Piece]:
+    limits = [piece.start]
+    begun = 0
+    for offset, before in _marks(piece, task_bytes):
+        if offset <= piece.start:
+            begun = before
+        elif offset < piece.until and before - begun >= task_bytes and offset > limits[-1]:
+            limits.append(offset)
+            begun = before
+    return (Piece(piece.log, start, until) for start, until in pairwise([*limits, piece.until]))
+
+
+def _marks(piece: Piece, every: int) -> Iterator[tuple[int, int]]:
+    """Offsets where a task could begin, and the bytes before each: where segments do, and at steps inside of them."""
+    before = 0
+    for segment, size in _sizes(piece):
+        for position in range(0, size, every):
+            yield offset_behind(piece.log, segment, position), before + position
+        before += size
+
+
+def _sizes(piece: Piece) -> Iterator[tuple[int, int]]:
+    """The segments that have some of the range, and their bytes; one that goes away meanwhile has none."""
+    segments = piece.log.segments()
+    first = segment_of(segments, piece.start)
+    for segment in segments:
+        if segment < piece.until and (first is None or segment >= first):
+            yield segment, _size(piece.log, segment)
+
+
+def _size(log: Log, segment: int) -> int:
+    try:
+        return log.file(segment, ".log").stat().st_size
+    except FileNotFoundError:
+        return 0
