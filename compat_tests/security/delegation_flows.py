@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from compat_tests.harness.awaiting import eventually
 from compat_tests.oracle.connection import Connection
 from compat_tests.security.flows import Dialogue, Flow, plain
 from compat_tests.security.listeners import TOKEN_KEY, USERS
@@ -32,7 +33,6 @@ DELEGATION_FLOWS: dict[str, tuple[str, Flow]] = {}
 _MINUTE_MS = 60_000
 _DAY_MS = 86_400_000
 _NOT_FOUND, _EXPIRED = 62, 66
-_UNTIL_S = 20.0
 #: More than a second, which has to be between two authentications.
 _WITHIN_S = 1.2
 MALLORY = [CreatableRenewers("User", "mallory")]
@@ -57,13 +57,9 @@ class Asker:
 
     def until(self, done: Callable[[Any], bool], request: Message, version: int = 2) -> Any:
         """Asks until the answer is as wanted, and notes the last one: Apache Kafka answers a change before it is known."""
-        deadline = time.monotonic() + _UNTIL_S
-        while True:
-            answer = self._connection.ask(request, version)
-            if done(answer) or time.monotonic() > deadline:
-                self.seen.append(noted(answer))
-                return answer
-            time.sleep(0.01)
+        answer = eventually(lambda: self._connection.ask(request, version), done, pause_s=0.01)
+        self.seen.append(noted(answer))
+        return answer
 
     def create(self, me: str, owner: str | None = None, *renewers: str, lifetime_ms: int = -1) -> Any:
         """A token of ``owner``, else of ``me``, who may renew it and is the flow's alone; comes back when the broker knows it."""

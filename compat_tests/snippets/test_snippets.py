@@ -32,7 +32,7 @@ ELSEWHERE = {
     r"pip install '\.\[cli\]'.*": "compat_tests/packages installs the packages into empty environments",
     r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
     r"pykbroker lake .*": "compat_tests/lake runs them, all in one Java process",
-    r"pip install '\.\[cli,spark\]'.*": "scripts/test installs them before it runs this test",
+    r"pip install '\.\[cli,spark,schemas\]'.*": "scripts/test installs them before it runs this test",
     r"docker (build|run|exec) .*": "compat_tests/image carries out the Dockerfile and what its page says",
 }
 #: What stands in a ``text`` block, by its first line.
@@ -47,6 +47,7 @@ TEXTS = {
     r"listener\.name\.users\.sasl\.enabled\.mechanisms=OAUTHBEARER": "settings of a listener; compat_tests/security runs one",
     r"delegation\.token\.secret\.key=.*": "settings; compat_tests/security runs a broker with such",
     r"sasl\.mechanism=SCRAM-SHA-256": "a client that signs in by a token; pykbroker/tests/cli/test_tokens.py has one",
+    r"spark\.kafka\.clusters\..*": "settings of Spark; compat_tests/spark/test_delegation_token.py sets them",
     r"pykbroker tokens create .*": "it needs a broker with a key: pykbroker/tests/cli/test_tokens.py has one",
 }
 _SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")
@@ -134,7 +135,8 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = clone(tmp_path_factory.mktemp("clone"))
     environment = {**os.environ, "PYTHON": os.path.realpath(sys.executable)}
     made = subprocess.run(
-        ["bash", "-euc", ". scripts/venv.sh; use_venv http; use_venv"],  # serve asks for either, and each is noted
+        # serve asks for any of these, and each is noted
+        ["bash", "-euc", ". scripts/venv.sh; use_venv http; use_venv security; use_venv"],
         cwd=folder, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr

@@ -1,7 +1,7 @@
 """Spark's Kafka source in batch: columns, every form of offsets, how partitions are split, what is refused.
 
 Covers subscribe, subscribePattern and assign; earliest, latest, JSON, timestamp forms at both ends; minPartitions and
-maxRecordsPerPartition; headers; all codecs. Transactions have a file of their own. Left out: delegation tokens.
+maxRecordsPerPartition; headers; all codecs. Transactions have a file of their own.
 """
 
 from __future__ import annotations

@@ -59,7 +59,9 @@ class Comparison:
     def __init__(self, broker: Pykbroker, given: argparse.Namespace, topic: str, partitions: int) -> None:
         self._given = given
         self._spark = start_session(
-            SparkOptions(f"local[{given.cores}]", {"spark.driver.memory": "2g"}, tuple(map(str, jars("spark"))))
+            SparkOptions(f"local[{given.cores}]", {"spark.driver.memory": "2g"}, tuple(map(str, jars("spark")))),
+            (),
+            broker.data_dir.parent,
         )
         register(self._spark)
         ready.register(self._spark)

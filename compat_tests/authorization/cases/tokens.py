@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from compat_tests.authorization.cases import case
 from compat_tests.authorization.signing import Asker
+from compat_tests.harness.awaiting import eventually
 from pykbroker.security.operations import ALTER, CREATE_TOKENS, DESCRIBE, DESCRIBE_TOKENS
 from pykbroker.security.resources import USER
 from pykbroker.wire.apis import ApiKey
@@ -15,8 +15,6 @@ from pykbroker.wire.messages.describe_delegation_token import (
     DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
 )
-
-_UNTIL_S = 10.0
 
 
 @case(ApiKey.CREATE_DELEGATION_TOKEN, (USER, "o", CREATE_TOKENS), (USER, "o", DESCRIBE_TOKENS), versions=(3,))
@@ -39,10 +37,7 @@ def tokens_of_others_are_described(ask: Asker) -> None:
         renewers = [CreatableRenewers("User", ask.user)] if owner == owners[-1] else []
         assert ask.quietly(CreateDelegationTokenRequest("User", owner, renewers, -1), 3).error_code == 0
     named = DescribeDelegationTokenRequest([DescribeDelegationTokenOwner("User", owner) for owner in owners])
-    deadline = time.monotonic() + _UNTIL_S
-    while len(ask.quietly(named, 3).tokens) < len(owners):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(lambda: ask.quietly(named, 3), lambda answer: len(answer.tokens) == len(owners), pause_s=0.01)
     for request in (named, DescribeDelegationTokenRequest(None)):
         ask.keep(sorted(_owners(ask, ask.quietly_as_user(request))))
 
