@@ -6,6 +6,7 @@ Rules: DelegationTokenControlManager of Kafka 4.3.1. The records hold no secret:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from random import Random
 from typing import Final, NamedTuple
 
@@ -19,6 +20,8 @@ from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecor
 from pykbroker.wire.internal.remove_delegation_token_record import RemoveDelegationTokenRecord
 from pykbroker.wire.primitives import uuid_to_str
 
+#: Tokens whose end is decided in one go.
+MOST_REMOVED: Final = 1000
 _END_OF_TIME: Final = 2**63 - 1
 
 
@@ -105,10 +108,11 @@ class TokenPlanner:
         return _expiring(token, _later(now_ms, period_ms))
 
     def remove_expired(self) -> tuple[list[RemoveDelegationTokenRecord], int]:
-        """The end of those whose time is over, and how many they are."""
+        """The end of those whose time is over, some at a time, and how many they are."""
         now_ms = self._now_ms()
-        over = [token for token in self._image.delegation_tokens.values() if _is_over(token, now_ms)]
-        return [RemoveDelegationTokenRecord(token_id=token.token_id) for token in over], len(over)
+        over = (token for token in self._image.delegation_tokens.values() if _is_over(token, now_ms))
+        records = [RemoveDelegationTokenRecord(token_id=token.token_id) for token in islice(over, MOST_REMOVED)]
+        return records, len(records)
 
     def _check_enabled(self) -> None:
         if self._secret is None:

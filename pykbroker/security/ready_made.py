@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -39,6 +40,7 @@ class ReadyMade:
         self._now_ms = now_ms
         self._hosts = tuple(dict.fromkeys((*HOSTS, *hosts)))
         self._authority = authority or Authority("pykbroker's own authority", now_ms())
+        self._token_key = secrets.token_urlsafe()
 
     @property
     def authority(self) -> str:
@@ -57,7 +59,7 @@ class ReadyMade:
 
     def broker_settings(self) -> dict[str, str]:
         """What a listener that is called by its protocol needs."""
-        settings = {"security.inter.broker.protocol": self.protocol}
+        settings = {"security.inter.broker.protocol": self.protocol, "delegation.token.secret.key": self._token_key}
         prefix = f"listener.name.{self.protocol.lower()}."
         if self.has_tls:
             settings |= self.key_store() | {
