@@ -21,10 +21,12 @@ class Closed(Exception):
 class Connection:
     """A socket to one broker. Answers are taken in the order of the requests, as Kafka sends them."""
 
-    def __init__(self, address: str, client_id: str = CLIENT_ID, *, source: str | None = None) -> None:
+    def __init__(
+        self, address: str, client_id: str = CLIENT_ID, *, source: str | None = None, patience_s: float = _LIMIT_S
+    ) -> None:
         """``source`` is the address of this machine that it comes from, where that matters."""
         host, port = address.rsplit(":", 1)
-        self._socket = socket.create_connection((host, int(port)), _LIMIT_S, None if source is None else (source, 0))
+        self._socket = socket.create_connection((host, int(port)), patience_s, None if source is None else (source, 0))
         self._correlation_id = 0
         self._client_id = client_id
 

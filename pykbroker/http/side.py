@@ -19,6 +19,7 @@ from pykbroker.http.metrics.lag import LoopLag
 from pykbroker.http.metrics.meter import RequestMeter
 from pykbroker.http.metrics.partitions import Partitions
 from pykbroker.http.metrics.process import Process
+from pykbroker.http.metrics.quotas import Quotas
 from pykbroker.http.metrics.requests import Requests
 from pykbroker.http.metrics.scrape import NoCluster, Scrapes
 from pykbroker.http.metrics.storage import Storage
@@ -69,7 +70,8 @@ class HttpSide:
             lambda: node.current,
             [
                 *(Requests(self._meter, clock), Connections(lambda node_id: node.server.sockets(node_id).connections)),
-                *(self._brokers, Partitions(), Groups(), Transactions(), self._storage, Process(self._lag, clock)),
+                *(Quotas(node.limiting), self._brokers, Partitions(), Groups(), Transactions(), self._storage),
+                Process(self._lag, clock),
             ],
             clock,
         )

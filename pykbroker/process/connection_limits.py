@@ -5,7 +5,8 @@ the doors of the listeners. Imported with the first limit.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.network.server import Server
+    from pykbroker.network.sockets import BrokerSockets
     from pykbroker.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -41,11 +43,15 @@ _MOST_TOLD: Final = 1000
 class BrokerLimits:
     """What decides at the doors of one broker (``network.limited.BrokerRules``)."""
 
-    def __init__(self, limits: ConnectionLimits, windows: Windows, clock: Clock) -> None:
+    def __init__(self, limits: ConnectionLimits, windows: Windows, clock: Clock, held: Callable[[], int]) -> None:
         self.quotas = ConnectionQuotas(limits, windows)
         self._windows = windows
         self._clock = clock
         self._told: set[str] = set()
+        #: Connections that were not let in, by the limit that did it.
+        self.refused: Counter[str] = Counter()
+        #: How many wait.
+        self.held = held
 
     def begin(self, inside: Iterable[tuple[str, str]]) -> None:
         plain = ((listener, _plain(address)) for listener, address in inside)
@@ -62,9 +68,11 @@ class BrokerLimits:
         try:
             self.quotas.take(listener, address, milliseconds(self._clock))
         except TooManyConnections as error:
+            self.refused["max.connections.per.ip"] += 1
             self._tell(listener, address, error)
             raise Refused(str(error)) from error
         except ConnectionThrottled as error:
+            self.refused[RATE] += 1
             raise Refused(str(error), error.ms) from error
 
     def left(self, listener: str, address: str) -> None:
@@ -96,7 +104,10 @@ class ConnectionLimiting:
         self._addresses: dict[str, str] = {}
         clock, counted_in = cluster.runtime.clock, windows(cluster.config, "quota")
         #: By broker.
-        self.brokers = {node_id: BrokerLimits(self._limits(node_id), counted_in, clock) for node_id in ids}
+        self.brokers = {
+            node_id: BrokerLimits(self._limits(node_id), counted_in, clock, partial(_held, server.sockets(node_id)))
+            for node_id in ids
+        }
         for node_id, rules in self.brokers.items():
             server.sockets(node_id).limit(rules)
         self._look_up()
@@ -164,6 +175,10 @@ def _read(config: BrokerConfig, image: MetadataImage, known: Mapping[str, str]) 
         per_address,
         rates,
     )
+
+
+def _held(sockets: BrokerSockets) -> int:
+    return sockets.count - len(sockets.connections)
 
 
 def _plain(address: str) -> str:

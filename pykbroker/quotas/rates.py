@@ -42,9 +42,11 @@ class Rate:
     before, so the time that they cover is told by the start of the oldest, and is at least all windows but one.
     """
 
-    __slots__ = ("_at", "_samples", "_windows")
+    __slots__ = ("_at", "_samples", "_windows", "limit")
 
     def __init__(self, windows: Windows, now: int) -> None:
+        #: What it is held to, for those who tell of it.
+        self.limit = math.inf
         self._windows = windows
         self._samples = [_Sample(now)]
         self._at = 0

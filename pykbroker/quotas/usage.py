@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from pykbroker.quotas.limits import Holder, Limit, Limits
@@ -28,9 +29,18 @@ class RateUsage:
             if len(self._rates) >= self._sweep_at:
                 self._sweep(now)
             rate = self._rates[limit.holder] = Rate(self.windows, now)
+        rate.limit = limit.bound
         rate.record(value, now)
-        throttle_ms = rate.throttle_ms(limit.bound, now)
+        return self.throttle_ms(rate, now)
+
+    def throttle_ms(self, rate: Rate, now: int) -> int:
+        """How long a holder has to wait."""
+        throttle_ms = rate.throttle_ms(rate.limit, now)
         return throttle_ms if self._most_ms is None else min(throttle_ms, self._most_ms)
+
+    def holders(self) -> Iterable[tuple[Holder, Rate]]:
+        """All that used something, with their use."""
+        return self._rates.items()
 
     def take_back(self, limit: Limit, value: float, now: int) -> None:
         """What was counted just now was not used after all."""

@@ -37,8 +37,8 @@ class SmallAmongLarge:
 
     def run(self, broker: BrokerProcess, topic: str) -> list[Reading]:
         with Topic(broker, topic, 1), Topic(broker, f"{topic}-large", 1) as large, _connected(broker) as mine:
-            one = _frame(_produce(topic, 100), _PRODUCE_VERSION)
-            fill = _frame(_produce(large.name, _BATCH - 1000), _PRODUCE_VERSION)
+            one = _frame(one_record(topic, 100), _PRODUCE_VERSION)
+            fill = _frame(one_record(large.name, _BATCH - 1000), _PRODUCE_VERSION)
             for _ in range(_STORED // _BATCH):
                 _ask(mine, fill)
             with _fetching(broker, large.name):
@@ -119,7 +119,8 @@ def _frame(request: Message, version: int) -> bytes:
     return struct.pack(">i", len(frame)) + bytes(frame)
 
 
-def _produce(topic: str, size: int) -> ProduceRequest:
+def one_record(topic: str, size: int) -> ProduceRequest:
+    """Of so many bytes, to partition 0."""
     record = Record(offset=0, timestamp=int(time.time() * 1000), key=None, value=bytes(size), headers=[])
     data = PartitionProduceData(index=0, records=bytes(encode_batch([record], base_offset=0)))
     return ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[TopicProduceData(name=topic, partition_data=[data])])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compat_tests.harness.java import JavaMissing
 from compat_tests.harness.process import BrokerProcess, ServerFailed
-from scripts.bench_job import plans, turns
+from scripts.bench_job import instructions, plans, turns
 from scripts.bench_job.brokers import make_pair
 from scripts.bench_job.java_tools import ToolFailed
 from scripts.bench_job.plans import Load
@@ -30,6 +30,8 @@ def main(options: argparse.Namespace) -> int:
     if options.turns:
         print(turns.markdown(turns.measure(options.rounds, options.before)))
         return 0
+    if options.instructions:
+        return _count()
     try:
         with tempfile.TemporaryDirectory(prefix="pykbroker-bench-", dir=options.folder) as folder:
             comparisons = run(options, Path(folder))
@@ -43,6 +45,15 @@ def main(options: argparse.Namespace) -> int:
     print(markdown(comparisons, other))
     print()
     print(_EXPLANATION.format(rounds=rounds, cores=os.cpu_count(), other=other))
+    return 0
+
+
+def _count() -> int:
+    try:
+        print(instructions.markdown(instructions.measure()))
+    except (instructions.ValgrindMissing, ServerFailed) as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 

@@ -12,6 +12,7 @@ from pykbroker.http.metrics import (
     groups,
     partitions,
     process,
+    quotas,
     requests,
     storage,
     transactions,
@@ -21,6 +22,7 @@ from pykbroker.http.metrics.metric import Metric
 _SUBJECTS: Final = {
     "Requests": requests,
     "Connections": connections,
+    "Quotas and limits": quotas,
     "Brokers and the controller": brokers,
     "Partitions": partitions,
     "Groups": groups,

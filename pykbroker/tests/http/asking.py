@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from pykbroker.controller.client_quotas import QuotaAlteration
 from pykbroker.http.api.steering import Steering
 from pykbroker.http.options import HttpOptions
 from pykbroker.http.side import HttpSide
@@ -91,6 +92,12 @@ class WithHttp:
         answer = self.ask("/metrics")
         assert answer.status == 200
         return parsed(answer.text)
+
+
+def set_quotas(kafka: Kafka, kind: str, name: str, **quotas: float) -> None:
+    """Of an entity."""
+    alteration = QuotaAlteration(((kind, name),), tuple(quotas.items()))
+    kafka._ask(lambda cluster: cluster.controller.alter_client_quotas([alteration], frozenset(), validate_only=False))
 
 
 def parsed(text: str) -> Samples:

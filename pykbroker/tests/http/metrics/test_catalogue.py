@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 from prometheus_client.parser import text_string_to_metric_families
 
 from pykbroker.http.metrics.catalogue import everything, table
 from pykbroker.http.metrics.metric import Metric
-from pykbroker.tests.http.asking import with_http
+from pykbroker.tests.http.asking import set_quotas, with_http
 
 ROOT = Path(__file__).parents[4]
 #: What prometheus_client itself tells of a process is not ours to describe.
@@ -41,9 +43,21 @@ def test_every_metric_says_what_it_is() -> None:
 @pytest.fixture(scope="module")
 def families() -> Iterator[dict[str, list[tuple[str, set[str]]]]]:
     """Of a broker that was asked for most of what it can do: name of a metric to its samples, by name and labels."""
-    with with_http(brokers=2) as http:
-        http.kafka.create_topic("t", 2)
+    with with_http(brokers=2, max_connections_per_ip_overrides="127.0.0.8:0") as http:
+        set_quotas(
+            http.kafka,
+            *("client-id", "rdkafka"),
+            producer_byte_rate=1e9,
+            consumer_byte_rate=1e9,
+            request_percentage=1e6,
+            controller_mutation_rate=1e6,
+        )
+        host, _, port = http.kafka.bootstrap_servers.partition(",")[0].partition(":")
+        with socket.create_connection((host, int(port)), 30, ("127.0.0.8", 0)) as refused:
+            assert refused.recv(1) == b""
         settings = {"bootstrap.servers": http.kafka.bootstrap_servers}
+        admin = AdminClient(settings)
+        admin.create_topics([NewTopic("t", 2, 1)])["t"].result(30)
         producer = Producer({**settings, "transactional.id": "mine"})
         producer.init_transactions(20)
         producer.begin_transaction()
