@@ -5,6 +5,7 @@ Rules: DelegationTokenControlManager of Kafka 4.3.1. The records hold no secret:
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from itertools import islice
 from random import Random
@@ -122,10 +123,10 @@ class TokenPlanner:
 
     def _known(self, hmac: bytes) -> DelegationTokenRecord:
         self._check_enabled()
-        token = self._image.delegation_tokens.get(self._ids.get(hmac, ""))
-        if token is None:
+        token_id = self._ids.get(hmac)
+        if token_id is None:
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
-        return token
+        return self._image.delegation_tokens[token_id]
 
 
 def _check_alive(token: DelegationTokenRecord, now_ms: int) -> None:
@@ -144,15 +145,8 @@ def _check_may_renew(token: DelegationTokenRecord, asker: str) -> None:
 
 def _expiring(token: DelegationTokenRecord, when_ms: int) -> tuple[list[DelegationTokenRecord], int]:
     expires_ms = min(token.max_timestamp, when_ms)
-    record = DelegationTokenRecord(
-        owner=token.owner,
-        requester=token.requester,
-        renewers=token.renewers,
-        issue_timestamp=token.issue_timestamp,
-        max_timestamp=token.max_timestamp,
-        expiration_timestamp=expires_ms,
-        token_id=token.token_id,
-    )
+    record = copy.copy(token)
+    record.expiration_timestamp = expires_ms
     return [record], expires_ms
 
 
