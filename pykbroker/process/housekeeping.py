@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from pykbroker.process.cleaner import Cleaner, CleanerProcess, CleanerStopped, Order
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.storage.compaction import compaction
 from pykbroker.storage.log import retention
 from pykbroker.wire.errors import KafkaError
 
@@ -160,9 +159,10 @@ class Housekeeping:
             retained.map(partial(find, compacted)).pass_failure_to(over)
 
         def find(compacted: list[tuple[Log, int | None]], _: None) -> None:
-            looked_ahead = cluster.runtime.offload_read(
-                compaction.look_ahead, compacted, cluster.runtime.clock.now_ms()
-            )
+            if not compacted:
+                over.complete(None)
+                return
+            looked_ahead = cluster.runtime.offload_read(_look_ahead, compacted, cluster.runtime.clock.now_ms())
             looked_ahead.map(next_one).pass_failure_to(over)
 
         def next_one(due: bool) -> None:
@@ -211,6 +211,13 @@ class Housekeeping:
                 log.error("Unhandled error in a housekeeping round; retrying in %d ms", interval_ms, exc_info=error)
 
         self._cluster.runtime.timers.after(delay_ms, begin)
+
+
+def _look_ahead(logs: list[tuple[Log, int | None]], now_ms: int) -> bool:
+    """What compacts is imported with the first log that it may care for."""
+    from pykbroker.storage.compaction import compaction  # noqa: PLC0415 - start-up counts
+
+    return compaction.look_ahead(logs, now_ms)
 
 
 def _flush(logs: list[Log]) -> None:
