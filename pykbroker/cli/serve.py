@@ -20,6 +20,7 @@ from pykbroker.cli.serve_options import (
     EXIT_FAILED,
     EXIT_OK,
     EXIT_USAGE,
+    as_reached,
     check_racks,
     configuration,
     http_options,
@@ -48,8 +49,8 @@ _LARGEST_KEPT = 8 * 1024 * 1024
 _SECRETS: Final = ("password", "sasl.jaas.config", "ssl.keystore.key", "secret.key")
 
 
-def main(argv: list[str]) -> int:
-    """Run the command; returns the exit status."""
+def main(argv: list[str], tell: Callable[[Node], None] | None = None) -> int:
+    """Run the command; returns the exit status. ``tell`` says more than the line that the broker is ready."""
     options = parser().parse_args(argv)
     try:
         level, levels = log_levels(options)
@@ -58,12 +59,12 @@ def main(argv: list[str]) -> int:
         return EXIT_USAGE
     output = log_output.install(level, levels, as_json=options.log_format == "json")
     try:
-        return _serve(options)
+        return _serve(options, tell)
     finally:
         output.close()
 
 
-def _serve(options: argparse.Namespace) -> int:
+def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> int:
     try:
         config = configuration(options)
         check_racks(options)
@@ -87,7 +88,7 @@ def _serve(options: argparse.Namespace) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             directory = os.path.join(folder, "data")  # noqa: PTH118 - beside it is what is kept of it
             config = config.with_texts({"log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options, beside, seed, time)
+        return run(config, options, beside, seed, time, tell)
 
 
 def _seed(paths: list[Path]) -> Seed | None:
@@ -138,6 +139,7 @@ def run(
     beside: Callable[[Node], Beside] | None = None,
     seed: Seed | None = None,
     time: ManualTime | None = None,
+    tell: Callable[[Node], None] | None = None,
 ) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
@@ -157,10 +159,11 @@ def run(
                 serve(
                     config,
                     options.brokers,
-                    _say_ready_in_json if options.json else _say_ready,
+                    partial(_announce, _say_ready_in_json if options.json else _say_ready, tell),
                     racks=options.racks,
                     durable=not options.ephemeral,
                     with_parent=options.exit_with_parent,
+                    as_reached=as_reached(options),
                     release=options.as_version,
                     beside=beside,
                     before_clients=None if seed is None and time is None else partial(_before_clients, seed, time),
@@ -194,6 +197,12 @@ def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
         raise StartFailed(str(error)) from error
 
     return sow(cluster, seed, only_new=True).map(told).recover(BadSeed, refused)
+
+
+def _announce(say: Callable[[Node], None], tell: Callable[[Node], None] | None, node: Node) -> None:
+    say(node)
+    if tell is not None:
+        tell(node)
 
 
 def _say_ready(node: Node) -> None:
