@@ -135,7 +135,8 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = clone(tmp_path_factory.mktemp("clone"))
     environment = {**os.environ, "PYTHON": os.path.realpath(sys.executable)}
     made = subprocess.run(
-        ["bash", "-euc", ". scripts/venv.sh; use_venv http; use_venv"],  # serve asks for either, and each is noted
+        # serve asks for any of these, and each is noted
+        ["bash", "-euc", ". scripts/venv.sh; use_venv http; use_venv security; use_venv"],
         cwd=folder, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr

@@ -13,6 +13,7 @@ from pykbroker.cli.serve_options import (
     EXIT_OK,
     EXIT_USAGE,
     check_racks,
+    check_security,
     configuration,
     http_options,
     log_levels,
@@ -53,6 +54,11 @@ def checked(options: argparse.Namespace) -> BrokerConfig:
     log_levels(options)
     config = configuration(options)
     check_racks(options)
+    check_security(options)
+    if options.security is not None:
+        from pykbroker.cli.serve_security import ServedSecurity
+
+        config = ServedSecurity(options, config, None).configured(config)
     unserved.check(config)
     if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
         from pykbroker.process.secured import SecuredListeners

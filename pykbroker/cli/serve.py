@@ -14,7 +14,7 @@ import resource
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.cli.serve_options import (
     EXIT_FAILED,
@@ -22,6 +22,7 @@ from pykbroker.cli.serve_options import (
     EXIT_USAGE,
     as_reached,
     check_racks,
+    check_security,
     configuration,
     http_options,
     log_levels,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.cli.serve_security import ServedSecurity
     from pykbroker.http.api.steering import Steering
     from pykbroker.process.node import Beside, Node
     from pykbroker.runtime.waits import Deferred
@@ -68,6 +70,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
     try:
         config = configuration(options)
         check_racks(options)
+        check_security(options)
         seed, time = _seed(options.seed), _manual_time(options)
         beside = _http_side(options, config, seed, time)
     except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
@@ -88,7 +91,23 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
             directory = os.path.join(folder, "data")  # noqa: PTH118 - beside it is what is kept of it
             config = config.with_texts({"log.dirs": directory, "metadata.log.dir": directory})
-        return run(config, options, beside, seed, time, tell)
+        try:
+            security = _security(options, config)
+            if security is not None:
+                config = security.configured(config)
+        except (ConfigError, OSError) as error:
+            print(f"pykbroker: {error}", file=sys.stderr)
+            return EXIT_USAGE
+        return run(config, options, beside, seed, time, security, tell)
+
+
+def _security(options: argparse.Namespace, config: BrokerConfig) -> ServedSecurity | None:
+    """What --security asks for. Raises ConfigError and OSError."""
+    if options.security is None:
+        return None
+    from pykbroker.cli.serve_security import ServedSecurity, folder_of
+
+    return ServedSecurity(options, config, folder_of(options, config))
 
 
 def _seed(paths: list[Path]) -> Seed | None:
@@ -139,6 +158,7 @@ def run(
     beside: Callable[[Node], Beside] | None = None,
     seed: Seed | None = None,
     time: ManualTime | None = None,
+    security: ServedSecurity | None = None,
     tell: Callable[[Node], None] | None = None,
 ) -> int:
     """Serve until a signal comes; returns the exit status."""
@@ -159,7 +179,7 @@ def run(
                 serve(
                     config,
                     options.brokers,
-                    partial(_announce, _say_ready_in_json if options.json else _say_ready, tell),
+                    partial(_announce, security, tell, as_json=options.json),
                     racks=options.racks,
                     durable=not options.ephemeral,
                     with_parent=options.exit_with_parent,
@@ -199,24 +219,36 @@ def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
     return sow(cluster, seed, only_new=True).map(told).recover(BadSeed, refused)
 
 
-def _announce(say: Callable[[Node], None], tell: Callable[[Node], None] | None, node: Node) -> None:
-    say(node)
+def _announce(
+    security: ServedSecurity | None, tell: Callable[[Node], None] | None, node: Node, *, as_json: bool
+) -> None:
+    _say_all(security, node, as_json=as_json)
     if tell is not None:
         tell(node)
 
 
-def _say_ready(node: Node) -> None:
+def _say_all(security: ServedSecurity | None, node: Node, *, as_json: bool) -> None:
     _tell_systemd(node)
+    if security is not None:
+        security.write_files(node)
+    if as_json:
+        _say_ready_in_json(node, {} if security is None else {"security": security.summary()})
+        return
+    _say_ready(node)
+    if security is not None:
+        _say(f"\n{security.to_paste(node)}\n")
+
+
+def _say_ready(node: Node) -> None:
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
     http = "" if node.http is None else f"; HTTP at {node.http}"
     _say(f"pykbroker ready: {where}{http}")
 
 
-def _say_ready_in_json(node: Node) -> None:
+def _say_ready_in_json(node: Node, more: dict[str, Any]) -> None:
     import json
 
-    _tell_systemd(node)
-    _say(json.dumps(node.summary()))
+    _say(json.dumps({**node.summary(), **more}))
 
 
 def _tell_systemd(node: Node) -> None:

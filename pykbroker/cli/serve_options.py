@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pykbroker.http.options import HttpOptions
     from pykbroker.releases.release import Release
 
-DEFAULT_LISTEN = "PLAINTEXT://127.0.0.1:9092"
+DEFAULT_ADDRESS = "127.0.0.1:9092"
 #: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
 DEFAULT_DATA_DIR = "pykbroker-data"
 DATA_DIR_VARIABLE = "PYKBROKER_DATA_DIR"
@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
                   --set listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT --set inter.broker.listener.name=IN
   pykbroker serve --ephemeral --seed topics.yaml   with topics and records to begin with
   pykbroker serve --brokers 3                      three brokers on 9092, 9093 and 9094
+  pykbroker serve --security sasl_ssl              encrypted, with users, and settings for clients to paste
   pykbroker serve --http 8080                      with health, readiness and metrics for this machine""",
     )
     made.add_argument("--config", metavar="FILE", type=Path, help="a Kafka server.properties file, taken as it is")
@@ -57,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="[PROTOCOL://]HOST:PORT",
         action="append",
         default=[],
-        help=f"an address to listen on; port 0 picks a free one; repeatable (default {DEFAULT_LISTEN})",
+        help=f"an address to listen on; port 0 picks a free one; repeatable (default {DEFAULT_ADDRESS})",
     )
     made.add_argument(
         "--advertise",
@@ -66,6 +67,21 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         help="the address clients are told to use, one per --listen (default: the address listened on); or once "
         f"{AS_REACHED}: each client is told the one by which it came, where that is one of many",
+    )
+    made.add_argument(
+        "--security",
+        choices=("ssl", "sasl_plaintext", "sasl_ssl"),
+        help="make keys, certificates and users, keep them, and print settings for clients (default: listeners are plain)",
+    )
+    made.add_argument(
+        "--user",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="who may connect by --security, with a random password; repeatable (default alice and bob)",
+    )
+    made.add_argument(
+        "--security-dir", metavar="DIR", help="where --security keeps them (default: beside the log directory)"
     )
     store = made.add_mutually_exclusive_group()
     store.add_argument(
@@ -188,6 +204,14 @@ def _racks(text: str) -> list[str]:
     return racks
 
 
+def check_security(options: argparse.Namespace) -> None:
+    """Raises ConfigError for options that mean nothing without --security."""
+    if options.security is None and (options.user or options.security_dir):
+        raise ConfigError(
+            "--user and --security-dir are about what --security makes: say which, as --security sasl_ssl"
+        )
+
+
 def check_racks(options: argparse.Namespace) -> None:
     """Raises ConfigError where there is not one rack for each broker."""
     if options.racks is not None and len(options.racks) != options.brokers:
@@ -211,11 +235,12 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
         if not equals or not name.strip():
             raise ConfigError(f"--set wants NAME=VALUE, as in log.retention.hours=24, not {assignment!r}")
         given[name.strip()] = value.strip()
+    protocol = "PLAINTEXT" if options.security is None else options.security.upper()
     if options.listen:
-        given["listeners"], protocols = _named(options.listen)
+        given["listeners"], protocols = _named(options.listen, protocol)
         if protocols and "listener.security.protocol.map" not in given:
             given["listener.security.protocol.map"] = protocols
-    given.setdefault("listeners", DEFAULT_LISTEN)
+    given.setdefault("listeners", f"{protocol}://{DEFAULT_ADDRESS}")
     if as_reached(options):
         given.pop("advertised.listeners", None)
     elif options.advertise:
@@ -244,16 +269,16 @@ def _advertised(listeners: str, addresses: list[str]) -> str:
     return ",".join(f"{name}://{address}" for name, address in zip(names, addresses, strict=True))
 
 
-def _named(addresses: list[str]) -> tuple[str, str]:
-    """``listeners`` of addresses, of which those without a name get one each: PLAINTEXT, PLAINTEXT2 and so on; and the
-    protocols of these, where PLAINTEXT alone is not enough.
+def _named(addresses: list[str], protocol: str) -> tuple[str, str]:
+    """``listeners`` of addresses, of which those without a name get one each: PLAINTEXT, PLAINTEXT2 and so on for this protocol;
+    and the protocols of these, where the protocol's own name is not enough.
     """
     taken = {address.partition("://")[0].upper() for address in addresses if "://" in address}
-    free = (name for number in count(1) if (name := f"PLAINTEXT{number if number > 1 else ''}") not in taken)
+    free = (name for number in count(1) if (name := f"{protocol}{number if number > 1 else ''}") not in taken)
     given = [address if "://" in address else f"{next(free)}://{address}" for address in addresses]
     named = [listener.partition("://")[0].upper() for listener in given]
-    more = [name for name in named if name.removeprefix("PLAINTEXT").isdigit()]
-    protocols = {**DEFAULT_PROTOCOLS, **dict.fromkeys(more, "PLAINTEXT")}
+    more = [name for name in named if name.removeprefix(protocol).isdigit()]
+    protocols = {**DEFAULT_PROTOCOLS, **dict.fromkeys(more, protocol)}
     return ",".join(given), ",".join(f"{name}:{protocols[name]}" for name in protocols) if more else ""
 
 

@@ -43,6 +43,23 @@ class Authority:
         builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
         self.certificate = _pem(builder.sign(self._key, hashes.SHA256()))
 
+    @classmethod
+    def restored(cls, pem: str) -> Authority:
+        """The one that ``pem`` was read of. Raises ValueError."""
+        key = serialization.load_pem_private_key(pem.encode(), None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError("its key is of another kind than those that are made here")  # noqa: TRY004 - a value that was read
+        certificate = x509.load_pem_x509_certificate(pem.encode())
+        found = cls.__new__(cls)
+        found._key, found._name = key, certificate.subject  # noqa: SLF001 - its own
+        found.certificate = _pem(certificate)
+        return found
+
+    @property
+    def pem(self) -> str:
+        """Its key and its certificate. Who has it can issue whatever he wants."""
+        return _pem_of_key(self._key) + self.certificate
+
     def issue(
         self,
         name: str,
@@ -67,10 +84,7 @@ class Authority:
         if names := [_general_name(host) for host in hosts]:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         own = _pem(builder.sign(self._key, hashes.SHA256()))
-        private = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        return Certificate(private.decode(), own + self.certificate)
+        return Certificate(_pem_of_key(key), own + self.certificate)
 
 
 def _unsigned(
@@ -113,3 +127,9 @@ def _general_name(host: str) -> x509.GeneralName:
 
 def _pem(certificate: x509.Certificate) -> str:
     return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _pem_of_key(key: ec.EllipticCurvePrivateKey) -> str:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()

@@ -1,25 +1,26 @@
 """A listener with security, ready made, for tests and for one machine: an authority, certificates, users, tokens, and the settings
-that clients of every kind need for them (extra ``security``). All of it is in line, in no file.
+that clients of every kind need for them (extra ``security``). Without more all of it is in line, in no file.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from pykbroker.security.authority import Authority, Certificate
+from pykbroker.security.client.tokens import unsigned_token
+from pykbroker.security.client_settings import ClientSettings, Shown, quoted
 
 PROTOCOLS: Final = ("ssl", "sasl_plaintext", "sasl_ssl")
 HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 _MODULES: Final = "org.apache.kafka.common.security"
-_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+#: Those that somebody needs a password for.
+WITH_PASSWORDS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _DAYS: Final = 365.0
 
 
-class ReadyMade:
+class ReadyMade(ClientSettings):
     """See the module. ``protocol`` is one of PROTOCOLS; ``users`` are those of PLAIN, by name, with their passwords."""
 
     def __init__(
@@ -30,14 +31,18 @@ class ReadyMade:
         *,
         hosts: Iterable[str] = (),
         authority: Authority | None = None,
+        shown: Shown | None = None,
+        mechanisms: Iterable[str] = (*WITH_PASSWORDS, "OAUTHBEARER"),
     ) -> None:
-        """Raises ValueError for a protocol that is none."""
+        """Raises ValueError for a protocol that is none. ``shown`` is what clients believe and show, if it is not in line. Tokens
+        of OAUTHBEARER are believed unsigned.
+        """
         if protocol.lower() not in PROTOCOLS:
             raise ValueError(f"security is {protocol!r}; write one of {', '.join(PROTOCOLS)}")
-        self.protocol = protocol.upper()
-        self.users = dict(users)
+        super().__init__(protocol.upper(), users, shown or self)
         self._now_ms = now_ms
         self._hosts = tuple(dict.fromkeys((*HOSTS, *hosts)))
+        self._mechanisms = tuple(mechanisms)
         self._authority = authority or Authority("pykbroker's own authority", now_ms())
 
     @property
@@ -45,42 +50,43 @@ class ReadyMade:
         """The certificate that clients are to believe, in PEM."""
         return self._authority.certificate
 
-    @property
-    def has_tls(self) -> bool:
-        return self.protocol.endswith("SSL")
-
-    @property
-    def has_sasl(self) -> bool:
-        return self.protocol.startswith("SASL")
-
     # ---- the broker's side
 
-    def broker_settings(self) -> dict[str, str]:
-        """What a listener that is called by its protocol needs."""
-        settings = {"security.inter.broker.protocol": self.protocol}
-        prefix = f"listener.name.{self.protocol.lower()}."
-        if self.has_tls:
-            settings |= self.key_store() | {
-                f"{prefix}ssl.truststore.type": "PEM",
-                f"{prefix}ssl.truststore.certificates": self.authority,
-            }
-        if self.protocol == "SSL":
-            settings[f"{prefix}ssl.client.auth"] = "requested"
+    def broker_settings(self, listeners: Iterable[str] | None = None) -> dict[str, str]:
+        """What ``listeners`` need, which without more is the one that is called by its protocol. The first of them is for brokers
+        among themselves.
+        """
+        names = tuple(listeners or (self.protocol,))
+        settings = {"inter.broker.listener.name": names[0]}
         if self.has_sasl:
-            settings[f"{prefix}sasl.enabled.mechanisms"] = ",".join(_MECHANISMS)
-            for mechanism in _MECHANISMS:
-                settings[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = self._server_module(mechanism)
+            settings["sasl.mechanism.inter.broker.protocol"] = "PLAIN"
+        key_store = self.key_store() if self.has_tls else {}
+        for name in names:
+            prefix = f"listener.name.{name.lower()}."
+            settings |= {f"{prefix}{setting}": value for setting, value in self._listener(key_store).items()}
+        return settings
+
+    def _listener(self, key_store: Mapping[str, str]) -> dict[str, str]:
+        settings: dict[str, str] = {}
+        if self.has_tls:
+            settings |= key_store
+            settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": self.authority}
+        if self.protocol == "SSL":
+            settings["ssl.client.auth"] = "requested"
+        if self.has_sasl:
+            settings["sasl.enabled.mechanisms"] = ",".join(self._mechanisms)
+            for mechanism in self._mechanisms:
+                settings[f"{mechanism.lower()}.sasl.jaas.config"] = self._server_module(mechanism)
         return settings
 
     def key_store(self, days: float = _DAYS) -> dict[str, str]:
         """A new certificate for the broker; fewer days than none make one that has run out."""
         made = self._authority.issue("localhost", self._now_ms(), hosts=self._hosts, days=days)
-        prefix = f"listener.name.{self.protocol.lower()}.ssl.keystore."
-        return {f"{prefix}type": "PEM", f"{prefix}key": made.key, f"{prefix}certificate.chain": made.chain}
+        return {"ssl.keystore.type": "PEM", "ssl.keystore.key": made.key, "ssl.keystore.certificate.chain": made.chain}
 
     def _server_module(self, mechanism: str) -> str:
         if mechanism == "PLAIN":
-            users = " ".join(f"user_{name}={_quoted(password)}" for name, password in self.users.items())
+            users = " ".join(f"user_{name}={quoted(password)}" for name, password in self.users.items())
             return f"{_MODULES}.plain.PlainLoginModule required {users};"
         if mechanism == "OAUTHBEARER":
             return f"{_MODULES}.oauthbearer.OAuthBearerLoginModule required;"
@@ -96,34 +102,13 @@ class ReadyMade:
         """For OAUTHBEARER, unsigned; it runs out after so many seconds, and has run out with fewer than none."""
         now = self._now_ms() / 1000
         claims = {"sub": name, "iat": min(now, now + seconds) - 1, "exp": now + seconds}
-        return f"{_part({'alg': 'none'})}.{_part(claims)}."
+        return unsigned_token(claims)
 
-    def librdkafka(self, user: str | None = None) -> dict[str, str]:
-        """Settings of librdkafka, and so of confluent-kafka: for a user, or the first."""
-        name = self._name(user)
-        settings = {"security.protocol": self.protocol}
-        if self.has_tls:
-            settings["ssl.ca.pem"] = self.authority
-        if self.has_sasl:
-            settings |= {"sasl.mechanism": "PLAIN", "sasl.username": name, "sasl.password": self.users[name]}
-        else:
-            made = self.certificate(name)
-            settings |= {"ssl.certificate.pem": made.chain, "ssl.key.pem": made.key}
-        return settings
+    # ---- in line
 
-    def java(self, user: str | None = None) -> dict[str, str]:
-        """Settings of Kafka's own clients and tools."""
-        name = self._name(user)
-        settings = {"security.protocol": self.protocol}
-        if self.has_tls:
-            settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": self.authority}
-        if self.has_sasl:
-            login = f"username={_quoted(name)} password={_quoted(self.users[name])}"
-            settings |= {
-                "sasl.mechanism": "PLAIN",
-                "sasl.jaas.config": f"{_MODULES}.plain.PlainLoginModule required {login};",
-            }
-        else:
+    def to_java(self, name: str | None) -> dict[str, str]:
+        settings = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": self.authority}
+        if name is not None:
             made = self.certificate(name)
             settings |= {
                 "ssl.keystore.type": "PEM",
@@ -132,36 +117,13 @@ class ReadyMade:
             }
         return settings
 
-    def spark(self, user: str | None = None) -> dict[str, str]:
-        """Options of Spark's source and sink."""
-        return {f"kafka.{name}": value for name, value in self.java(user).items()}
-
-    def python(self, user: str | None = None) -> dict[str, Any]:
-        """Arguments of kafka-python and of aiokafka; under SSL they show no certificate, for those have to lie in files."""
-        name = self._name(user)
-        settings: dict[str, Any] = {"security_protocol": self.protocol}
-        if self.has_tls:
-            settings["ssl_context"] = ssl.create_default_context(cadata=self.authority)
-        if self.has_sasl:
-            settings |= {
-                "sasl_mechanism": "PLAIN",
-                "sasl_plain_username": name,
-                "sasl_plain_password": self.users[name],
-            }
+    def to_librdkafka(self, name: str | None) -> dict[str, str]:
+        settings = {"ssl.ca.pem": self.authority}
+        if name is not None:
+            made = self.certificate(name)
+            settings |= {"ssl.certificate.pem": made.chain, "ssl.key.pem": made.key}
         return settings
 
-    def _name(self, user: str | None) -> str:
-        name = next(iter(self.users)) if user is None else user
-        if self.has_sasl and name not in self.users:
-            raise ValueError(f"there is no user {name!r}; there are: {', '.join(self.users)}")
-        return name
-
-
-def _quoted(text: str) -> str:
-    """As JAAS has it."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _part(value: object) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+    def to_python(self, name: str | None) -> dict[str, Any]:
+        """They show no certificate, for those have to lie in files."""
+        return {"ssl_context": ssl.create_default_context(cadata=self.authority)}

@@ -237,7 +237,7 @@ class Kafka(Asking):
     def renew_certificate(self, days: float = 365.0) -> None:
         """Give the broker another certificate, for new connections; with fewer days than none, one that has run out."""
         _ = self._here
-        self._ask_later(secured.alter, self.security.key_store(days))
+        self._ask_later(secured.alter, secured.another_certificate(self.security, days))
 
     def reset(self) -> None:
         """As at the start: topics, groups, transactions, credentials and settings altered at run time are gone, and connections of

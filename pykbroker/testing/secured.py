@@ -31,6 +31,12 @@ def ready_made(protocol: str, users: Mapping[str, str] | None, host: str) -> Rea
     return ReadyMade(protocol, users or DEFAULT_USERS, SystemClock().now_ms, hosts=[host])
 
 
+def another_certificate(security: ReadyMade, days: float) -> dict[str, str]:
+    """The settings of a listener with a new certificate; fewer days than none make one that has run out."""
+    prefix = f"listener.name.{security.protocol.lower()}."
+    return {f"{prefix}{name}": value for name, value in security.key_store(days).items()}
+
+
 def alter(cluster: Cluster, settings: Mapping[str, str]) -> Deferred[None]:
     """Alter settings of the broker by which listeners go. Fails with KafkaError INVALID_REQUEST where they cannot be had."""
     node_id = cluster.config.node_id

@@ -1,0 +1,77 @@
+"""``pykbroker serve --security``, and what it prints, cut into what somebody pastes into each client."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_END = "# A file for --command-config of each user: "
+
+
+class Pasted:
+    """The parts of the text, by the clients that they are for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._parts = dict(re.findall(r"^# (.*?)\n(.*?)(?=\n\n# )", text, re.MULTILINE | re.DOTALL))
+
+    def _part(self, client: str) -> str:
+        (found,) = (part for title, part in self._parts.items() if title.startswith(client))
+        return found
+
+    @property
+    def java(self) -> str:
+        """A file of properties."""
+        return self._part("Java")
+
+    @property
+    def librdkafka(self) -> dict[str, str]:
+        settings: dict[str, str] = json.loads(self._part("librdkafka"))
+        assert settings == ast.literal_eval(self._part("librdkafka")), "it is Python as well"
+        return settings
+
+    @property
+    def python(self) -> dict[str, Any]:
+        """What the assignment assigns."""
+        names: dict[str, Any] = {}
+        exec(self._part("kafka-python"), {}, names)
+        settings: dict[str, Any] = names["settings"]
+        return settings
+
+    def spark(self, reader: Any) -> Any:
+        """``reader`` with the options behind it."""
+        return eval(f"(reader\n{self._part('Spark')}\n)", {"reader": reader})
+
+
+@contextmanager
+def served(folder: Path, protocol: str, *options: str) -> Iterator[Pasted]:
+    """A process whose data, keys and passwords lie in ``folder``."""
+    command = [sys.executable, "-m", "pykbroker", "serve", "--security", protocol, "--data-dir", str(folder / "data")]
+    with (folder / "serve.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "--listen", "localhost:0", *options], stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    try:
+        yield Pasted(_until_end(process))
+    finally:
+        process.terminate()
+        process.wait(60)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _until_end(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith(_END):
+            return "".join(lines)
+    raise AssertionError(f"it ended, and said: {''.join(lines)}")

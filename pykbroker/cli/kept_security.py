@@ -1,0 +1,116 @@
+"""Security that is the same at every start: an authority, users with passwords and what clients show, in a folder of their own
+that nobody but its owner reads (extra ``security``).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pykbroker.config.properties import load
+from pykbroker.config.setting import ConfigError
+from pykbroker.security.authority import Authority
+from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade
+
+log = logging.getLogger(__name__)
+
+#: Who there is when nobody is named.
+DEFAULT_USERS: Final = ("alice", "bob")
+_NAME: Final = re.compile(r"[A-Za-z0-9._@-]+")
+_PASSWORD_BYTES: Final = 18
+_DAYS: Final = 3650.0
+_OTHERS: Final = 0o077
+
+
+class KeptSecurity:
+    """See the module. ``made`` has the broker's side and the settings of clients; these name files of the folder."""
+
+    def __init__(
+        self, folder: Path, protocol: str, names: Iterable[str], hosts: Iterable[str], now_ms: Callable[[], int]
+    ) -> None:
+        """Raises ConfigError where the folder or a name is not good, and OSError."""
+        self.folder = folder.absolute()
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.clients = self.folder / "clients"
+        self.clients.mkdir(mode=0o700, exist_ok=True)
+        _warn_of_readers(self.folder)
+        authority = self._authority(now_ms())
+        write_private(self.folder / "authority.pem", authority.certificate)
+        users = self._users(tuple(names))
+        self.made = ReadyMade(
+            protocol, users, now_ms, hosts=hosts, authority=authority, shown=self, mechanisms=WITH_PASSWORDS
+        )
+
+    def _authority(self, now_ms: int) -> Authority:
+        path = self.folder / "authority-key.pem"
+        if not path.exists():
+            write_private(path, Authority("pykbroker's own authority", now_ms, days=_DAYS).pem)
+        try:
+            return Authority.restored(path.read_text(encoding="ascii"))
+        except ValueError as error:
+            raise ConfigError(f"{path} is not the key of an authority that was made here: {error}") from error
+
+    def _users(self, names: tuple[str, ...]) -> dict[str, str]:
+        """Those of the file, and with new passwords those who are named and not there. Whose are named first come first."""
+        path = self.folder / "users.properties"
+        there = load(path) if path.exists() else {}
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise ConfigError(f"--user {name} is no name: letters, digits and . _ @ - make one")
+        wanted = names or (() if there else DEFAULT_USERS)
+        users = {name: there.get(name) or secrets.token_urlsafe(_PASSWORD_BYTES) for name in wanted}
+        users |= {name: password for name, password in there.items() if name not in users}
+        if users != there:
+            write_private(path, as_properties(users))
+        return users
+
+    # ---- what clients show
+
+    def _certificate(self, name: str) -> str:
+        path = self.clients / f"{name}.pem"
+        if not path.exists():
+            write_private(path, self.made.certificate(name, _DAYS).pem)
+        return str(path)
+
+    @property
+    def _trusted(self) -> str:
+        return str(self.folder / "authority.pem")
+
+    def to_java(self, name: str | None) -> dict[str, str]:
+        own = {} if name is None else {"ssl.keystore.type": "PEM", "ssl.keystore.location": self._certificate(name)}
+        return {"ssl.truststore.type": "PEM", "ssl.truststore.location": self._trusted, **own}
+
+    def to_librdkafka(self, name: str | None) -> dict[str, str]:
+        own = dict.fromkeys(
+            ("ssl.certificate.location", "ssl.key.location"), "" if name is None else self._certificate(name)
+        )
+        return {"ssl.ca.location": self._trusted, **(own if name is not None else {})}
+
+    def to_python(self, name: str | None) -> dict[str, Any]:
+        own = {} if name is None else dict.fromkeys(("ssl_certfile", "ssl_keyfile"), self._certificate(name))
+        return {"ssl_cafile": self._trusted, **own}
+
+
+def as_properties(settings: Mapping[str, str]) -> str:
+    """As a file that Java reads. What is in it is ASCII."""
+    return "".join(f"{name}={value}\n".replace("\\", "\\\\") for name, value in settings.items())
+
+
+def write_private(path: Path, text: str) -> None:
+    """A file that only its owner reads, there as a whole or not at all."""
+    new = path.with_name(f"{path.name}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="ascii") as file:  # noqa: PTH123 - a descriptor
+        file.write(text)
+    new.replace(path)
+
+
+def _warn_of_readers(folder: Path) -> None:
+    for path in (folder, *folder.iterdir()):
+        if path.stat().st_mode & _OTHERS:
+            log.warning("Others may read or change %s, where keys and passwords are: chmod go= %s", path, path)

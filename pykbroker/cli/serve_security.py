@@ -1,0 +1,126 @@
+"""``serve --security``: listeners that are secure from the first start on, and the settings of clients for them, to be pasted."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.config.setting import ConfigError
+from pykbroker.runtime.clock import SystemClock
+
+try:
+    from pykbroker.cli.kept_security import KeptSecurity, as_properties, write_private
+    from pykbroker.security.ready_made import ReadyMade
+except ImportError as missing:
+    raise ConfigError(f"--security needs {missing.name}: install the extra pykbroker[security]") from missing
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pykbroker.config.broker import BrokerConfig
+    from pykbroker.process.node import Node
+
+_EVERY_ADDRESS = (None, "0.0.0.0", "::")  # noqa: S104 - not bound here
+
+
+class ServedSecurity:
+    """What one start has: keys and users of the folder, or with none of this process alone."""
+
+    def __init__(self, options: argparse.Namespace, config: BrokerConfig, folder: Path | None) -> None:
+        """Raises ConfigError, and OSError for a folder that cannot be written. Without a ``folder`` nothing is written."""
+        protocol: str = options.security
+        hosts, now_ms = list(_hosts(config)), SystemClock().now_ms
+        self._listeners = [each.name for each in config.listeners if each.security_protocol == protocol.upper()]
+        if not self._listeners:
+            raise ConfigError(
+                f"--security {protocol} makes listeners of {protocol.upper()} ready, and there is none: name one by --listen, "
+                "or leave the protocols of --listen out"
+            )
+        self._kept = None if folder is None else KeptSecurity(folder, protocol, options.user, hosts, now_ms)
+        self._made = ReadyMade(protocol, {"alice": "a"}, now_ms) if self._kept is None else self._kept.made
+
+    def configured(self, config: BrokerConfig) -> BrokerConfig:
+        """The settings, with what the listeners need; what somebody set himself stays. Raises ConfigError."""
+        made = self._made.broker_settings(self._listeners)
+        if {"security.inter.broker.protocol", "inter.broker.listener.name"} & config.explicit.keys():
+            del made["inter.broker.listener.name"]
+        return config.with_texts({name: text for name, text in made.items() if name not in config.explicit})
+
+    # ---- what clients are told
+
+    def write_files(self, node: Node) -> None:
+        """For each user the client properties that Kafka's tools and pykbroker's commands take."""
+        for user, path in self._files().items():
+            write_private(path, as_properties({"bootstrap.servers": self._bootstrap(node), **self._made.java(user)}))
+
+    def summary(self) -> dict[str, Any]:
+        """For programs: where everything is."""
+        assert self._kept is not None
+        files = {user: str(path) for user, path in self._files().items()}
+        return {"protocol": self._made.protocol, "folder": str(self._kept.folder), "users": files}
+
+    def to_paste(self, node: Node) -> str:
+        """For people: the settings of the first user, for every kind of client."""
+        assert self._kept is not None
+        files = self._files()
+        user = next(iter(files))
+        where = self._bootstrap(node)
+        java = {"bootstrap.servers": where, **self._made.java()}
+        spark = {"kafka.bootstrap.servers": where, **self._made.spark()}
+        parts = [
+            f"Keys and passwords are in {self._kept.folder}, for its owner alone. A client connects as {user} by:",
+            f"# Java, Kafka's tools (--command-config), pykbroker's commands\n{as_properties(java).rstrip()}",
+            f"# librdkafka, confluent-kafka\n{_json({'bootstrap.servers': where, **self._made.librdkafka()})}",
+            f"# kafka-python\nsettings = dict(\n{_arguments({'bootstrap_servers': where, **self._made.python()})})",
+            "# Spark\n" + "\n".join(f".option({_text(name)}, {_text(value)})" for name, value in spark.items()),
+            f"# A file for --command-config of each user: {', '.join(map(str, files.values()))}",
+        ]
+        return "\n\n".join(parts)
+
+    def _files(self) -> dict[str, Path]:
+        assert self._kept is not None
+        return {user: self._kept.clients / f"{user}.properties" for user in self._made.users}
+
+    def _bootstrap(self, node: Node) -> str:
+        return ",".join(broker["listeners"][self._listeners[0]] for broker in node.summary()["brokers"])
+
+
+def folder_of(options: argparse.Namespace, config: BrokerConfig) -> Path:
+    """Where it is kept: the folder that is named, or the log directory's neighbour."""
+    if options.security_dir is not None:
+        return Path(options.security_dir)
+    data = Path(config.log_dirs[0]).absolute()
+    return data.with_name(f"{data.name}-security")
+
+
+def _hosts(config: BrokerConfig) -> Iterator[str]:
+    """By which the brokers will be reached."""
+    for listener in (*config.listeners, *config.advertised_listeners):
+        if listener.host in _EVERY_ADDRESS:
+            yield from _of_this_machine()
+        elif listener.host is not None:
+            yield listener.host
+
+
+def _of_this_machine() -> Iterable[str]:
+    name = socket.gethostname()
+    found = [name]
+    with suppress(OSError):
+        found += [str(each[4][0]).partition("%")[0] for each in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+    return found
+
+
+def _json(settings: Mapping[str, str]) -> str:
+    return json.dumps(settings, indent=4)
+
+
+def _arguments(settings: Mapping[str, Any]) -> str:
+    return "".join(f"    {name}={_text(value)},\n" for name, value in settings.items())
+
+
+def _text(value: str) -> str:
+    return json.dumps(value)

@@ -1,0 +1,65 @@
+"""The folder of ``serve --security``: made once, the same again, and nobody else's."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from pykbroker.cli.kept_security import KeptSecurity
+from pykbroker.config.setting import ConfigError
+from pykbroker.tests.kit.certificates import now_ms
+
+
+def kept(folder: Path, *names: str, protocol: str = "sasl_ssl") -> KeptSecurity:
+    return KeptSecurity(folder, protocol, names, ["kafka.example"], now_ms)
+
+
+def test_it_is_made_once(tmp_path: Path) -> None:
+    first, again = (kept(tmp_path / "s").made for _ in range(2))
+    assert list(first.users) == ["alice", "bob"]
+    assert len(set(first.users.values())) == 2
+    assert (again.users, again.authority) == (first.users, first.authority)
+    one, two = (kept(tmp_path / "s", protocol="ssl").made.java("alice") for _ in range(2))
+    assert one == two
+    assert "PRIVATE KEY" in Path(one["ssl.keystore.location"]).read_text()
+
+
+def test_users_are_added_and_who_is_named_first_is_first(tmp_path: Path) -> None:
+    before = kept(tmp_path / "s").made.users
+    after = kept(tmp_path / "s", "carol", "bob").made.users
+    assert list(after) == ["carol", "bob", "alice"]
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_password_may_be_written_into_the_file(tmp_path: Path) -> None:
+    kept(tmp_path / "s")
+    (tmp_path / "s/users.properties").write_text("alice=chosen\n")
+    assert kept(tmp_path / "s").made.users == {"alice": "chosen"}
+
+
+def test_only_its_owner_reads_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = kept(tmp_path / "s", protocol="ssl").folder
+    files = [folder, *folder.rglob("*")]
+    assert len(files) > 3
+    assert all(path.stat().st_mode & 0o077 == 0 for path in files)
+    assert not caplog.records
+    (folder / "users.properties").chmod(0o644)
+    with caplog.at_level(logging.WARNING):
+        kept(folder)
+    assert f"chmod go= {folder}/users.properties" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "a=b", "b\u00f6b"])
+def test_names_that_are_none(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="is no name"):
+        kept(tmp_path / "s", name)
+
+
+@pytest.mark.parametrize("text", ["", "rubbish", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
+def test_a_key_that_is_none(tmp_path: Path, text: str) -> None:
+    kept(tmp_path / "s")
+    (tmp_path / "s/authority-key.pem").write_text(text)
+    with pytest.raises(ConfigError, match=r"authority-key\.pem is not the key of an authority"):
+        kept(tmp_path / "s")

@@ -1,0 +1,106 @@
+"""``serve --security``: which listeners it is about, and what it leaves alone. Clients: compat_tests/security/test_pasted.py."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from pykbroker.cli.check import main as check
+from pykbroker.cli.serve_options import configuration, parser
+from pykbroker.cli.serve_security import ServedSecurity, folder_of
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.tests.cli.test_serve import refused, serving
+
+
+def made(folder: Path, *arguments: str) -> BrokerConfig:
+    options = parser().parse_args(["--data-dir", str(folder / "data"), *arguments])
+    config = configuration(options)
+    return ServedSecurity(options, config, folder_of(options, config)).configured(config)
+
+
+def test_addresses_without_a_name_are_secured_and_others_are_what_they_say(tmp_path: Path) -> None:
+    config = made(
+        tmp_path,
+        *("--security", "sasl_ssl", "--listen", "127.0.0.1:1", "--listen", "PLAINTEXT://127.0.0.1:2"),
+        *("--listen", "127.0.0.1:3"),
+    )
+    assert [(each.name, each.security_protocol, each.port) for each in config.listeners] == [
+        ("SASL_SSL", "SASL_SSL", 1),
+        ("PLAINTEXT", "PLAINTEXT", 2),
+        ("SASL_SSL2", "SASL_SSL", 3),
+    ]
+    assert config["inter.broker.listener.name"] == "SASL_SSL"
+    assert 'user_bob="' in config.explicit["listener.name.sasl_ssl2.plain.sasl.jaas.config"]
+    assert config["sasl.enabled.mechanisms"] == ("GSSAPI",), "of all listeners, which are not ours"
+
+
+def test_without_an_address_it_is_on_the_usual_one(tmp_path: Path) -> None:
+    config = made(tmp_path, "--security", "ssl")
+    assert config["listeners"] == ("SSL://127.0.0.1:9092",)
+    assert config.explicit["listener.name.ssl.ssl.client.auth"] == "requested"
+
+
+def test_what_somebody_sets_himself_stays(tmp_path: Path) -> None:
+    config = made(
+        tmp_path,
+        *("--security", "ssl", "--set", "listener.name.ssl.ssl.client.auth=required"),
+        *("--set", "security.inter.broker.protocol=SSL"),
+    )
+    assert config.explicit["listener.name.ssl.ssl.client.auth"] == "required"
+    assert config["inter.broker.listener.name"] is None
+
+
+def test_certificates_are_for_the_names_by_which_it_is_reached(tmp_path: Path) -> None:
+    from cryptography import x509
+
+    config = made(
+        tmp_path,
+        *("--security", "ssl", "--listen", "0.0.0.0:0", "--listen", "10.1.2.3:0"),
+        *("--advertise", "kafka.example:9092", "--advertise", "10.1.2.3:9093"),
+    )
+    pem = config.explicit["listener.name.ssl.ssl.keystore.certificate.chain"].encode()
+    names = (
+        x509.load_pem_x509_certificates(pem)[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    )
+    assert {"localhost", "kafka.example", socket.gethostname()} <= set(names.get_values_for_type(x509.DNSName))
+    assert {"127.0.0.1", "10.1.2.3"} <= {str(each) for each in names.get_values_for_type(x509.IPAddress)}
+
+
+def test_programs_are_told_where_everything_is(tmp_path: Path) -> None:
+    where = ("--security-dir", str(tmp_path / "kept"), "--user", "carol")
+    with serving("--ephemeral", "--json", "--listen", "127.0.0.1:0", "--security", "sasl_plaintext", *where) as (
+        _,
+        line,
+    ):
+        assert json.loads(line)["security"] == {
+            "protocol": "SASL_PLAINTEXT",
+            "folder": str(tmp_path / "kept"),
+            "users": {"carol": str(tmp_path / "kept/clients/carol.properties")},
+        }
+        assert "password" not in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--user", "carol"), "say which, as --security sasl_ssl"),
+        (("--security-dir", "x"), "say which, as --security sasl_ssl"),
+        (
+            ("--security", "sasl_ssl", "--listen", "PLAINTEXT://127.0.0.1:0"),
+            "makes listeners of SASL_SSL ready, and there is none",
+        ),
+        (("--security", "ssl", "--user", "a b"), "--user a b is no name"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    status, err = refused("--data-dir", str(tmp_path / "data"), *arguments)
+    assert (status, said in err) == (2, True), err
+
+
+def test_check_makes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(["--security", "sasl_ssl", "--data-dir", str(tmp_path / "data")]) == 0
+    assert "settings are good: SASL_SSL://127.0.0.1:9092" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
