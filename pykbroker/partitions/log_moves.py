@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.runtime.waits import attempt
-from pykbroker.storage.directories.moving import LogMove
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.storage.directories.contents import DirectoryContents
     from pykbroker.storage.directories.manager import LogManager
+    from pykbroker.storage.directories.moving import LogMove
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +53,8 @@ class LogMoves:
         elif partition.log.pinned_by is not None:
             self._runtime.timers.after(_PAUSE_MS, partial(self._begin, partition))
         else:
+            from pykbroker.storage.directories.moving import LogMove  # noqa: PLC0415 - start-up counts
+
             self._copy(partition, LogMove(partition.log, contents))
 
     def _copy(self, partition: Partition, move: LogMove) -> None:

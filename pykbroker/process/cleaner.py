@@ -1,7 +1,9 @@
 """Compaction in a process of its own, so that the work of decoding records takes nothing from the loop.
 
-The child reads a pickled order from standard input, does it, and writes the pickled outcome to standard output: it talks to the broker that started it and to nobody else. Standard input stays open until the outcome is
-read; when it ends before, the broker has died, and another may soon write the same files, so the process ends at once.
+The child reads a pickled order from standard input, does it, and writes the pickled outcome to standard output: it talks to
+the broker that started it and to nobody else. Standard input stays open until the outcome is read; when it ends before, the
+broker has died, and another may soon write the same files, so the process ends at once. What does the work is imported by the
+child alone.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pykbroker
 from pykbroker.process import descriptors
-from pykbroker.storage.compaction.cleaner_worker import clean_files
-from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult
+
+if TYPE_CHECKING:
+    from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult
 
 #: What the child runs, isolated (``-I``): a pickle.py in the directory where the broker was started is not taken for Python's
 #: own. Its packages are ours, from the first argument; the other arguments are where else the broker finds modules.
@@ -86,10 +89,10 @@ class CleanerProcess:
             raise CleanerStopped
         if child.returncode != 0:
             raise CleanerFailed(f"the cleaner's process ended with status {child.returncode}")
-        outcome = pickle.loads(answer)  # noqa: S301 - written by our own child
-        if isinstance(outcome, CleaningResult):
-            return outcome
-        raise CleanerFailed(str(outcome))
+        outcome: CleaningResult | str = pickle.loads(answer)  # noqa: S301 - written by our own child
+        if isinstance(outcome, str):
+            raise CleanerFailed(outcome)
+        return outcome
 
     def stop(self) -> None:
         """Kill a compaction that runs."""
@@ -116,6 +119,8 @@ def _ask(child: subprocess.Popen[bytes], order: Order) -> bytes:
 
 def main() -> None:
     """Do the order on standard input."""
+    from pykbroker.storage.compaction.cleaner_worker import clean_files  # noqa: PLC0415 - the child's alone
+
     order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the broker that started us
     threading.Thread(target=_die_with_the_broker, daemon=True).start()
     outcome: CleaningResult | str

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from pykbroker.process.cleaner import Cleaner, CleanerProcess, CleanerStopped, Order
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.storage.compaction import compaction
 from pykbroker.storage.log import retention
 from pykbroker.wire.errors import KafkaError
 
@@ -153,9 +152,10 @@ class Housekeeping:
             retained.map(partial(find, compacted)).pass_failure_to(over)
 
         def find(compacted: list[tuple[Log, int | None]], _: None) -> None:
-            looked_ahead = cluster.runtime.offload_read(
-                compaction.look_ahead, compacted, cluster.runtime.clock.now_ms()
-            )
+            if not compacted:
+                over.complete(None)
+                return
+            looked_ahead = cluster.runtime.offload_read(_look_ahead, compacted, cluster.runtime.clock.now_ms())
             looked_ahead.map(next_one).pass_failure_to(over)
 
         def next_one(due: bool) -> None:
@@ -209,6 +209,13 @@ class Housekeeping:
 def _tell_expired(tokens: int) -> None:
     if tokens:
         log.info("The time of %d delegation tokens is over; they are removed", tokens)
+
+
+def _look_ahead(logs: list[tuple[Log, int | None]], now_ms: int) -> bool:
+    """What compacts is imported with the first log that it may care for."""
+    from pykbroker.storage.compaction import compaction  # noqa: PLC0415 - start-up counts
+
+    return compaction.look_ahead(logs, now_ms)
 
 
 def _flush(logs: list[Log]) -> None:

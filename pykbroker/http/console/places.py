@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console.asking import raise_for
 from pykbroker.metadata.image import NO_LEADER
-from pykbroker.wire.batch_header import iter_batches
+from pykbroker.wire.batch_header import iter_batches, read_batch_header
 from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 if TYPE_CHECKING:
@@ -109,6 +109,11 @@ async def between(
     return found
 
 
-def end_of(raw: Any) -> int:
-    """The offset after the last of some batches."""
-    return max((header.last_offset + 1 for _, header in iter_batches(raw)), default=0)
+def begin_of(raw: Any) -> int:
+    """The first offset of some batches."""
+    return read_batch_header(raw).base_offset
+
+
+def end_of(raw: Any, before: int = 2**63 - 1) -> int:
+    """The offset after the last of some batches, of those that begin before an offset."""
+    return max((header.last_offset + 1 for _, header in iter_batches(raw) if header.base_offset < before), default=0)

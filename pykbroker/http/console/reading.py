@@ -61,20 +61,25 @@ async def fetch(console: Console, leader: int, request: FetchRequest) -> list[Pa
     return [each for topic in answer.responses for each in topic.partitions]
 
 
-async def records_of(console: Console, data: PartitionData) -> AsyncGenerator[Found, None]:
-    """The records of one partition's answer, those of aborted transactions left out where the request was for committed
-    ones; what lies before the offset that was asked for, too.
+async def records_of(
+    console: Console, data: PartitionData, low: int = 0, high: int = 2**63 - 1
+) -> AsyncGenerator[Found, None]:
+    """The records of one partition's answer from ``low`` up to, but not with, ``high``; those of aborted transactions are left
+    out where the request was for committed ones.
     """
     turn = console.turn()
     raw: Any = data.records or b""  # decoded, it is never in pieces
     whole = memoryview(raw)
     batches: Batches = [(header, whole[at : at + header.size]) for at, header in iter_batches(whole)]
     for header, batch in without_aborted(batches, data.aborted_transactions or ()):
+        if header.last_offset < low or header.base_offset >= high:
+            continue
         payload = await _unpacked(console, batch, header)
         turn.begin()
         for some in decode_some(payload, header, _AT_ONCE):
             for record in some:
-                yield Found(record, header.is_control)
+                if low <= record.offset < high:
+                    yield Found(record, header.is_control)
             await turn.share()
 
 

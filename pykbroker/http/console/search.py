@@ -34,7 +34,7 @@ _MOST_BYTES: Final = 8 * 1024 * 1024
 _FETCHED: Final = 256 * 1024
 #: What all windows together may bring, as far as that can be guessed.
 _WINDOW_BYTES: Final = 2 * 1024 * 1024
-_WINDOW_RECORDS: Final = 2000
+_WINDOW_RECORDS: Final = 8000
 #: A round that brought less is followed by one of larger windows.
 _FEW: Final = 500
 _WIDER: Final = 4
@@ -125,16 +125,28 @@ class Search:
         if error_code(data.error_code) is ErrorCode.OFFSET_OUT_OF_RANGE and offset < partition.log_start_offset:
             return partition.log_start_offset  # retention was faster
         raise_for(data.error_code)
-        self.size += len(data.records or b"")
-        async with aclosing(records_of(self.console, data)) as records:
+        if not data.records:
+            return window.high
+        self.size += len(data.records)
+        low = self._aligned(window, offset, data.records)
+        async with aclosing(records_of(self.console, data, low, window.high)) as records:
             async for record, control in records:
-                if offset <= record.offset < window.high:
-                    self._look(window, record, control=control)
-                    if not self.newest and len(window.records) >= self.limit:
-                        window.high = record.offset + 1
-                        return window.high
-        # what the last batch ends with may have been compacted away, or aborted
-        return places.end_of(data.records) if data.records else window.high
+                self._look(window, record, control=control)
+                if not self.newest and len(window.records) >= self.limit:
+                    window.high = record.offset + 1
+                    return window.high
+        return places.end_of(data.records)  # what the last batch ends with may have been compacted away, or aborted
+
+    def _aligned(self, window: _Window, offset: int, raw: Any) -> int:
+        """Let a window end where batches do: what is decoded of them for one is not decoded again for the next. From where on
+        records are looked at.
+        """
+        place = window.place
+        if not self.newest:
+            window.high = min(place.high, max(window.high, places.end_of(raw, window.high)))
+        elif offset == window.low:
+            offset = window.low = max(place.low, min(offset, places.begin_of(raw)))
+        return offset
 
     def _look(self, window: _Window, record: Record, *, control: bool) -> None:
         self.scanned += 1

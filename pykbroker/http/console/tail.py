@@ -140,8 +140,8 @@ class Tail:
                 raise KafkaError(code)
             return
         begin = self._at[index]
-        async for record, control in records_of(self._console, data):
-            if record.offset >= begin and self._matcher(record) and not (control and not self._matcher.fits_all):
+        async for record, control in records_of(self._console, data, begin):
+            if self._matcher(record) and not (control and not self._matcher.fits_all):
                 found.append(shown(self._topic, index, record, control=control))
         if data.records:
             self._at[index] = max(begin, places.end_of(data.records))

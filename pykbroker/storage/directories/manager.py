@@ -12,16 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from pykbroker.runtime.clock import Clock
 from pykbroker.storage import checkpoints
 from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
-from pykbroker.storage.compaction.cleaning import CleaningResult
-from pykbroker.storage.compaction.compaction import Cleanable, CompactionPlan, cleanable
 from pykbroker.storage.compaction.retries import Retries
 from pykbroker.storage.directories.contents import DirectoryContents
 from pykbroker.storage.directories.log_directories import LogDirectories, put_stray_aside
-from pykbroker.storage.directories.moving import LogMove
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk
 from pykbroker.storage.log import recovery
@@ -31,6 +29,11 @@ from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.retention import apply_retention
 from pykbroker.storage.names import DELETE, strangers
 from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.storage.compaction.cleaning import CleaningResult
+    from pykbroker.storage.compaction.compaction import Cleanable, CompactionPlan
+    from pykbroker.storage.directories.moving import LogMove
 
 logger = logging.getLogger(__name__)
 
@@ -282,8 +285,13 @@ class LogManager:
 
         ``compaction.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR.
         """
+        compacted = self.compacted()
+        if not compacted:
+            return None
+        from pykbroker.storage.compaction.compaction import CompactionPlan, cleanable  # noqa: PLC0415 - start-up counts
+
         best: Cleanable | None = None
-        for log, cleaned in self.compacted():
+        for log, cleaned in compacted:
             try:
                 found = cleanable(log, cleaned, now_ms)
             except OSError as error:

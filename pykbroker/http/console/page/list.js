@@ -7,10 +7,11 @@ const ROW = 34;
 const BEYOND = 8;
 
 export class List {
-  constructor({ label, row, open }) {
+  constructor({ label, row, open, chosen }) {
     this.rows = [];
     this.row = row;
     this.open = open;
+    this.told = chosen;
     this.chosen = -1;
     this.inside = h("div", { class: "rows" });
     this.element = h("div", {
@@ -55,10 +56,12 @@ export class List {
 
   click(event) {
     const row = event.target.closest(".row");
-    if (row) this.choose(Number(row.dataset.at), true);
+    if (!row) return;
+    this.choose(Number(row.dataset.at));
+    this.open(this.rows[this.chosen], false);
   }
 
-  choose(at, opens) {
+  choose(at) {
     if (!this.rows.length) return;
     this.chosen = Math.max(0, Math.min(at, this.rows.length - 1));
     const top = this.chosen * ROW;
@@ -66,17 +69,17 @@ export class List {
     const below = top + ROW - this.element.clientHeight;
     if (below > this.element.scrollTop) this.element.scrollTop = below;
     this.draw();
-    if (opens) this.open(this.rows[this.chosen]);
+    this.told?.(this.rows[this.chosen]);
   }
 
   key(event) {
     const page = Math.max(1, Math.floor(this.element.clientHeight / ROW) - 1);
     const steps = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key in steps) this.choose(this.chosen + steps[event.key], false);
-    else if (event.key === "Home") this.choose(0, false);
-    else if (event.key === "End") this.choose(this.rows.length - 1, false);
-    else if ((event.key === "Enter" || event.key === " ") && this.chosen >= 0) this.open(this.rows[this.chosen]);
+    if (event.key in steps) this.choose(this.chosen + steps[event.key]);
+    else if (event.key === "Home") this.choose(0);
+    else if (event.key === "End") this.choose(this.rows.length - 1);
+    else if ((event.key === "Enter" || event.key === " ") && this.chosen >= 0) this.open(this.rows[this.chosen], true);
     else return;
     event.preventDefault();
   }

@@ -9,6 +9,8 @@ import { produce } from "./produce.js";
 import * as record from "./record.js";
 
 const PAGE = 100;
+// Partitions that the broker looks at in one search.
+const AT_ONCE = 128;
 // The newest of what is followed are kept, and no more than this of what was found.
 const MOST_FOLLOWED = 2000;
 const MOST_FOUND = 100000;
@@ -16,7 +18,12 @@ const MOST_FOUND = 100000;
 export async function show(root, topic, life, params) {
   const view = new Records(topic, life, params);
   fill(root, view.element);
-  await view.search();
+  try {
+    await view.search();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    fill(view.status, error.message);
+  }
 }
 
 class Records {
@@ -26,8 +33,9 @@ class Records {
     this.rows = [];
     this.cursor = null;
     this.running = null;
-    this.inputs = inputs(params);
-    this.list = new List({ label: `Records of ${topic.name}`, row: (each) => row(each, topic.partitions > 1), open: (each) => this.open(each) });
+    this.inputs = inputs(params, topic.partitions);
+    this.list = new List({ label: `Records of ${topic.name}`, row: (each) => row(each, topic.partitions > 1), open: (each, enters) => this.open(each, enters),
+      chosen: (each) => this.detail.hidden || this.open(each, false) });
     this.status = h("span", { class: "status", role: "status" });
     this.more = button("More", doing(() => this.go()), { hidden: true });
     this.stop = button("Stop", () => this.running?.abort(), { hidden: true });
@@ -139,21 +147,21 @@ class Records {
     if (this.now === this.running) this.stop.hidden = true;
   }
 
-  open(each) {
+  open(each, enters) {
     fill(this.detail, record.detail(this.topic, each, () => {
       this.detail.hidden = true;
       this.list.element.focus();
     }));
     this.detail.hidden = false;
-    this.detail.querySelector("button")?.focus();
+    if (enters) this.detail.querySelector("[aria-label='Close the record']").focus();
   }
 }
 
-function inputs(params) {
+function inputs(params, count) {
   const text = (props) => h("input", { autocomplete: "off", spellcheck: "false", maxlength: 1024, ...props });
   return {
     order: choice([["newest", "newest first"], ["oldest", "oldest first"]], params.order ?? "newest", { "aria-label": "Order" }),
-    partitions: text({ placeholder: "all partitions", "aria-label": "Partitions, as 0,3,8-12", title: "Partitions, as 0,3,8-12", value: params.partitions ?? "", class: "narrow" }),
+    partitions: text({ placeholder: "all partitions", "aria-label": "Partitions, as 0,3,8-12", title: "Partitions, as 0,3,8-12", value: params.partitions ?? (count > AT_ONCE ? `0-${AT_ONCE - 1}` : ""), class: "narrow" }),
     text: text({ type: "search", placeholder: "Key, value or header has …", "aria-label": "Key, value or header has", value: params.text ?? "" }),
     key: text({}), value: text({}), header: text({ placeholder: "name=text" }),
     since: h("input", { type: "datetime-local", step: 1 }), until: h("input", { type: "datetime-local", step: 1 }),

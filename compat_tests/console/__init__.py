@@ -1,0 +1,1 @@
+"""The console in headless Chromium: what a person sees and does, and what strangers' bytes do not do."""

@@ -1,0 +1,74 @@
+"""The page without a mouse."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+
+def focused(page) -> str:
+    return page.evaluate("document.activeElement.textContent || document.activeElement.getAttribute('aria-label')")
+
+
+def test_the_order_of_the_tab_key_and_that_the_focus_is_seen(opened):
+    page = opened("topics")
+    seen = []
+    for _ in range(11):
+        page.keyboard.press("Tab")
+        seen.append(focused(page))
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid", seen[-1]
+    assert seen[:2] == ["To the content", "pykbroker"]
+    assert seen[2:9] == ["Overview", "Topics", "Groups", "Transactions", "Brokers", "Settings", "Faults"]
+    assert seen[10] == "Topics whose name has"
+    page.keyboard.press("Shift+Tab")
+    assert focused(page) == "?"
+
+
+def test_keys_lead_to_views_fields_and_dialogs(opened, kafka):
+    kafka.create_topic("by-keys")
+    page = opened()
+    for key, title in zip(
+        "otgxbsf", ("Overview", "Topics", "Groups", "Transactions", "Brokers", "Settings", "Faults"), strict=True
+    ):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        expect(page.locator("h1")).to_have_text(title)
+    page.keyboard.press("?")
+    expect(page.locator("dialog")).to_contain_text("To the search field of the view")
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    expect(page.locator("h1")).to_have_text("Topics")
+    page.keyboard.press("/")
+    page.keyboard.type("by-keys")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.keyboard.press("Tab")
+    page.keyboard.press("n")
+    expect(page.locator("dialog h2")).to_have_text("New topic")
+    page.keyboard.type("made-by-keys")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("made-by-keys")
+    assert "made-by-keys" in kafka.topics()
+
+
+def test_rows_of_records_by_the_arrows(opened, kafka):
+    kafka.create_topic("rows")
+    for number in range(50):
+        kafka.produce("rows", f"value {number}", timestamp_ms=1000 + number)
+    page = opened("topic?name=rows&order=oldest")
+    expect(page.locator(".status")).to_contain_text("50 records")
+    page.focus(".list")
+    for key in ("ArrowDown", "j", "ArrowDown", "k"):
+        page.keyboard.press(key)
+    expect(page.locator(".row[aria-selected=true] .value")).to_have_text("value 1")
+    page.keyboard.press("End")
+    expect(page.locator(".row[aria-selected=true] .value")).to_have_text("value 49")
+    chosen = page.get_attribute(".list", "aria-activedescendant")
+    assert page.get_attribute(".row[aria-selected=true]", "id") == chosen
+    page.keyboard.press("Enter")
+    expect(page.locator("pre[aria-label=Value]")).to_have_text("value 49")
+    assert focused(page) == "×"  # noqa: RUF001 - the sign on the button
+    page.keyboard.press("Enter")
+    expect(page.locator(".detail")).to_be_hidden()
+    assert page.evaluate("document.activeElement.className") == "list"
