@@ -3,7 +3,8 @@
 # The image has Python, the few programs that start scripts call, what the broker needs and the broker: a layer each, in the order in
 # which they change. It has no package manager: docker/root.py takes single files of the builder's system.
 FROM python:3.12-slim AS system
-RUN command -v strip > /dev/null || { apt-get update && apt-get install --yes --no-install-recommends binutils; }
+# Of what is needed one package comes as C alone.
+RUN { command -v strip && command -v gcc; } > /dev/null || { apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev; }
 COPY docker/root.py /build/
 RUN python /build/root.py system /layers/system \
     && find /layers/system/usr -name "*.so*" -type f -exec strip --strip-debug {} +
