@@ -5,6 +5,7 @@ Those with another form of table are left to test_archive: what differs is the t
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from compat_tests.harness.process import ROOT
 from compat_tests.lake.conftest import SMALL
+from compat_tests.lake.registry import framed, serving
 from compat_tests.snippets.blocks import blocks
 from compat_tests.spark.topics import Topics
 from scripts.jars import jars
@@ -27,10 +29,18 @@ for line in sys.stdin.read().splitlines():
 """
 
 
+ORDER = """syntax = "proto3"; package shop; message Order { string what = 1; }"""
+
+
 def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: Path) -> None:
     topics.create(3, name="flights")
     for partition in range(3):
-        topics.send("flights", range(10), partition, key=b"UA")
+        topics.send("flights", [json.dumps({"delay": number}) for number in range(10)], partition, key=b"UA")
+    topics.create(name="orders-avro")
+    topics.send_raw("orders-avro", None, framed(7, b"\x06tea"))
+    topics.create(name="orders-proto")
+    topics.send_raw("orders-proto", None, b"\x0a\x03tea")
+    (tmp_path / "order.proto").write_text(ORDER)
     page = [line for block in blocks(ROOT / "docs" / "lake.md") for line in block.commands()]
     lines = [line for line in page if line.startswith("pykbroker lake ") and "--format" not in line]
     environment = {
@@ -39,11 +49,17 @@ def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: P
         "PYKBROKER_SPARK_JARS": ",".join(map(str, jars("spark"))),
         "PYSPARK_SUBMIT_ARGS": " ".join(f"--conf '{name}={value}'" for name, value in SMALL.items()) + " pyspark-shell",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], input="\n".join(lines), cwd=tmp_path, env={**environment, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
+    with serving() as registry:
+        registry.by_id[7] = {"schema": '"string"'}
+        done = subprocess.run(
+            [sys.executable, "-c", RUN], input="\n".join(lines).replace("http://127.0.0.1:8081", registry.url), cwd=tmp_path,
+            env={**environment, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert done.stdout.count("30 rows added") == 1
-    assert "equal: 30 rows of 3 partitions" in done.stdout
-    assert done.stdout.count("30 rows replayed of 3 partitions") == 3
+    assert done.stdout.count("32 rows added") == 1
+    assert "equal: 32 rows of 5 partitions" in done.stdout
+    for row in ("flights\t30\t0\tdelay", "orders-avro\t1\t0\tvalue", "orders-proto\t1\t0\twhat"):
+        assert row in done.stdout
+    assert "profile.html: 3 topics, 32 records" in done.stdout
+    assert done.stdout.count("32 rows replayed of 5 partitions") == 2
+    assert done.stdout.count("30 rows replayed of 3 partitions") == 1

@@ -12,6 +12,7 @@ from pykbroker.cli.lake_options import (
     Jars,
     KafkaOptions,
     Master,
+    Teller,
     checked_cluster,
     checked_lake,
     format_of,
@@ -20,15 +21,10 @@ from pykbroker.cli.lake_options import (
 )
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
 from pykbroker.cli.output import Output, counted
-from pykbroker.cli.progress import Progress
 from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.times import parse_duration
 from pykbroker.cli.trouble import UsageError
 from pykbroker.lake.description import Format
-from pykbroker.runtime.clock import SystemClock
-
-_LINE_EVERY_S = 10.0
-"""How often a job that is no terminal's says how far it is."""
 
 
 def archive(
@@ -100,24 +96,6 @@ def _show_archive(out: Output, sight: Any) -> None:
         out.remark(f"{lost:,} offsets expired before they were read; `pykbroker lake status` shows where.")
 
 
-class Teller:
-    """Says how far a job is: on one line of a terminal, elsewhere on a line of its own now and then."""
-
-    def __init__(self, out: Output) -> None:
-        self._clock = SystemClock()
-        self._progress = Progress(self._clock)
-        self._out = out
-        self._due = self._clock.monotonic() + _LINE_EVERY_S
-
-    def tell(self, sight: Any) -> None:
-        line = sight.line()
-        if self._progress.shows:
-            self._progress.tell(line)
-        elif self._clock.monotonic() >= self._due:
-            self._out.remark(line)
-            self._due = self._clock.monotonic() + _LINE_EVERY_S
-
-
 def status(at: At, *, as_json: Json = False, master: Master = None, conf: Conf = None, jars: Jars = None) -> None:
     """Show how far the archive is: of each partition the offsets that were read, and the rows that came of them."""
     out = Output(as_json=as_json)
@@ -125,21 +103,40 @@ def status(at: At, *, as_json: Json = False, master: Master = None, conf: Conf =
     with lake_errors(), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.ledger import as_numbers
+        from pykbroker.lake.values.decoded import all_decoded
 
-        entry = Lake.open(spark, at).last_entry()
+        lake = Lake.open(spark, at)
+        entry = lake.last_entry()
+        decoded = [_numbers_of(each) for each in all_decoded(lake)]
     rows = as_numbers(entry)
     if as_json:
-        out.json({"batch": entry.batch, "at": entry.at, "rows": entry.total_rows, "partitions": rows})
+        out.json(
+            {"batch": entry.batch, "at": entry.at, "rows": entry.total_rows, "partitions": rows, "decoded": decoded}
+        )
         return
-    headings = {
-        "topic": "TOPIC",
-        "partition": "PARTITION",
-        "begin": "BEGIN",
-        "until": "UNTIL",
-        "rows": "ROWS",
-        "lost": "LOST",
-    }
-    out.table(headings, rows)
+    out.table({name: name.upper() for name in ("topic", "partition", "begin", "until", "rows", "lost")}, rows)
+    if decoded:
+        out.table(_DECODED_HEADINGS, decoded, title="Decoded")
+
+
+_DECODED_HEADINGS = {
+    "topic": "TOPIC",
+    "as": "AS",
+    "rows": "ROWS",
+    "quarantined": "IN QUARANTINE",
+    "behind": "BEHIND",
+    "columns": "COLUMNS",
+}
+
+
+def _numbers_of(decoded: Any) -> dict[str, Any]:
+    from pykbroker.lake.values.decode import behind
+
+    account = decoded.account()
+    return {
+        "topic": decoded.topic, "as": str(decoded.how.kind), "rows": account.rows, "quarantined": account.quarantined,
+        "behind": behind(decoded.lake.last_entry(), decoded.topic, account), "columns": list(account.columns),
+    }  # fmt: skip
 
 
 def compact(

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from pykbroker.cli import command_config as config_file
 from pykbroker.cli.options import address, connect_by, name_and_value
+from pykbroker.cli.output import Output
+from pykbroker.cli.progress import Progress
 from pykbroker.cli.trouble import CliError
 from pykbroker.lake import needs
 from pykbroker.lake.description import FILE, Description, Format
 from pykbroker.lake.trouble import LakeError
+from pykbroker.runtime.clock import SystemClock
+
+_LINE_EVERY_S = 10.0
+"""How often a job that is no terminal's says how far it is."""
 
 At = Annotated[str, typer.Argument(metavar="LAKE", help="What `lake archive` has made: a folder, or a URI.")]
 KafkaOptions = Annotated[
@@ -96,6 +103,7 @@ def session(
     *,
     lake: str | None = None,
     replays: bool = False,
+    tasks: bool = False,
 ) -> Iterator[Any]:
     """A Spark session for tables of this format, or of the lake's; stopped at the end. What it needs is looked for first."""
     options = dict(map(name_and_value, conf or ()))
@@ -103,17 +111,22 @@ def session(
     needs.need_package("pyspark", "spark")
     if replays:
         needs.need_package("confluent_kafka", "spark")
+    if replays or tasks:
         needs.need_package("pyarrow", "spark")
+        needs.need_package("pandas", "spark")
     needs.need_java()
     needs.need_jars(files)
 
     from pykbroker.lake.session import SparkOptions, start_session
 
-    spark = start_session(SparkOptions(master, options, files), (table,) if table else _formats_of(lake))
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    with TemporaryDirectory(prefix="pykbroker-lake-") as folder:
+        spark = start_session(
+            SparkOptions(master, options, files), (table,) if table else _formats_of(lake), Path(folder)
+        )
+        try:
+            yield spark
+        finally:
+            spark.stop()
 
 
 def _formats_of(lake: str | None) -> tuple[Format, ...]:
@@ -132,3 +145,25 @@ def format_of(lake: str) -> Format | None:
         return None
     with lake_errors():
         return Description.from_json(file.read_text(), str(file)).format
+
+
+class Teller:
+    """Says how far a job is: on one line of a terminal, elsewhere on a line of its own now and then."""
+
+    def __init__(self, out: Output) -> None:
+        self._clock = SystemClock()
+        self._progress = Progress(self._clock)
+        self._out = out
+        self._due = self._clock.monotonic() + _LINE_EVERY_S
+
+    def tell(self, sight: Any) -> None:
+        line = sight.line()
+        if self._progress.shows:
+            self._progress.tell(line)
+        elif self._clock.monotonic() >= self._due:
+            self._out.remark(line)
+            self._due = self._clock.monotonic() + _LINE_EVERY_S
+
+    def done(self) -> None:
+        """Leave no line behind."""
+        self._progress.done()

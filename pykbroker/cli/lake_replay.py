@@ -17,6 +17,7 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
+from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, name_and_value
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
@@ -75,7 +76,8 @@ def replay(
             speed=speed,
             topic_configs=dict(map(name_and_value, topic_config or ())),
         )
-        sent = Replay(Lake.open(spark, at), options.bootstrap, client, wanted).run()
+        with watched(spark, out):
+            sent = Replay(Lake.open(spark, at), options.bootstrap, client, wanted).run()
     if as_json:
         rows = [
             {"topic": place.topic, "partition": place.partition, "rows": rows} for place, rows in sorted(sent.items())

@@ -17,6 +17,7 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
+from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.trouble import CliError
@@ -53,7 +54,8 @@ def verify(
         from pykbroker.lake.verify import Verification
 
         lake, cluster = Lake.open(spark, at), Cluster(spark, options.bootstrap, options.settings)
-        report = Verification(lake, cluster, ranges, sample).run(topics)
+        with watched(spark, out):
+            report = Verification(lake, cluster, ranges, sample).run(topics)
     _show_report(out, report)
     if not report.is_equal:
         raise CliError("Lake and broker differ.")

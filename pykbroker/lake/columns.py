@@ -6,12 +6,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
+IN_FILES = (*COLUMNS[1:], "topic", "date")
+"""The order of SCHEMA."""
 SCHEMA = (
     "partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT, key BINARY, value BINARY, "
     "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, topic STRING, date DATE"
 )
 """Of the files; topic and date, by which they are divided, stand in the names of folders."""
 PARTITIONED_BY = ("topic", "date")
+ORDERED_BY = ("partition", "offset")
 
 
 def with_date(rows: DataFrame) -> DataFrame:

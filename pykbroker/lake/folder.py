@@ -12,6 +12,7 @@ class Folder:
     """A folder by its URI. Names are relative to it, with ``/``."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
+        self._spark = spark
         jvm: Any = spark._jvm  # noqa: SLF001 - PySpark's only way to Hadoop's file systems
         self._jvm = jvm
         path = jvm.org.apache.hadoop.fs.Path(uri)
@@ -25,6 +26,10 @@ class Folder:
     def at(self, name: str) -> str:
         """The URI of what is called ``name`` here."""
         return f"{self.uri}/{name}"
+
+    def within(self, name: str) -> Folder:
+        """The folder ``name`` in this one."""
+        return Folder(self._spark, self.at(name))
 
     def read(self, name: str) -> str | None:
         """The text of a file; None where there is none."""

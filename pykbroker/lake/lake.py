@@ -20,7 +20,7 @@ LEDGER, CHECKPOINT = "ledger", "checkpoint"
 KEPT = 1000
 """Entries that are kept for people to look at; the last alone is needed."""
 
-_TABLES: dict[Format, type[Table]] = {
+TABLES: dict[Format, type[Table]] = {
     Format.PARQUET: ParquetTable,
     Format.DELTA: DeltaTable,
     Format.ICEBERG: IcebergTable,
@@ -34,7 +34,7 @@ class Lake:
         self.spark = spark
         self.folder = folder
         self.description = description
-        self.table = _TABLES[description.format](spark, folder)
+        self.table = TABLES[description.format](spark, folder)
 
     @classmethod
     def open(cls, spark: SparkSession, path: str) -> Lake:
@@ -62,8 +62,12 @@ class Lake:
 
     def last_entry(self) -> Entry:
         """How far the archive is; an empty entry where no batch has been taken yet."""
-        names = self.folder.names(LEDGER)
-        return self.entry(int(names[-1].removesuffix(".json"))) if names else Entry()
+        batches = self.batches()
+        return self.entry(batches[-1]) if batches else Entry()
+
+    def batches(self) -> list[int]:
+        """The batches whose entries are kept."""
+        return [int(name.removesuffix(".json")) for name in self.folder.names(LEDGER)]
 
     def entry(self, batch: int) -> Entry:
         text = self.folder.read(f"{LEDGER}/{batch:012d}.json")

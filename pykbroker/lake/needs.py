@@ -17,7 +17,11 @@ JAVA = 17  # the oldest that Spark 4 runs on
 
 
 def need_package(name: str, extra: str) -> None:
-    if find_spec(name) is None:
+    try:
+        found = find_spec(name)
+    except ModuleNotFoundError:  # what it is a part of
+        found = None
+    if found is None:
         raise Missing(f"This needs the Python package {name}: pip install 'pykbroker[{extra}]' brings it.")
 
 
@@ -48,6 +52,11 @@ def need_jars(jars: Iterable[str]) -> None:
     for jar in jars:
         if "://" not in jar and not Path(jar).is_file():
             raise Missing(f"There is no jar {jar}.")
+
+
+def need_file(path: Path, what: str) -> None:
+    if not path.is_file():
+        raise Missing(f"There is no {what} {path}.")
 
 
 def need_lake(path: str) -> None:

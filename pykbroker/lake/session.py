@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,12 +73,14 @@ def settings(options: SparkOptions, tables: Collection[Format], *, submitted: bo
     return found | dict(options.conf) | _EXACT
 
 
-def start_session(options: SparkOptions, tables: Collection[Format] = ()) -> SparkSession:
-    """A session for tables of these formats; Parquet needs nothing. Raises LakeError with the end of Spark's log where it does not start."""
+def start_session(options: SparkOptions, tables: Collection[Format], folder: Path) -> SparkSession:
+    """A session for tables of these formats; Parquet needs nothing. Its log is in ``folder``, which is to outlive it.
+
+    Raises LakeError with the end of the log where it does not start.
+    """
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     wanted = settings(options, tables, submitted=submitted)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    folder = Path(tempfile.mkdtemp(prefix="pykbroker-lake-"))
     log = folder / "spark.log"
     if "spark.driver.extraJavaOptions" not in wanted and not submitted:
         wanted["spark.driver.extraJavaOptions"] = logging_to(log)
@@ -91,4 +92,4 @@ def start_session(options: SparkOptions, tables: Collection[Format] = ()) -> Spa
             return builder.getOrCreate()
     except Exception as error:
         said = log.read_text(errors="replace")[-1500:] if log.exists() else ""
-        raise LakeError(f"Spark did not start: {error}\nThe end of {log}:\n{said}") from error
+        raise LakeError(f"Spark did not start: {error}\nThe end of its log:\n{said}") from error

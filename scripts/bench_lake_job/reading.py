@@ -79,7 +79,9 @@ def _await_noted(data: Path, records: int) -> None:
 
 def _compare(broker: Pykbroker, given: argparse.Namespace) -> None:
     spark = start_session(
-        SparkOptions(f"local[{given.cores}]", {"spark.driver.memory": "2g"}, tuple(map(str, jars("spark"))))
+        SparkOptions(f"local[{given.cores}]", {"spark.driver.memory": "2g"}, tuple(map(str, jars("spark")))),
+        (),
+        broker.data_dir.parent,
     )
     register(spark)
     sources: dict[str, Callable[[], DataFrame]] = {

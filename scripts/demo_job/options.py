@@ -18,6 +18,11 @@ def options() -> argparse.Namespace:
         "--kill", action="store_true", help="kill the broker (SIGKILL) in the middle of the year, and start it again"
     )
     parser.add_argument(
+        "--lake",
+        action="store_true",
+        help="instead: archive the flights, verify, decode and profile them, replay them into a fresh broker and compare",
+    )
+    parser.add_argument(
         "--seconds",
         type=float,
         default=45.0,
@@ -40,4 +45,6 @@ def options() -> argparse.Namespace:
     given = parser.parse_args()
     if given.kill and given.bootstrap:
         parser.error("--kill needs a broker of the demo's own; leave --bootstrap out")
+    if given.lake and (given.bootstrap or given.kill):
+        parser.error("--lake has two brokers of its own; leave --bootstrap and --kill out")
     return given

@@ -38,6 +38,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """The whole demo; the exit status is 0 when the results equal the files."""
     folder: Path = options.out.resolve()
     _empty(folder)
+    if options.lake:
+        from scripts.demo_job.lake import run_lake
+
+        return run_lake(options, console, folder)
     with ExitStack() as cleanup:
         broker, bootstrap = _broker(options, console, folder, cleanup)
         departures = flights(options.months)

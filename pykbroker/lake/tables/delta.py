@@ -7,7 +7,6 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame
 
-from pykbroker.lake.columns import PARTITIONED_BY, SCHEMA
 from pykbroker.lake.tables.table import RECORDS, Compacted, Table
 from pykbroker.lake.trouble import LakeError
 
@@ -19,16 +18,19 @@ _LOOKED_BACK = 1000
 
 class DeltaTable(Table):
     def append(self, rows: DataFrame, batch: int) -> DataFrame:
-        options = {"txnAppId": _APPLICATION, "txnVersion": str(batch), "userMetadata": _mark(batch)}
-        rows.write.format("delta").mode("append").partitionBy(*PARTITIONED_BY).options(**options).save(self._path)
+        self._write(rows, batch, "append")
         paths = [self.folder.at(f"{RECORDS}/{file}") for file in self._added(batch)]
         if not paths:
-            return self.spark.createDataFrame([], SCHEMA)
-        return self.spark.read.schema(SCHEMA).option("basePath", self._path).parquet(*paths)
+            return self.empty()
+        return self.spark.read.schema(self.shape.schema).option("basePath", self._path).parquet(*paths)
+
+    def replace(self, rows: DataFrame, batch: int) -> DataFrame:
+        self._write(rows, batch, "overwrite")
+        return self.read()
 
     def read(self) -> DataFrame:
         if not self.folder.exists(_LOG):
-            return self.spark.createDataFrame([], SCHEMA)
+            return self.empty()
         return self.spark.read.format("delta").load(self._path)
 
     def recover(self) -> None:
@@ -41,6 +43,15 @@ class DeltaTable(Table):
         self.spark.conf.set("spark.databricks.delta.optimize.minFileSize", target_bytes // 2)
         metrics = self.spark.sql(f"OPTIMIZE delta.`{self._path}`").first()["metrics"]
         return Compacted(metrics["numFilesRemoved"], metrics["numFilesAdded"])
+
+    def _write(self, rows: DataFrame, batch: int, mode: str) -> None:
+        options = {
+            "txnAppId": _APPLICATION,
+            "txnVersion": str(batch),
+            "userMetadata": _mark(batch),
+            "mergeSchema": "true",
+        }
+        rows.write.format("delta").mode(mode).partitionBy(*self.shape.divided_by).options(**options).save(self._path)
 
     @property
     def _path(self) -> str:

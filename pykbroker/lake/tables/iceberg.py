@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import zlib
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriterV2, Row, SparkSession
+from pyspark.sql import functions as f
 
-from pykbroker.lake.columns import PARTITIONED_BY, SCHEMA
 from pykbroker.lake.folder import Folder
-from pykbroker.lake.tables.table import RECORDS, Compacted, Table
+from pykbroker.lake.tables.table import RECORDS, RECORDS_SHAPE, Compacted, Shape, Table
 
 _MARK = "pykbroker-batch"
 
 
 class IcebergTable(Table):
-    def __init__(self, spark: SparkSession, folder: Folder) -> None:
-        super().__init__(spark, folder)
+    def __init__(self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE) -> None:
+        super().__init__(spark, folder, shape)
         self._catalog = f"lake_{zlib.crc32(folder.uri.encode()):08x}"
         self._name = f"{self._catalog}.{RECORDS}"
         catalog = f"spark.sql.catalog.{self._catalog}"
@@ -31,7 +31,7 @@ class IcebergTable(Table):
         self._create()
         snapshot = self._snapshot(batch)
         if snapshot is None:
-            rows.writeTo(self._name).option(f"snapshot-property.{_MARK}", str(batch)).append()
+            self._writer(rows, batch).append()
             snapshot = self._snapshot(batch)
         assert snapshot is not None, "it was just committed"
         reader = self.spark.read.format("iceberg")
@@ -42,8 +42,13 @@ class IcebergTable(Table):
             reader = reader.option("end-snapshot-id", snapshot["snapshot_id"])
         return reader.load(self._name)
 
+    def replace(self, rows: DataFrame, batch: int) -> DataFrame:
+        if self._exists and self._snapshot(batch) is None:
+            self._writer(rows, batch).overwrite(f.lit(True))
+        return self.read()
+
     def read(self) -> DataFrame:
-        return self.spark.table(self._name) if self._exists else self.spark.createDataFrame([], SCHEMA)
+        return self.spark.table(self._name) if self._exists else self.empty()
 
     def recover(self) -> None:
         """There is nothing to finish: a snapshot is in the table's metadata, or its files are nobody's."""
@@ -60,12 +65,18 @@ class IcebergTable(Table):
     def _exists(self) -> bool:
         return self.folder.exists(f"{RECORDS}/metadata/version-hint.text")
 
+    def _writer(self, rows: DataFrame, batch: int) -> DataFrameWriterV2:
+        growing = {"mergeSchema": "true", "check-ordering": "false"} if self.shape.grows else {}
+        return rows.writeTo(self._name).options(**{f"snapshot-property.{_MARK}": str(batch), **growing})
+
     def _create(self) -> None:
-        """Rows come arranged: Iceberg need not shuffle them again."""
+        """Rows come arranged: Iceberg need not shuffle them again. New columns are its affair, and not Spark's to refuse."""
         properties = "'write.distribution-mode'='none', 'format-version'='2'"
-        divided = ", ".join(PARTITIONED_BY)
+        if self.shape.grows:
+            properties += ", 'write.spark.accept-any-schema'='true'"
+        divided = ", ".join(self.shape.divided_by)
         self.spark.sql(
-            f"CREATE TABLE IF NOT EXISTS {self._name} ({SCHEMA}) USING iceberg PARTITIONED BY ({divided}) "
+            f"CREATE TABLE IF NOT EXISTS {self._name} ({self.shape.schema}) USING iceberg PARTITIONED BY ({divided}) "
             f"TBLPROPERTIES ({properties})"
         )
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from pykbroker.lake.columns import PARTITIONED_BY, SCHEMA
 from pykbroker.lake.tables.table import RECORDS, Compacted, Table
 from pykbroker.lake.trouble import LakeError
 
@@ -24,9 +23,15 @@ KEPT = 1000
 
 class ParquetTable(Table):
     def append(self, rows: DataFrame, batch: int) -> DataFrame:
+        return self._take(rows, batch, ())
+
+    def replace(self, rows: DataFrame, batch: int) -> DataFrame:
+        return self._take(rows, batch, tuple(self.folder.files(RECORDS)))
+
+    def _take(self, rows: DataFrame, batch: int, removed: tuple[str, ...]) -> DataFrame:
         name = f"{COMMITS}/{batch:012d}.json"
         if not self.folder.exists(name):
-            self._stage(rows, name, f"batch-{batch}-", ())
+            self._stage(rows, name, f"batch-{batch}-", removed)
         self._finish(name)
         self.folder.delete(f"{COMMITS}/{batch - KEPT:012d}.json")
         added = [self.folder.at(f"{RECORDS}/{file}") for file in self._commit(name)["added"].values()]
@@ -46,7 +51,8 @@ class ParquetTable(Table):
             if len(small) > 1:
                 rows = self._read([self.folder.at(f"{RECORDS}/{file}") for file in small])
                 count = max(1, round(sum(small.values()) / target_bytes))
-                rows = rows.repartitionByRange(count, "partition", "offset").sortWithinPartitions("partition", "offset")
+                order = self.shape.ordered_by
+                rows = rows.repartitionByRange(count, *order).sortWithinPartitions(*order)
                 added = self._replace(rows, f"compacted-{day.rpartition('=')[2]}-", tuple(small))
                 before, after = before + len(small), after + added
         return Compacted(before, after)
@@ -63,8 +69,8 @@ class ParquetTable(Table):
 
     def _read(self, paths: list[str]) -> DataFrame:
         if not paths:
-            return self.spark.createDataFrame([], SCHEMA)
-        return self.spark.read.schema(SCHEMA).option("basePath", self.folder.at(RECORDS)).parquet(*paths)
+            return self.empty()
+        return self.spark.read.schema(self.shape.schema).option("basePath", self.folder.at(RECORDS)).parquet(*paths)
 
     def _days(self) -> dict[str, dict[str, int]]:
         """The files of ``records/`` with their sizes, by topic and date.
@@ -87,7 +93,7 @@ class ParquetTable(Table):
     def _stage(self, rows: DataFrame, commit: str, prefix: str, removed: tuple[str, ...]) -> None:
         """Writes the rows where no reader looks, in a folder that no other attempt has, and commits them."""
         staged = f"{STAGING}/{commit.partition('/')[0]}/{uuid.uuid4().hex}"
-        rows.write.partitionBy(*PARTITIONED_BY).parquet(self.folder.at(staged))
+        rows.write.partitionBy(*self.shape.divided_by).parquet(self.folder.at(staged))
         added = {}
         for file in self.folder.files(staged):
             day, _, part = file.rpartition("/")

@@ -1,0 +1,162 @@
+"""Archived values into columns, over each form of table: schemas that grow, and values that do not decode."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+import fastavro
+import pytest
+
+from compat_tests.lake.registry import Schemas, framed, serving
+from compat_tests.lake.workshop import Workshop
+from compat_tests.spark.topics import Topics
+from pykbroker.lake.description import Format
+from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.values.decode import Decode, Outcome
+from pykbroker.lake.values.decoded import Decoded
+from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.values.registry import Registry
+from pykbroker.lake.values.survey import Surveyor
+
+NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
+
+
+def job(workshop: Workshop, topic: str, how: How | None = None, registry: Schemas | None = None) -> Decode:
+    decoded = Decoded(workshop.lake, topic)
+    if how is not None:
+        decoded.keep_how(how)
+    return Decode(decoded, Surveyor(Registry(registry.url) if registry else None))
+
+
+def decode(workshop: Workshop, topic: str, how: How | None = None, **options: Any) -> Outcome:
+    return job(workshop, topic, how, **options).run(lambda _: None)
+
+
+def values(workshop: Workshop, topic: str) -> list[dict[str, Any]]:
+    """What was decoded, in order, without what is of the record and without nulls."""
+    rows = Decoded(workshop.lake, topic).read().orderBy("kafka_partition", "kafka_offset").collect()
+    return [
+        {
+            name: each
+            for name, each in row.asDict(recursive=True).items()
+            if not name.startswith("kafka_") and each is not None
+        }
+        for row in rows
+    ]
+
+
+def quarantined(workshop: Workshop, topic: str) -> list[tuple[int, bytes, str]]:
+    rows = Decoded(workshop.lake, topic).quarantine.read().orderBy("partition", "offset").collect()
+    assert {row.topic for row in rows} <= {topic}
+    return [(row.offset, bytes(row.value), row.error) for row in rows]
+
+
+def as_json(*objects: Any) -> list[str]:
+    return [each if isinstance(each, str) else json.dumps(each) for each in objects]
+
+
+def test_json_is_inferred_then_fixed_and_grows(make: Callable[..., Workshop], topics: Topics, form: Format) -> None:
+    topic = topics.create(2, retention_ms="-1")
+    headers = [("a", b"1")]
+    topics.send(topic, as_json({"n": 1, "who": "ä"}), 0, key=b"k", timestamps=[NOON_MS], headers=headers)
+    topics.send(topic, as_json({"n": 2, "legs": [{"to": "JFK"}]}, "no JSON", {"n": None, "empty": {}}), 1)
+    topics.send_raw(topic, b"gone", None)
+    workshop = make(form)
+    workshop.archive(topic)
+    assert decode(workshop, topic, How(Kind.JSON, key=KeyKind.TEXT)) == Outcome(topic, 4, 1, ["legs", "n", "who"])
+    row = Decoded(workshop.lake, topic).read().where("who = 'ä'").first()
+    assert row.asDict(recursive=True) == {
+        "kafka_partition": 0, "kafka_offset": 0, "kafka_timestamp": datetime(2013, 1, 1, 12), "kafka_key": "k",
+        "kafka_headers": [{"key": "a", "value": bytearray(b"1")}], "kafka_tombstone": False,
+        "legs": None, "n": 1, "who": "ä", "kafka_date": datetime(2013, 1, 1).date(),
+    }  # fmt: skip
+    assert quarantined(workshop, topic) == [
+        (1, b"no JSON", "the value is no JSON: Expecting value: line 1 column 1 (char 0)")
+    ]
+    topics.send(topic, as_json({"n": "three"}, {"n": 4, "legs": [{"to": "EWR", "late": 1.5}], "new": True}), 0)
+    workshop.archive(topic)
+    assert decode(workshop, topic) == Outcome(topic, 1, 2, ["new"])
+    assert values(workshop, topic) == [
+        {"n": 1, "who": "ä"}, {}, {"n": 4, "legs": [{"to": "EWR", "late": 1.5}], "new": True},
+        {"n": 2, "legs": [{"to": "JFK", "late": None}]}, {},
+    ]  # fmt: skip
+    assert "n: 'three' is no BIGINT" in [error for _, _, error in quarantined(workshop, topic)]
+    assert decode(workshop, topic) == Outcome(topic, 0, 2, [])
+    tombstones = Decoded(workshop.lake, topic).read().where("kafka_tombstone").collect()
+    assert [(row.kafka_key, row.kafka_offset) for row in tombstones] == [("gone", 1)]
+
+
+def avro(schema: dict[str, Any], value: Any) -> bytes:
+    data = BytesIO()
+    fastavro.schemaless_writer(data, fastavro.parse_schema(schema), value)
+    return data.getvalue()
+
+
+def record(*fields: tuple[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": "Flight", "fields": [{"name": name, "type": each} for name, each in fields]}
+
+
+def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
+    make: Callable[..., Workshop], topics: Topics
+) -> None:
+    old, new = record(("n", "int")), record(("n", "long"), ("to", ["null", "string"]))
+    with serving() as registry:
+        registry.by_id[7] = {"schema": json.dumps(old)}
+        topic = topics.create()
+        for value in (framed(7, avro(old, {"n": 1})), framed(8, avro(new, {"n": 2, "to": "JFK"})), b"{}"):
+            topics.send_raw(topic, None, value)
+        workshop = make()
+        workshop.archive(topic)
+        with pytest.raises(LakeError, match=r"has values of the schema 7: say with --registry"):
+            decode(workshop, topic, How(Kind.AVRO))
+        assert decode(workshop, topic, registry=registry) == Outcome(topic, 1, 2, ["n"])
+        assert [error for _, _, error in quarantined(workshop, topic)] == [
+            "the registry has no schema 8",
+            "the value does not begin with a zero byte and the number of a schema, as a registry's serializer writes it",
+        ]
+        registry.by_id[8] = {"schema": json.dumps(new)}
+        assert job(workshop, topic, registry=registry).run_again() == Outcome(topic, 1, 1, ["to"])
+        assert registry.asked == ["/schemas/ids/7", "/schemas/ids/8", "/schemas/ids/8"]
+    assert values(workshop, topic) == [{"n": 1}, {"n": 2, "to": "JFK"}]
+    assert [offset for offset, _, _ in quarantined(workshop, topic)] == [2]
+
+
+def test_what_a_kill_left_is_finished_and_nothing_is_there_twice(
+    make: Callable[..., Workshop], topics: Topics, form: Format
+) -> None:
+    """As after a kill between the tables' commits and the ledger: first of a batch, then of one that tried again."""
+    topic = topics.create()
+    topics.send(topic, as_json({"n": 1}, {"n": "x"}, {"n": 3}))
+    workshop = make(form)
+    workshop.archive(topic)
+    how = How(Kind.JSON, columns={"n": "BIGINT"})
+    for run in (lambda: decode(workshop, topic, how), lambda: job(workshop, topic).run_again()):
+        run()
+        before = values(workshop, topic), quarantined(workshop, topic), Decoded(workshop.lake, topic).account()
+        Decoded(workshop.lake, topic).folder.delete(f"ledger/{before[2].batch:012d}.json")
+        decode(workshop, topic)
+        account = Decoded(workshop.lake, topic).account()
+        assert (values(workshop, topic), quarantined(workshop, topic), account.partitions) == (
+            *before[:2],
+            before[2].partitions,
+        )
+    assert values(workshop, topic) == [{"n": 1}, {"n": 3}]
+
+
+def test_fields_without_a_column_are_refused_or_left_out(make: Callable[..., Workshop], topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, as_json({"n": 1, "at": "2013-01-01T12:00:00Z"}, {"n": 2, "more": 1}))
+    workshop = make()
+    workshop.archive(topic)
+    columns = {"n": "INT", "at": "TIMESTAMP"}
+    how = How(Kind.JSON, columns=columns, new_columns=NewColumns.QUARANTINE)
+    assert decode(workshop, topic, how) == Outcome(topic, 1, 1, ["n", "at"])
+    assert quarantined(workshop, topic)[0][2] == "more: it has no column, and new ones are not to be added"
+    ignoring = How(Kind.JSON, columns=columns, new_columns=NewColumns.IGNORE)
+    assert job(workshop, topic, ignoring).run_again() == Outcome(topic, 1, 0, [])
+    assert values(workshop, topic) == [{"n": 1, "at": datetime(2013, 1, 1, 12)}, {"n": 2}]
+    assert quarantined(workshop, topic) == []

@@ -1,0 +1,182 @@
+"""``pykbroker lake decode``: archived values into columns."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pykbroker.cli.lake_options import At, Conf, Jars, Master, Teller, checked_lake, lake_errors, session
+from pykbroker.cli.options import Json
+from pykbroker.cli.output import Output
+from pykbroker.cli.signals import all_end_as_ctrl_c
+from pykbroker.cli.times import parse_duration
+from pykbroker.cli.trouble import CliError, UsageError
+from pykbroker.lake import needs
+from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
+
+HEADINGS = {"topic": "TOPIC", "decoded": "DECODED", "quarantined": "IN QUARANTINE", "new_columns": "NEW COLUMNS"}
+
+
+def decode(
+    at: At,
+    *,
+    as_json: Json = False,
+    topics: Annotated[
+        str, typer.Option("--topics", metavar="REGEX", help="Archived topics whose whole name matches.")
+    ] = ".*",
+    kind: Annotated[
+        Kind | None, typer.Option("--as", help="What values are; a topic keeps what it began with.")
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema", metavar="FILE", help="Avro's .avsc, Protobuf's .proto or .desc, for JSON columns in SQL."
+        ),
+    ] = None,
+    message: Annotated[str | None, typer.Option("--message", metavar="NAME", help="Protobuf's message.")] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            "--registry",
+            metavar="URL",
+            envvar="PYKBROKER_SCHEMA_REGISTRY",
+            help="Who knows the schemas that values name.",
+        ),
+    ] = None,
+    key: Annotated[KeyKind, typer.Option("--key", help="What keys become.")] = KeyKind.BYTES,
+    new_columns: Annotated[
+        NewColumns, typer.Option("--new-columns", help="What becomes of fields that have no column yet.")
+    ] = NewColumns.ADD,
+    most_columns: Annotated[
+        int, typer.Option("--most-columns", min=1, metavar="N", help="Add no more than so many.")
+    ] = 1000,
+    again: Annotated[
+        bool, typer.Option("--again", help="Decode what is in the quarantine, by what is known now.")
+    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with what is archived.")] = False,
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: how often to look.")] = "1m",
+    batch: Annotated[
+        int, typer.Option("--batch-records", min=1, metavar="N", help="About so many records in one batch.")
+    ] = 1_000_000,
+    master: Master = None,
+    conf: Conf = None,
+    jars: Jars = None,
+) -> None:
+    """Decode archived values into columns, exactly once; what does not decode goes to a quarantine, with the reason."""
+    out = Output(as_json=as_json)
+    checked_lake(at)
+    with lake_errors():
+        wanted = None if kind is None else _how(kind, schema, message, key, new_columns, most_columns)
+    if wanted is None and (schema or message):
+        raise UsageError("--schema and --message say more of --as; give it, too.")
+    interval_s = parse_duration(every) / 1000
+    with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, lake=at, tasks=True) as spark:
+        from pykbroker.lake.lake import Lake
+        from pykbroker.lake.values.registry import Registry
+        from pykbroker.lake.values.survey import Surveyor
+
+        if wanted is not None and kind is Kind.JSON and schema is not None:
+            wanted = _with_columns(wanted, schema)
+        lake, surveyor = Lake.open(spark, at), Surveyor(Registry(registry) if registry else None)
+        try:
+            while True:
+                found = [_decode(each, surveyor, batch, out, again=again) for each in _chosen(lake, topics, wanted)]
+                _show(out, found)
+                if not follow:
+                    break
+                time.sleep(interval_s)
+        except KeyboardInterrupt:
+            out.remark("Stopped; what was decoded stays, and the next run goes on from it.")
+
+
+def _how(
+    kind: Kind, schema: Path | None, message: str | None, key: KeyKind, new_columns: NewColumns, most_columns: int
+) -> How:
+    """What the options say; files are read, and packages looked for, before Spark is started."""
+    text = None
+    if schema is not None:
+        needs.need_file(schema, "schema")
+    if kind is Kind.AVRO:
+        needs.need_package("fastavro", "schemas")
+        text = schema.read_text() if schema else None
+    elif kind is Kind.PROTOBUF:
+        needs.need_package("google.protobuf", "schemas")
+        text = base64.b64encode(_descriptors(schema)).decode() if schema else None
+        if schema and not message:
+            raise UsageError("--message says which message of the schema values are.")
+    elif kind is Kind.TEXT and schema:
+        raise UsageError("Text has no schema.")
+    found = How(kind, text, message, None, key, new_columns, most_columns)
+    if text is not None:
+        from pykbroker.lake.values.reading import columns_of
+
+        columns_of(found)
+    return found
+
+
+def _descriptors(schema: Path) -> bytes:
+    from pykbroker.lake.values.protoc import compiled
+
+    return compiled(schema.name, schema.parent) if schema.suffix == ".proto" else schema.read_bytes()
+
+
+def _with_columns(how: How, schema: Path) -> How:
+    """JSON's columns as SQL writes them: ``delay BIGINT, origin STRING``."""
+    from dataclasses import replace
+
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    from pykbroker.lake.values.types import of_spark, part
+
+    try:
+        given = StructType.fromDDL(schema.read_text())
+    except PySparkException as error:
+        raise CliError(
+            f"{schema} has no columns as SQL writes them: {str(error).strip().partition(chr(10))[0]}"
+        ) from None
+    return replace(how, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
+
+
+def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
+    """The topics that are to be decoded: those that match, and of which it is known how."""
+    from pykbroker.lake.values.decoded import Decoded
+
+    archived = sorted({place.topic for place in lake.last_entry().partitions})
+    found = [Decoded(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
+    if wanted is not None:
+        for each in found:
+            each.keep_how(each.how.followed_by(wanted, each.topic) if each.how else wanted)
+    chosen = [each for each in found if each.how is not None]
+    if not chosen:
+        what = (
+            f"no archived topic that matches {topics!r}"
+            if not found
+            else "no topic that was decoded before: say how with --as"
+        )
+        raise CliError(f"The lake has {what}.")
+    return chosen
+
+
+def _decode(decoded: Any, surveyor: Any, batch: int, out: Output, *, again: bool) -> Any:
+    from pykbroker.lake.values.decode import Decode
+
+    job = Decode(decoded, surveyor, batch)
+    return job.run_again() if again else job.run(Teller(out).tell)
+
+
+def _show(out: Output, outcomes: list[Any]) -> None:
+    rows = [
+        {"topic": each.topic, "decoded": each.decoded, "quarantined": each.quarantined, "new_columns": each.new_columns}
+        for each in outcomes
+    ]
+    if out.as_json:
+        out.json({"topics": rows})
+    else:
+        out.table(HEADINGS, rows)

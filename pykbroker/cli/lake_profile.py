@@ -1,0 +1,52 @@
+"""``pykbroker lake profile``: what is in a lake, as a page that a person reads."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pykbroker.cli.lake_options import At, Conf, Jars, Master, checked_lake, lake_errors, session
+from pykbroker.cli.lake_watch import watched
+from pykbroker.cli.options import Json
+from pykbroker.cli.output import Output, counted
+from pykbroker.cli.times import parse_when
+from pykbroker.cli.trouble import UsageError
+from pykbroker.runtime.clock import SystemClock
+
+
+def profile(
+    at: At,
+    *,
+    as_json: Json = False,
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The page.")] = Path("profile.html"),
+    topics: Annotated[str, typer.Option("--topics", metavar="REGEX", help="These alone.")] = ".*",
+    since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Records from this time on.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="Records before this time.")] = None,
+    top: Annotated[int, typer.Option("--top", min=1, max=100, metavar="N", help="Show so many keys and pauses.")] = 10,
+    master: Master = None,
+    conf: Conf = None,
+    jars: Jars = None,
+) -> None:
+    """Draw volume over time, key skew, sizes, lateness, gaps and duplicates of each topic on one HTML page."""
+    out = Output(as_json=as_json)
+    checked_lake(at)
+    if not to.parent.is_dir():
+        raise UsageError(f"There is no folder {to.parent} to put the page into.")
+    now_ms = SystemClock().now_ms()
+    since_ms, until_ms = (parse_when(each, now_ms) if each else None for each in (since, until))
+    with lake_errors(), session(master, conf, jars, lake=at) as spark:
+        from pykbroker.lake.lake import Lake
+        from pykbroker.lake.profile.measuring import Wanted, measured
+        from pykbroker.lake.profile.page import page
+
+        with watched(spark, out):
+            found = measured(Lake.open(spark, at), Wanted(topics, since_ms, until_ms, top))
+    made = datetime.fromtimestamp(now_ms / 1000, UTC)
+    to.write_text(page(at, f"{made:%Y-%m-%d %H:%M}", found), encoding="utf-8")
+    if as_json:
+        out.json({"page": str(to), "topics": [each.as_json() for each in found]})
+    else:
+        out.line(f"{to}: {counted(len(found), 'topic')}, {sum(each.records for each in found):,} records")

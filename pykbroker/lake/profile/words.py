@@ -1,0 +1,68 @@
+"""Numbers as a person reads them: counts, sizes, spans of time and points in it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pykbroker.lake.profile.facts import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+
+_UNITS = ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s"), (1, "ms"))
+_PREFIXES = ("", "k", "M", "G", "T", "P")
+
+
+def short(number: float, base: int = 1000) -> str:
+    """``950``, ``12.3k``, ``4M``: three digits at most."""
+    power = 0
+    while number >= base - 0.5 and power < len(_PREFIXES) - 1:
+        number /= base
+        power += 1
+    text = f"{number:.1f}".removesuffix(".0") if number < 100 and power else f"{number:.0f}"
+    return text + _PREFIXES[power]
+
+
+def size(number: float) -> str:
+    """``12.3 kB``, in thousands."""
+    text = short(number)
+    return f"{text} B" if text[-1].isdigit() else f"{text[:-1]} {text[-1]}B"
+
+
+def span(milliseconds: int) -> str:
+    """``0``, ``250 ms``, ``3 min``, ``2 d 4 h``: its two largest units."""
+    found = []
+    for unit, name in _UNITS:
+        if milliseconds >= unit:
+            found.append(f"{milliseconds // unit} {name}")
+            milliseconds %= unit
+        elif found:
+            break
+    return " ".join(found[:2]) or "0"
+
+
+def rate(number: int, milliseconds: int) -> str:
+    """``3.4k/s``, ``12/h``: of the shortest unit of time in which there is one at least."""
+    per_ms = number / max(milliseconds, 1)
+    for unit, name in ((SECOND_MS, "s"), (MINUTE_MS, "min"), (HOUR_MS, "h")):
+        if per_ms * unit >= 1:
+            return f"{short(per_ms * unit)}/{name}"
+    return f"{short(per_ms * DAY_MS)}/d"
+
+
+def share(part: int, whole: int) -> str:
+    """``12.5 %``; what is not nothing is never ``0 %``."""
+    if not whole or not part:
+        return "0 %"
+    percent = 100 * part / whole
+    return "< 0.1 %" if percent < 0.1 else f"{percent:.1f} %".replace(".0 %", " %")
+
+
+def moment(time_ms: int) -> str:
+    """``2013-01-31 14:05:00``, in UTC; a time that no calendar knows as its number."""
+    try:
+        when = datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"@{time_ms}"
+    return f"{when:%Y-%m-%d %H:%M:%S}".removesuffix(":00").removesuffix(" 00:00")
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,192 @@
+"""The decoding of an archived topic: values into columns, what does not decode into a quarantine with the reason.
+
+It is a job of its own behind the archive, not a part of it: the archive keeps every record to the bit whatever its schema is, so a
+schema that was wrong costs a second decoding and not the records, and the broker is read once. Batches are those of the archive,
+several at a time; each is planned in a file before it is begun, and both tables take a batch once, so a kill anywhere changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from pykbroker.lake.columns import IN_FILES
+from pykbroker.lake.ledger import Entry, Progress
+from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.values.account import Account, Done, Plan
+from pykbroker.lake.values.decoded import Decoded, as_decoded, as_quarantined
+from pykbroker.lake.values.how import How
+from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.values.tasks import Decoding
+
+Tell = Callable[["Decode"], None]
+Ranges = Mapping[int, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run has done: rows that were decoded, those that are in the quarantine now, and columns that are new."""
+
+    topic: str
+    decoded: int
+    quarantined: int
+    new_columns: list[str]
+
+
+class Decode:
+    """One run over one topic; ``batch_records`` archived records make a batch at most, unless the archive's own are larger."""
+
+    def __init__(
+        self,
+        decoded: Decoded,
+        surveyor: Surveyor,
+        batch_records: int = 1_000_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.decoded = decoded
+        self.surveyor = surveyor
+        self.batch_records = batch_records
+        self.account = decoded.account()
+        self._clock = clock
+        self._begun_s = clock()
+        self._seen = 0
+
+    @property
+    def how(self) -> How:
+        assert self.decoded.how is not None, "it is known how before anything is decoded"
+        return self.decoded.how
+
+    @property
+    def lag(self) -> int:
+        """Archived offsets that were not looked at yet."""
+        return behind(self.decoded.lake.last_entry(), self.decoded.topic, self.account)
+
+    def line(self) -> str:
+        """As in ``flights: 1,200,000 rows, 3 in quarantine, 85,000 rows/s, 300,000 behind, 4 s left``."""
+        rate = self._seen / max(self._clock() - self._begun_s, 0.001)
+        left = f", {self.lag / rate:.0f} s left" if rate else ""
+        counts = f"{self.account.rows:,} rows, {self.account.quarantined:,} in quarantine"
+        return f"{self.decoded.topic}: {counts}, {rate:,.0f} rows/s, {self.lag:,} behind{left}"
+
+    def run(self, tell: Tell) -> Outcome:
+        """Decodes what was archived since the last run. Raises LakeError where it cannot go on; the next run goes on from there."""
+        before = self._begin()
+        while (ends := self._next()) is not None:
+            ranges, rows = {}, {}
+            for number, progress in _progresses(ends, self.decoded.topic).items():
+                done = self.account.partitions.get(number, Done(progress.begin, progress.begin))
+                ranges[number] = (done.until, progress.until)
+                rows[number] = progress.rows - done.rows - done.quarantined
+            self._carry_out(self._planned(ranges, rows))
+            self._seen += sum(rows.values())
+            tell(self)
+        return self._outcome(before)
+
+    def run_again(self) -> Outcome:
+        """Decodes what is in the quarantine, by the schemas that are known now."""
+        before = self._begin()
+        if self.account.quarantined:
+            self._carry_out(
+                self._planned({number: (done.until, done.until) for number, done in self.account.partitions.items()})
+            )
+        return self._outcome(before)
+
+    def _begin(self) -> Account:
+        """Finishes what a run that was killed has begun; the account before it."""
+        before = self.account
+        self.decoded.values(before.columns).recover()
+        self.decoded.quarantine.recover()
+        plan = self.decoded.plan(before.batch + 1)
+        if plan is not None:
+            self._carry_out(plan)
+        return before
+
+    def _outcome(self, before: Account) -> Outcome:
+        new = [name for name in self.account.columns if name not in before.columns]
+        return Outcome(self.decoded.topic, self.account.rows - before.rows, self.account.quarantined, new)
+
+    def _next(self) -> Entry | None:
+        """The archive's entry up to which the next batch goes; None where all is decoded."""
+        batches = self.decoded.lake.batches()
+        topic = self.decoded.topic
+        here = sum(done.until for done in self.account.partitions.values())
+
+        def untils(batch: int) -> int:
+            return sum(_untils(self.decoded.lake.entry(batch), topic).values())
+
+        first = bisect_right(batches, here, key=untils)
+        if first == len(batches):
+            return None
+        last = bisect_right(batches, here + self.batch_records, first, key=untils)
+        return self.decoded.lake.entry(batches[max(first, last - 1)])
+
+    def _planned(self, ranges: Ranges, rows: Mapping[int, int] | None = None) -> Plan:
+        """Without numbers of rows, the plan is to try the quarantine again."""
+        there = self.decoded.quarantine.read() if rows is None else self._rows(ranges)
+        columns = self.surveyor.columns(self.decoded, self.account.columns, there)
+        plan = Plan(self.account.batch + 1, columns, dict(ranges), dict(rows or {}), again=rows is None)
+        self.decoded.keep_plan(plan)
+        return plan
+
+    def _rows(self, ranges: Ranges) -> DataFrame:
+        """The archived records of these offsets."""
+        lowest = min(begin for begin, _ in ranges.values())
+        highest = max(until for _, until in ranges.values())
+        limits = [(number, *each) for number, each in ranges.items()]
+        frame = self.decoded.lake.spark.createDataFrame(limits, "partition INT, from BIGINT, until BIGINT")
+        rows = self.decoded.lake.read().where(f.col("topic") == self.decoded.topic)
+        rows = rows.where((f.col("offset") >= lowest) & (f.col("offset") < highest))
+        inside = rows.join(f.broadcast(frame), "partition").where("offset >= `from` AND offset < until")
+        return inside.select(*IN_FILES)
+
+    def _carry_out(self, plan: Plan) -> None:
+        task = Decoding(self.how, self.decoded.lake.description.format, plan.columns, self.decoded.schemas())
+        rows = self.decoded.quarantine.read().select(*IN_FILES) if plan.again else self._rows(plan.ranges)
+        found = rows.mapInArrow(task.decode, task.ddl).persist()
+        try:
+            self._check_whole(found, plan)
+            taken = self.decoded.values(plan.columns).append(as_decoded(found, self.how, plan.columns), plan.batch)
+            quarantine, refused = self.decoded.quarantine, as_quarantined(found)
+            take = quarantine.replace if plan.again else quarantine.append
+            left = _counted(take(refused, plan.batch), "partition")
+            at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            self.account = self.account.after(plan, at, _counted(taken, "kafka_partition"), left)
+        finally:
+            found.unpersist()
+        self.decoded.keep_account(self.account)
+
+    def _check_whole(self, found: DataFrame, plan: Plan) -> None:
+        """Before anything is written: the archive counted what is to be there, and compaction of plain files may hide some of it."""
+        counts = _counted(found, "partition") if plan.rows else {}
+        for number, wanted in plan.rows.items():
+            if counts.get(number, 0) != wanted:
+                begin, until = plan.ranges[number]
+                raise LakeError(
+                    f"{self.decoded.topic}-{number}, offsets {begin} to {until - 1}: the ledger counted {wanted} rows, and the lake "
+                    f"has {counts.get(number, 0)}. If `pykbroker lake compact` was running, run this again; else `pykbroker lake "
+                    "verify` tells which they are."
+                )
+
+
+def behind(archived: Entry, topic: str, account: Account) -> int:
+    """Archived offsets that the decoding has not looked at."""
+    starts = {number: done.until for number, done in account.partitions.items()}
+    return sum(each.until - starts.get(number, each.begin) for number, each in _progresses(archived, topic).items())
+
+
+def _counted(rows: DataFrame, partition: str) -> dict[int, int]:
+    return {row[0]: row[1] for row in rows.groupBy(partition).count().collect()}
+
+
+def _progresses(entry: Entry, topic: str) -> dict[int, Progress]:
+    return {place.partition: each for place, each in entry.partitions.items() if place.topic == topic}
+
+
+def _untils(entry: Entry, topic: str) -> dict[int, int]:
+    return {number: each.until for number, each in _progresses(entry, topic).items()}

@@ -1,0 +1,116 @@
+"""What is kept of a topic's decoding, in ``decoded/TOPIC`` of the lake.
+
+how.json   records/ (decoded)   quarantine/records/ (what was not)   plans/ and ledger/000000000007.json   schemas/17.json
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from pykbroker.lake.columns import SCHEMA
+from pykbroker.lake.lake import KEPT, TABLES, Lake
+from pykbroker.lake.tables.table import Shape, Table
+from pykbroker.lake.values.account import Account, Plan
+from pykbroker.lake.values.how import How, KeyKind
+from pykbroker.lake.values.naming import DATE
+from pykbroker.lake.values.types import Columns, ddl_of
+
+DECODED = "decoded"
+QUARANTINE = Shape(f"{SCHEMA}, error STRING")
+_HOW, _PLANS, _LEDGER, _SCHEMAS = "how.json", "plans", "ledger", "schemas"
+
+
+class Decoded:
+    """The decoded values of one topic. ``how`` is None where it was never decoded."""
+
+    def __init__(self, lake: Lake, topic: str) -> None:
+        self.lake = lake
+        self.topic = topic
+        self.folder = lake.folder.within(f"{DECODED}/{topic}")
+        self._table = TABLES[lake.description.format]
+        text = self.folder.read(_HOW)
+        self.how = None if text is None else How.from_json(text, self.folder.at(_HOW))
+
+    def keep_how(self, how: How) -> None:
+        if how != self.how:
+            self.folder.write(_HOW, how.to_json())
+            self.how = how
+
+    def values(self, columns: Columns) -> Table:
+        """The table of what was decoded, with these columns beside the record's own."""
+        assert self.how is not None, "it is known how before anything is decoded"
+        key = "STRING" if self.how.key is KeyKind.TEXT else "BINARY"
+        before = f"kafka_partition INT, kafka_offset BIGINT, kafka_timestamp TIMESTAMP, kafka_key {key}"
+        headers = "kafka_headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+        own = f"{before}, {headers}, kafka_tombstone BOOLEAN"
+        schema = ", ".join(filter(None, (own, ddl_of(columns), f"{DATE} DATE")))
+        return self._table(
+            self.lake.spark, self.folder, Shape(schema, (DATE,), ("kafka_partition", "kafka_offset"), grows=True)
+        )
+
+    @property
+    def quarantine(self) -> Table:
+        return self._table(self.lake.spark, self.folder.within("quarantine"), QUARANTINE)
+
+    def read(self) -> DataFrame:
+        return self.values(self.account().columns).read()
+
+    # What is written down
+
+    def account(self) -> Account:
+        names = self.folder.names(_LEDGER)
+        text = self.folder.read(f"{_LEDGER}/{names[-1]}") if names else None
+        return Account() if text is None else Account.from_json(text)
+
+    def keep_account(self, account: Account) -> None:
+        self.folder.write(f"{_LEDGER}/{account.batch:012d}.json", account.to_json())
+        for name in (_LEDGER, _PLANS):
+            self.folder.delete(f"{name}/{account.batch - KEPT:012d}.json")
+
+    def plan(self, batch: int) -> Plan | None:
+        text = self.folder.read(f"{_PLANS}/{batch:012d}.json")
+        return None if text is None else Plan.from_json(text)
+
+    def keep_plan(self, plan: Plan) -> None:
+        self.folder.write(f"{_PLANS}/{plan.batch:012d}.json", plan.to_json())
+
+    def schemas(self) -> dict[int, dict[str, Any]]:
+        """Those of the registry that were asked for, by their numbers."""
+        names = self.folder.names(_SCHEMAS)
+        found = {int(name.removesuffix(".json")): self.folder.read(f"{_SCHEMAS}/{name}") for name in names}
+        return {number: json.loads(text) for number, text in found.items() if text is not None}
+
+    def keep_schema(self, number: int, schema: dict[str, Any]) -> None:
+        self.folder.write(f"{_SCHEMAS}/{number}.json", json.dumps(schema))
+
+
+def all_decoded(lake: Lake) -> list[Decoded]:
+    """The topics of which it is known how they are decoded."""
+    return [each for topic in lake.folder.names(DECODED) if (each := Decoded(lake, topic)).how is not None]
+
+
+def as_decoded(rows: DataFrame, how: How, columns: Columns) -> DataFrame:
+    """What tasks have decoded, as the columns of the table."""
+    key = f.col("key").cast("string") if how.key is KeyKind.TEXT else f.col("key")
+    own = {
+        "kafka_partition": f.col("partition"), "kafka_offset": f.col("offset"), "kafka_timestamp": f.col("timestamp"),
+        "kafka_key": key, "kafka_headers": f.col("headers"), "kafka_tombstone": f.col("tombstone"),
+    }  # fmt: skip
+    named = [column.alias(name) for name, column in own.items()]
+    values = [f.col("decoded").getField(name).alias(name) for name in columns]
+    return _arranged(rows.where("error IS NULL").select(*named, *values, f.col("date").alias(DATE)), DATE)
+
+
+def as_quarantined(rows: DataFrame) -> DataFrame:
+    """What they have not, as it was archived, with the reason."""
+    return _arranged(rows.where("error IS NOT NULL").drop("tombstone", "decoded"), "topic", "date")
+
+
+def _arranged(rows: DataFrame, *divided_by: str) -> DataFrame:
+    """One file of each day, or several where there is much; in order of offsets."""
+    offsets = [name for name in rows.columns if name in ("partition", "offset", "kafka_partition", "kafka_offset")]
+    return rows.hint("rebalance", *divided_by).sortWithinPartitions(*divided_by, *offsets)

@@ -1,0 +1,40 @@
+"""Which names a new column may have: each format of tables has its own mind of that, and none may be there twice. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pykbroker.lake.description import Format
+
+OWN = ("kafka_partition", "kafka_offset", "kafka_timestamp", "kafka_key", "kafka_headers", "kafka_tombstone")
+DATE = "kafka_date"
+_DELTA_REFUSES = set(" ,;{}()\n\t=")
+
+
+class Naming:
+    """Takes new fields as columns until there are ``most`` of them. Names that differ by case alone are one to Spark."""
+
+    def __init__(self, table: Format, room: int) -> None:
+        self._table = table
+        self._room = room
+
+    def taken(self, name: str, beside: Mapping[str, Any]) -> bool:
+        if self._room <= 0 or refusal(name, beside, self._table) is not None:
+            return False
+        self._room -= 1
+        return True
+
+
+def refusal(name: str, beside: Mapping[str, Any], table: Format) -> str | None:
+    """Why a field cannot be a column; None where it can."""
+    if not name or not name.isprintable():
+        return "its name cannot be a column's"
+    if table is Format.DELTA and _DELTA_REFUSES & set(name):
+        return "Delta Lake refuses such a name"
+    lower = name.lower()
+    if lower in OWN or lower == DATE:
+        return "a column of the record itself is called so"
+    if any(lower == each.lower() for each in beside):
+        return "another column has this name but for upper and lower case"
+    return None

@@ -1,0 +1,49 @@
+"""Protobuf schemas as people write them, compiled by the protoc that grpcio-tools brings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from pykbroker.lake.trouble import LakeError, Missing
+
+
+def compiled(file: str, folder: Path) -> bytes:
+    """The FileDescriptorSet of a ``.proto`` file in ``folder``, with all that it imports. Raises LakeError with protoc's words."""
+    if find_spec("grpc_tools") is None:
+        raise Missing("A .proto schema is compiled by grpcio-tools: pip install 'pykbroker[schemas]' brings it.")
+    with tempfile.TemporaryDirectory(prefix="pykbroker-protoc-") as place:
+        target = Path(place) / "schema.desc"
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={folder}", f"--proto_path={_included()}",
+             "--include_imports", f"--descriptor_set_out={target}", file],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise LakeError(f"protoc refused {file}: {done.stderr.strip()}")
+        return target.read_bytes()
+
+
+def compiled_texts(main: str, others: Mapping[str, str]) -> bytes:
+    """The same of a schema by its text, and of those that it imports, by the names under which it does."""
+    with tempfile.TemporaryDirectory(prefix="pykbroker-protoc-") as place:
+        folder = Path(place)
+        for name, text in {**others, "pykbroker_value.proto": main}.items():
+            path = (folder / name).resolve()
+            if not path.is_relative_to(folder.resolve()):
+                raise LakeError(f"A Protobuf schema is imported under the name {name!r}, which is no path to a file.")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return compiled("pykbroker_value.proto", folder)
+
+
+def _included() -> Path:
+    """Where Google's own schemas are, as that of Timestamp."""
+    spec = find_spec("grpc_tools")
+    assert spec is not None, "it was just there"
+    assert spec.origin is not None, "it is a package"
+    return Path(spec.origin).parent / "_proto"

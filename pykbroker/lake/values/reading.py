@@ -1,0 +1,110 @@
+"""From bytes to an object, for each kind of values: by one schema, or by those that the frames of a registry name."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.values.framing import Frame, unframed, unframed_message
+from pykbroker.lake.values.how import How, Kind
+from pykbroker.lake.values.json_values import decode_json
+from pykbroker.lake.values.types import Columns
+from pykbroker.lake.values.unfit import Unfit
+
+Read = Callable[[bytes], dict[str, Any]]
+Schemas = Mapping[int, Mapping[str, Any]]
+"""Schemas of a registry by their numbers, as ``Registry.schema`` gives them; Protobuf's compiled, as ``descriptors``."""
+
+
+def reading(how: How, schemas: Schemas) -> Read:
+    """The function that reads a value. It raises Unfit, and nothing else."""
+    if how.kind is Kind.JSON:
+        return decode_json
+    if how.kind is Kind.TEXT:
+        return _text
+    if how.is_framed:
+        return _Framed(how.kind, schemas)
+    return _fixed(how)[1]
+
+
+def columns_of(how: How) -> Columns:
+    """The columns of the one schema that is given, or of text. Raises LakeError where it cannot be columns."""
+    return {"value": "STRING"} if how.kind is Kind.TEXT else _fixed(how)[0]
+
+
+def columns_of_frame(how: How, frame: Frame, schemas: Schemas) -> Columns | None:
+    """The columns of a schema that a frame names; None where it has none, so that its values are not decoded."""
+    try:
+        return _of_frame(how.kind, frame, schemas)[0]
+    except Unfit:
+        return None
+
+
+def frame_of(kind: Kind, value: bytes) -> tuple[Frame, bytes]:
+    return unframed(value) if kind is Kind.AVRO else unframed_message(value)
+
+
+def _text(value: bytes) -> dict[str, Any]:
+    try:
+        return {"value": value.decode()}
+    except UnicodeDecodeError as error:
+        raise Unfit(f"the value is no UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def _fixed(how: How) -> tuple[Columns, Read]:
+    assert how.schema is not None, "one without a schema file is framed"
+    if how.kind is Kind.AVRO:
+        from pykbroker.lake.values.avro_values import AvroSchema  # noqa: PLC0415 - fastavro is there for who has Avro
+
+        schema = AvroSchema(how.schema)
+        return schema.columns(), schema.decoder()
+    from pykbroker.lake.values import protobuf_values as protobuf  # noqa: PLC0415 - and protobuf for who has Protobuf
+
+    message = protobuf.ProtobufSchema(base64.b64decode(how.schema)).named(how.message or "")
+    return protobuf.columns_of(message), protobuf.decoder_of(message)
+
+
+def _of_frame(kind: Kind, frame: Frame, schemas: Schemas) -> tuple[Columns, Read]:
+    found = schemas.get(frame.schema)
+    if found is None:
+        raise Unfit(f"the registry has no schema {frame.schema}")
+    if found["type"] != kind.upper():
+        raise Unfit(f"the schema {frame.schema} of the registry is {found['type']}, not {kind.upper()}")
+    try:
+        if kind is Kind.AVRO:
+            from pykbroker.lake.values.avro_values import AvroSchema  # noqa: PLC0415 - as above
+
+            schema = AvroSchema(found["text"], list(found["references"].values()))
+            return schema.columns(), schema.decoder()
+        from pykbroker.lake.values import protobuf_values as protobuf  # noqa: PLC0415 - as above
+
+        message = protobuf.ProtobufSchema(base64.b64decode(found["descriptors"])).at(frame.path)
+        return protobuf.columns_of(message), protobuf.decoder_of(message)
+    except LakeError as error:
+        raise Unfit(f"the schema {frame.schema} of the registry: {error}") from None
+
+
+class _Framed:
+    """Reads each value by the schema that its frame names."""
+
+    def __init__(self, kind: Kind, schemas: Schemas) -> None:
+        self._kind = kind
+        self._schemas = schemas
+        self._known: dict[Frame, Read | Unfit] = {}
+
+    def __call__(self, value: bytes) -> dict[str, Any]:
+        frame, rest = frame_of(self._kind, value)
+        read = self._known.get(frame) or self._learned(frame)
+        if isinstance(read, Unfit):
+            raise read
+        return read(rest)
+
+    def _learned(self, frame: Frame) -> Read | Unfit:
+        try:
+            found: Read | Unfit = _of_frame(self._kind, frame, self._schemas)[1]
+        except Unfit as error:
+            found = error
+        self._known[frame] = found
+        return found

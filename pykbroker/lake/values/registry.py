@@ -1,0 +1,68 @@
+"""A schema registry as Confluent's answers it: schemas by their numbers, with those that they name."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from urllib.request import Request, urlopen
+
+from pykbroker.lake.trouble import LakeError
+
+_TIMEOUT_S = 30.0
+_NOT_FOUND = 404
+
+
+class Registry:
+    """A registry by its URL; a user and a password may stand in it."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise LakeError(f"{url!r} is no URL of a schema registry; write it as http://127.0.0.1:8081.")
+        host = parts.netloc.rpartition("@")[2]
+        self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+        self._headers = {"Accept": "application/vnd.schemaregistry.v1+json"}
+        if parts.username is not None:
+            user = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+            self._headers["Authorization"] = f"Basic {base64.b64encode(user).decode()}"
+
+    def schema(self, number: int) -> dict[str, Any] | None:
+        """``{"type": "AVRO", "text": ..., "references": {name: text}}``; None where the registry has no such schema.
+
+        Those that it names come in the order in which they build on each other. Raises LakeError where it does not answer.
+        """
+        found = self._get(f"schemas/ids/{number}")
+        if found is None:
+            return None
+        references: dict[str, str] = {}
+        self._collect(found, references)
+        return {"type": found.get("schemaType", "AVRO"), "text": found["schema"], "references": references}
+
+    def _collect(self, schema: dict[str, Any], into: dict[str, str]) -> None:
+        for each in schema.get("references", ()):
+            if each["name"] not in into:
+                found = self._get(f"subjects/{quote(each['subject'], safe='')}/versions/{each['version']}")
+                if found is None:
+                    raise LakeError(
+                        f"The registry {self.url} has a schema that names {each['subject']}, version {each['version']}, which it has not."
+                    )
+                self._collect(found, into)
+                into[each["name"]] = found["schema"]
+
+    def _get(self, path: str) -> dict[str, Any] | None:
+        request = Request(f"{self.url}/{path}", headers=self._headers)  # noqa: S310 - checked above
+        try:
+            with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
+                found: dict[str, Any] = json.load(answer)
+                return found
+        except HTTPError as error:
+            with error:
+                if error.code == _NOT_FOUND:
+                    return None
+                said = error.read(500).decode(errors="replace")
+            raise LakeError(f"The registry {self.url} answered {error.code} to {path}: {said}") from None
+        except (URLError, OSError, ValueError) as error:
+            raise LakeError(f"The registry {self.url} did not answer: {error}.") from None

@@ -1,0 +1,81 @@
+"""Which columns a batch wants: looked for in its values, or in the schemas of the registry that its values name."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.values.decoded import Decoded
+from pykbroker.lake.values.framing import Frame
+from pykbroker.lake.values.how import How, Kind, NewColumns
+from pykbroker.lake.values.json_values import merged_columns
+from pykbroker.lake.values.naming import Naming
+from pykbroker.lake.values.protoc import compiled_texts
+from pykbroker.lake.values.reading import columns_of, columns_of_frame
+from pykbroker.lake.values.registry import Registry
+from pykbroker.lake.values.tasks import FOUND, Survey
+from pykbroker.lake.values.types import Columns, grown, width
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyor:
+    """``registry`` may be None where every schema is known already, or none is needed."""
+
+    registry: Registry | None = None
+
+    def columns(self, decoded: Decoded, fixed: Columns, rows: DataFrame) -> Columns:
+        """The columns that are fixed already, and after them those that are new in these rows."""
+        assert decoded.how is not None, "it is known how before anything is decoded"
+        found = self._found(decoded, decoded.how, fixed, rows)
+        room = decoded.how.most_columns - width(fixed)
+        return grown(fixed, found, Naming(decoded.lake.description.format, room).taken)
+
+    def _found(self, decoded: Decoded, how: How, fixed: Columns, rows: DataFrame) -> Columns:
+        given = how.columns or {}
+        if how.kind is Kind.TEXT or how.schema is not None:
+            return columns_of(how)
+        if (fixed or given) and how.new_columns is not NewColumns.ADD:
+            if how.is_framed:
+                self._fetch(decoded, how, rows)
+            return given
+        return merged_columns(self._fetch(decoded, how, rows), {}) | given
+
+    def _fetch(self, decoded: Decoded, how: How, rows: DataFrame) -> Columns:
+        """What the tasks found, put together; schemas that are not known yet are fetched."""
+        survey = Survey(how, decoded.lake.description.format)
+        values = rows.where("value IS NOT NULL").select("value")
+        lines = [json.loads(row.found) for row in values.mapInArrow(survey.survey, FOUND).distinct().collect()]
+        found: Columns = {}
+        if how.kind is Kind.JSON:
+            for each in lines:
+                found = merged_columns(found, each)
+            return found
+        frames = {Frame(number, tuple(path)) for each in lines for number, *path in each}
+        schemas = self._schemas(decoded, {frame.schema for frame in frames})
+        for frame in sorted(frames):
+            found = merged_columns(found, columns_of_frame(how, frame, schemas) or {})
+        return found
+
+    def _schemas(self, decoded: Decoded, wanted: set[int]) -> dict[int, dict[str, Any]]:
+        known = decoded.schemas()
+        for number in sorted(wanted - known.keys()):
+            if self.registry is None:
+                raise LakeError(f"{decoded.topic} has values of the schema {number}: say with --registry who knows it.")
+            schema = self.registry.schema(number)
+            if schema is not None:
+                known[number] = _compiled(schema)
+                decoded.keep_schema(number, known[number])
+        return known
+
+
+def _compiled(schema: dict[str, Any]) -> dict[str, Any]:
+    """With its descriptors, if it is Protobuf's: tasks have no protoc."""
+    if schema["type"] != Kind.PROTOBUF.upper():
+        return schema
+    descriptors = compiled_texts(schema["text"], schema["references"])
+    return {**schema, "descriptors": base64.b64encode(descriptors).decode()}

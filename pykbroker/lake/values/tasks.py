@@ -1,0 +1,128 @@
+"""What tasks do with values: find out what is in them, and decode them. For ``mapInArrow``; pure, a batch in and a batch out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pykbroker.lake.columns import SCHEMA
+from pykbroker.lake.description import Format
+from pykbroker.lake.values.arrow import arrow_type
+from pykbroker.lake.values.fitting import fields_fit
+from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.values.json_values import decode_json, found_columns, is_empty, widen
+from pykbroker.lake.values.naming import Naming, refusal
+from pykbroker.lake.values.reading import Schemas, frame_of, reading
+from pykbroker.lake.values.types import Columns, Type, ddl, grown, struct
+from pykbroker.lake.values.unfit import Unfit
+
+FOUND = "found STRING"
+_LONGEST_REASON = 500
+_MOST_FRAMES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is in the values of a task: a line with the columns of JSON, or one with the frames of a registry."""
+
+    how: How
+    table: Format
+
+    def survey(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        values = (value for batch in batches for value in batch.column("value").to_pylist())
+        found = self._columns(values) if self.how.kind is Kind.JSON else self._frames(values)
+        yield pa.RecordBatch.from_pydict({"found": [json.dumps(found, sort_keys=True)]})
+
+    def _columns(self, values: Iterator[bytes]) -> Columns:
+        """No more of them than there may be: where keys are data, they are not all kept in memory."""
+        found: dict[str, Any] = {}
+        for value in values:
+            try:
+                widen(found, decode_json(value))
+            except Unfit:
+                continue
+            if len(found) > 2 * self.how.most_columns:
+                found = dict(list(found.items())[: self.how.most_columns])
+        return grown({}, found_columns(found), Naming(self.table, self.how.most_columns).taken)
+
+    def _frames(self, values: Iterator[bytes]) -> list[list[int]]:
+        found = set()
+        for value in values:
+            try:
+                frame, _ = frame_of(self.how.kind, value)
+            except Unfit:
+                continue
+            found.add((frame.schema, *frame.path))
+            if len(found) >= _MOST_FRAMES:
+                break
+        return sorted(map(list, found))
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """Decodes by one set of columns. A row is as it was archived, with ``error``, or with ``decoded`` in place of its value."""
+
+    how: How
+    table: Format
+    columns: Columns
+    schemas: Schemas
+
+    @property
+    def _form(self) -> Type:
+        """Before anything is known of the values there are tombstones at most, and Spark wants a column all the same."""
+        return struct(self.columns or {"nothing": "BOOLEAN"})
+
+    @property
+    def ddl(self) -> str:
+        return f"{SCHEMA}, error STRING, tombstone BOOLEAN, decoded {ddl(self._form)}"
+
+    def decode(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        of_value = self._value_decoder()
+        form = arrow_type(self._form)
+        for batch in batches:
+            values, keys = batch.column("value"), batch.column("key").to_pylist()
+            rows, errors = [], []
+            for key, value in zip(keys, values.to_pylist(), strict=True):
+                row, error = None, None
+                try:
+                    self._check_key(key)
+                    row = {} if value is None else of_value(value)
+                except Unfit as unfit:
+                    error = str(unfit)[:_LONGEST_REASON]
+                rows.append(row)
+                errors.append(error)
+            yield _with(batch, errors, values, pa.array(rows, form))
+
+    def _value_decoder(self) -> Callable[[bytes], dict[str, Any]]:
+        read, fit = reading(self.how, self.schemas), fields_fit(self.columns, self._unknown)
+        return lambda value: fit(read(value))
+
+    def _check_key(self, key: bytes | None) -> None:
+        if self.how.key is KeyKind.TEXT and key is not None:
+            try:
+                key.decode()
+            except UnicodeDecodeError:
+                raise Unfit("the key is no UTF-8") from None
+
+    def _unknown(self, name: str, value: Any, beside: Mapping[str, Type]) -> None:
+        if self.how.new_columns is NewColumns.IGNORE or is_empty(value):
+            return
+        if self.how.new_columns is NewColumns.QUARANTINE:
+            raise Unfit("it has no column, and new ones are not to be added", f".{name}")
+        why = refusal(name, beside, self.table) or f"there are {self.how.most_columns} already"
+        raise Unfit(f"it cannot be a column: {why}", f".{name}")
+
+
+def _with(batch: pa.RecordBatch, errors: list[str | None], values: pa.Array, decoded: pa.Array) -> pa.RecordBatch:
+    reasons = pa.array(errors, pa.string())
+    kept = pc.if_else(reasons.is_valid(), values, pa.scalar(None, values.type))
+    names = batch.schema.names
+    columns = [kept if name == "value" else batch.column(name) for name in names]
+    return pa.RecordBatch.from_arrays(
+        [*columns, reasons, values.is_null(), decoded], [*names, "error", "tombstone", "decoded"]
+    )

@@ -1,0 +1,158 @@
+"""The types of columns, by Spark's names, and how a schema grows. Pure; a type is plain JSON, as it stands in the ledger.
+
+A scalar is its name (``"BIGINT"``), the others are ``{"array": type}``, ``{"map": type}`` with keys of text, and
+``{"struct": {name: type}}``. ``JSON`` is text that holds JSON: where values of several types were found before any was fixed.
+Whole numbers are BIGINT and fractions DOUBLE whoever wrote them, so a producer that goes from int to long changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pykbroker.lake.trouble import LakeError
+
+Type = str | Mapping[str, Any]
+Columns = dict[str, Type]
+Taken = Callable[[str, Mapping[str, Any]], bool]
+"""Whether a new field of this name may stand beside those."""
+
+JSON = "JSON"
+SCALARS = frozenset(
+    [
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INT",
+        "BIGINT",
+        "DOUBLE",
+        "STRING",
+        "BINARY",
+        "DATE",
+        "TIMESTAMP",
+        "TIMESTAMP_NTZ",
+        "JSON",
+    ]
+)
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+
+
+def array(of: Type) -> Type:
+    return {"array": of}
+
+
+def mapping(to: Type) -> Type:
+    return {"map": to}
+
+
+def struct(fields: Mapping[str, Type]) -> Type:
+    return {"struct": dict(fields)}
+
+
+def part(each: Type, name: str) -> Any:
+    """What an array, map or struct is made of; None where the type is another."""
+    return None if isinstance(each, str) else each.get(name)
+
+
+def decimal_of(each: Type) -> tuple[int, int] | None:
+    """Precision and scale of a decimal."""
+    found = _DECIMAL.fullmatch(each) if isinstance(each, str) else None
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def ddl(each: Type) -> str:
+    """The type as Spark's SQL writes it."""
+    if isinstance(each, str):
+        return "STRING" if each == JSON else each
+    if "array" in each:
+        return f"ARRAY<{ddl(each['array'])}>"
+    if "map" in each:
+        return f"MAP<STRING, {ddl(each['map'])}>"
+    return f"STRUCT<{ddl_of(each['struct'], ': ')}>"
+
+
+def ddl_of(columns: Mapping[str, Type], between: str = " ") -> str:
+    return ", ".join(f"`{name.replace('`', '``')}`{between}{ddl(each)}" for name, each in columns.items())
+
+
+def merged(one: Type | None, other: Type | None) -> Type | None:
+    """The narrowest type that takes both, while none is fixed; None is that of which nothing is known yet."""
+    if one is None or one == other:
+        return other
+    if other is None:
+        return one
+    if {str(one), str(other)} == {"BIGINT", "DOUBLE"}:
+        return "DOUBLE"
+    for name in ("array", "map"):
+        if (mine := part(one, name)) is not None and (theirs := part(other, name)) is not None:
+            return {name: merged(mine, theirs)}
+    mine, theirs = part(one, "struct"), part(other, "struct")
+    return JSON if mine is None or theirs is None else struct(merged_fields(mine, theirs))
+
+
+def merged_fields(one: Mapping[str, Type], other: Mapping[str, Type]) -> dict[str, Any]:
+    fields: dict[str, Any] = dict(one)
+    for name, each in other.items():
+        fields[name] = merged(fields.get(name), each)
+    return fields
+
+
+def grown(fixed: Mapping[str, Type], found: Mapping[str, Type], taken: Taken) -> Columns:
+    """The fixed columns as they are, with new ones after them where a field was found that is ``taken``."""
+    fields = dict(fixed)
+    for name, each in found.items():
+        if name in fields:
+            fields[name] = _grown_type(fields[name], each, taken)
+        elif taken(name, fields) and (cleaned := _cleaned(each, taken)) is not None:
+            fields[name] = cleaned
+    return fields
+
+
+def _grown_type(fixed: Type, found: Type, taken: Taken) -> Type:
+    for name in ("array", "map"):
+        if (mine := part(fixed, name)) is not None and (theirs := part(found, name)) is not None:
+            return {name: _grown_type(mine, theirs, taken)}
+    mine, theirs = part(fixed, "struct"), part(found, "struct")
+    return fixed if mine is None or theirs is None else struct(grown(mine, theirs, taken))
+
+
+def _cleaned(found: Type, taken: Taken) -> Type | None:
+    """A new field's type without what cannot be a column within it; None where nothing is left."""
+    for name in ("array", "map"):
+        if (inner := part(found, name)) is not None:
+            cleaned = _cleaned(inner, taken)
+            return None if cleaned is None else {name: cleaned}
+    fields = part(found, "struct")
+    if fields is None:
+        return found
+    kept = grown({}, fields, taken)
+    return struct(kept) if kept else None
+
+
+def width(columns: Mapping[str, Type]) -> int:
+    """How many columns there are, those within structs counted each."""
+    return sum(map(_width, columns.values()))
+
+
+def _width(each: Type) -> int:
+    if (fields := part(each, "struct")) is not None:
+        return width(fields)
+    inner = part(each, "array") or part(each, "map")
+    return 1 if inner is None else _width(inner)
+
+
+def of_spark(given: Any, where: str) -> Type:
+    """A type as Spark's own JSON has it. Raises LakeError for one that values are not decoded into."""
+    kind = given["type"] if isinstance(given, dict) else given
+    if kind == "struct":
+        return struct({field["name"]: of_spark(field["type"], f"{where}.{field['name']}") for field in given["fields"]})
+    if kind == "array":
+        return array(of_spark(given["elementType"], f"{where}[]"))
+    if kind == "map" and given["keyType"] == "string":
+        return mapping(of_spark(given["valueType"], f"{where}{{}}"))
+    names = {"long": "BIGINT", "integer": "INT", "short": "SMALLINT", "byte": "TINYINT", "float": "DOUBLE"}
+    name = names.get(str(kind), str(kind).upper())
+    if name not in SCALARS and decimal_of(name) is None:
+        raise LakeError(f"{where.lstrip('.')} is of type {kind}, into which values are not decoded.")
+    return name

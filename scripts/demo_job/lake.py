@@ -1,0 +1,155 @@
+"""The demo of the lake: the flights archived, decoded, verified, replayed into a fresh broker, archived from there again, profiled.
+
+A morning of them is replayed a thousand times as fast as it was, and the rest, under the same name, as fast as it goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
+from rich.console import Console
+
+from pykbroker.lake.archive import Archive, ArchiveOptions
+from pykbroker.lake.cluster import Cluster
+from pykbroker.lake.description import Description, Format
+from pykbroker.lake.lake import Lake
+from pykbroker.lake.profile.measuring import Wanted, measured
+from pykbroker.lake.profile.page import page
+from pykbroker.lake.replay import Replay, ReplayOptions
+from pykbroker.lake.session import SparkOptions, start_session
+from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.values.decode import Decode
+from pykbroker.lake.values.decoded import Decoded
+from pykbroker.lake.values.how import How, KeyKind, Kind
+from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.verify import Verification
+from scripts.demo_job.broker import DemoBroker
+from scripts.demo_job.data import DemoError, flights
+from scripts.demo_job.topics import FLIGHTS, FlightPublisher, create_topics
+from scripts.jars import jars
+
+SPEED = 1000
+MORNING_MS = 2 * 3_600_000
+_CONTENT = ("timestamp", "key", "value", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """What is said of each step: what it did, and how long it took."""
+
+    console: Console
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[list[str]]:
+        said: list[str] = []
+        begun = time.monotonic()
+        with self.console.status(f"{name} ...") if self.console.is_terminal else nullcontext():
+            yield said
+        self.console.print(f"[bold]{name}[/] {time.monotonic() - begun:5.1f} s  {' '.join(said)}", soft_wrap=True)
+
+
+def run_lake(options: argparse.Namespace, console: Console, folder: Path) -> int:
+    """The whole of it; the exit status is 0 when every comparison finds nothing."""
+    show = Show(console)
+    with ExitStack() as cleanup:
+        brokers = [DemoBroker(folder / name) for name in ("broker", "fresh-broker")]
+        for broker in brokers:
+            broker.start()
+            cleanup.callback(broker.stop)
+        first, fresh = (broker.bootstrap for broker in brokers)
+        with show.step("publish  ") as said:
+            count, begin_ms = _publish(first, options.months)
+            said.append(f"{count:,} records on {first}")
+        with show.step("spark    ") as said:
+            spark = _session(folder)
+            cleanup.callback(spark.stop)
+            said.append("is there")
+        try:
+            return _steps(show, spark, folder, (first, fresh), begin_ms)
+        except LakeError as error:
+            raise DemoError(str(error)) from error
+
+
+def _steps(show: Show, spark: SparkSession, folder: Path, brokers: tuple[str, str], begin_ms: int) -> int:
+    lake = _archived(show, spark, brokers[0], folder / "lake")
+    with show.step("decode   ") as said:
+        decoded = Decoded(lake, FLIGHTS)
+        decoded.keep_how(How(Kind.JSON, key=KeyKind.TEXT))
+        outcome = Decode(decoded, Surveyor()).run(lambda _: None)
+        said.append(
+            f"{outcome.decoded:,} values into the columns {', '.join(outcome.new_columns)}; {outcome.quarantined} in quarantine"
+        )
+    with show.step("verify   ") as said:
+        report = Verification(lake, Cluster(spark, brokers[0])).run()
+        said.append("lake and broker are equal" if report.is_equal else f"[red]they differ: {report}")
+    with show.step("replay   ") as said:
+        slow = _replayed(lake, brokers[1], until_ms=begin_ms + MORNING_MS, speed=SPEED)
+        said.append(f"{slow:,} flights of the first morning, {SPEED} times as fast as they left")
+    with show.step("replay   ") as said:
+        said.append(f"{_replayed(lake, brokers[1]):,} more, on {brokers[1]}")
+    again = _archived(show, spark, brokers[1], folder / "lake-again")
+    with show.step("compare  ") as said:
+        unlike = _unlike(lake.read(), again.read())
+        said.append(
+            f"[red]partitions that differ: {unlike}" if unlike else "both lakes have the same records in the same order"
+        )
+    with show.step("profile  ") as said:
+        target = folder / "profile.html"
+        target.write_text(
+            page(str(folder / "lake"), time.strftime("%Y-%m-%d %H:%M", time.gmtime()), measured(lake, Wanted()))
+        )
+        said.append(f"{target}")
+    return 0 if report.is_equal and not unlike and not outcome.quarantined else 1
+
+
+def _publish(bootstrap: str, months: int) -> tuple[int, int]:
+    """All at once; how many records there are then, and the time of the first."""
+    create_topics(bootstrap)
+    publisher = FlightPublisher(bootstrap, flights(months), 0.001)
+    publisher.go_on()
+    publisher.start()
+    publisher.join()
+    if publisher.failure is not None:
+        raise publisher.failure
+    return publisher.published + 1, publisher.flights[0].time_ms
+
+
+def _session(folder: Path) -> SparkSession:
+    conf = {"spark.driver.memory": "1g", "spark.local.dir": str(folder / "spark"), "spark.sql.shuffle.partitions": "4"}
+    return start_session(SparkOptions("local[2]", conf, tuple(map(str, jars("spark")))), (), folder)
+
+
+def _archived(show: Show, spark: SparkSession, bootstrap: str, at: Path) -> Lake:
+    with show.step("archive  ") as said:
+        cluster = Cluster(spark, bootstrap)
+        lake = Lake.create(spark, str(at), Description(Format.PARQUET, cluster.cluster_id()))
+        sight = Archive(lake, cluster, ArchiveOptions(FLIGHTS)).run(lambda _: None)
+        said.append(f"{sight.rows:,} rows in {at}")
+    return lake
+
+
+def _replayed(lake: Lake, bootstrap: str, until_ms: int | None = None, speed: float | None = None) -> int:
+    wanted = ReplayOptions(name="demo", until_ms=until_ms, speed=speed)
+    return sum(Replay(lake, bootstrap, {}, wanted).run().values())
+
+
+def _unlike(one: DataFrame, other: DataFrame) -> list[int]:
+    """The partitions that do not have the same records in the same order; offsets may differ, for transactions have markers."""
+    sums = [{row.partition: (row.rows, row.digest) for row in _sums(rows).collect()} for rows in (one, other)]
+    return sorted(number for number in sums[0].keys() | sums[1].keys() if sums[0].get(number) != sums[1].get(number))
+
+
+def _sums(rows: DataFrame) -> DataFrame:
+    order = f.row_number().over(Window.partitionBy("partition").orderBy("offset"))
+    digests = rows.withColumn("order", order).select(
+        "partition", f.xxhash64("order", *_CONTENT).cast("decimal(20,0)").alias("digest")
+    )
+    return digests.groupBy("partition").agg(f.count("*").alias("rows"), f.sum("digest").alias("digest"))
