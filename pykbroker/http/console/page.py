@@ -6,7 +6,7 @@ They say nothing of what is in the brokers, so a browser gets them without a tok
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
@@ -64,4 +64,4 @@ async def file(request: web.Request) -> web.StreamResponse:
 
 @cache
 def _contents(name: str) -> bytes:
-    return files(__package__).joinpath("page", name).read_bytes()
+    return (Path(__file__).parent / "page" / name).read_bytes()

@@ -38,6 +38,8 @@ _WINDOW_RECORDS: Final = 8000
 #: A round that brought less is followed by one of larger windows.
 _FEW: Final = 500
 _WIDER: Final = 4
+#: So many times as many records as are wanted are kept of all windows together, and so many of each at least.
+_KEPT: Final = 4
 
 
 @dataclass(slots=True)
@@ -108,7 +110,7 @@ class Search:
             low = max(low, high - width)
         else:
             high = min(high, low + width)
-        window = _Window(place, low, high, deque(maxlen=self.limit + 1 if self.newest else None))
+        window = _Window(place, low, high, deque())
         offset = low
         while offset < window.high:
             offset = await self._read(window, offset)
@@ -132,7 +134,7 @@ class Search:
         async with aclosing(records_of(self.console, data, low, window.high)) as records:
             async for record, control in records:
                 self._look(window, record, control=control)
-                if not self.newest and len(window.records) >= self.limit:
+                if not self.newest and len(window.records) >= self._most():
                     window.high = record.offset + 1
                     return window.high
         return places.end_of(data.records)  # what the last batch ends with may have been compacted away, or aborted
@@ -152,6 +154,13 @@ class Search:
         self.scanned += 1
         if self.matcher(record) and not (control and not self.matcher.fits_all):
             window.records.append(shown(self.topic, window.place.index, record, control=control))
+            if len(window.records) > self._most():  # the newest are kept, and what is before them is for another time
+                window.records.popleft()
+                window.low = window.records[0]["offset"]
+
+    def _most(self) -> int:
+        """Records of one window that are kept, since all windows are in memory at once."""
+        return max(_KEPT * self.limit // len(self.places), _KEPT)
 
     # ---- putting together --------------------------------------------------------------------------------------------
 

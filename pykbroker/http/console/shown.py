@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 IN_A_LIST: Final = 2048
 #: What is shown of it where one record is looked at.
 ALONE: Final = 1024 * 1024
-_MOST_HEADERS: Final = 100
+#: Headers, and bytes of the value of one, in a list and alone.
+_HEADERS_IN_A_LIST, _HEADERS_ALONE = 20, 100
+_HEADER_IN_A_LIST: Final = 256
 _LONGEST_NAME: Final = 200
 #: What no text has: control characters, but for tab and the ends of lines.
 _NO_TEXT: Final = frozenset(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
@@ -26,6 +28,7 @@ _utf8 = codecs.getincrementaldecoder("utf-8")
 
 def shown(topic: str, partition: int, record: Record, *, control: bool, most: int = IN_A_LIST) -> dict[str, Any]:
     """A record where it lies; those of Kafka's own topics with what they mean."""
+    headers, header = (_HEADERS_ALONE, most) if most > IN_A_LIST else (_HEADERS_IN_A_LIST, _HEADER_IN_A_LIST)
     found: dict[str, Any] = {
         "partition": partition,
         "offset": record.offset,
@@ -33,12 +36,12 @@ def shown(topic: str, partition: int, record: Record, *, control: bool, most: in
         "key": part(record.key, most),
         "value": part(record.value, most),
         "headers": [
-            [name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")[:_LONGEST_NAME], part(value, most)]
-            for name, value in record.headers[:_MOST_HEADERS]
+            [name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")[:_LONGEST_NAME], part(value, header)]
+            for name, value in record.headers[:headers]
         ],
     }
-    if len(record.headers) > _MOST_HEADERS:
-        found["headers_left_out"] = len(record.headers) - _MOST_HEADERS
+    if len(record.headers) > headers:
+        found["headers_left_out"] = len(record.headers) - headers
     if control:
         found["control"] = True
     means = _meaning(topic, record, control=control)

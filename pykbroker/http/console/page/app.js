@@ -62,6 +62,7 @@ function alive(signal) {
     signal,
     begin: () => started.splice(0).forEach((each) => each()),
     every(ms, work) {
+      const due = () => (typeof ms === "function" ? ms() : ms);
       const step = async () => {
         if (signal.aborted) return;
         if (!document.hidden) {
@@ -71,9 +72,9 @@ function alive(signal) {
             if (error.name !== "AbortError" && !signal.aborted) say(error.message, "bad");
           }
         }
-        setTimeout(step, ms);
+        setTimeout(step, due());
       };
-      started.push(() => setTimeout(step, ms));
+      started.push(() => setTimeout(step, due()));
     },
     again: show,
   };

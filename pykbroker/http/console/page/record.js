@@ -10,7 +10,8 @@ const FORMS = [["auto", "as it looks"], ["text", "text"], ["json", "JSON"], ["he
 
 export function detail(topic, record, close) {
   const inside = h("div", { class: "column" });
-  const cut = [record.key, record.value, ...record.headers.map(([, value]) => value)].some((each) => each?.cut);
+  const cut = [record.key, record.value, ...record.headers.map(([, value]) => value)].some((each) => each?.cut)
+    || record.headers_left_out > 0;
   const draw = (each) => fill(inside,
     each.meaning && part("What it means", h("pre", {}, JSON.stringify(each.meaning, null, 2))),
     datum("Key", "key", topic, each.key), datum("Value", "value", topic, each.value), headers(each));

@@ -1,6 +1,6 @@
 // A table of which the broker hands out a page at a time, however long it is.
 
-import { button, fill, h } from "./dom.js";
+import { button, doing, fill, h } from "./dom.js";
 import { number } from "./format.js";
 
 // ``columns``: [title, cell of a row, "number" where it is one]. ``load(start, limit)`` gives { total, rows }.
@@ -37,7 +37,7 @@ export class Paged {
 
   page(total) {
     const last = Math.min(this.start + this.limit, total);
-    const turn = (to) => () => this.show(to).then(() => this.table.scrollIntoView({ block: "nearest" }));
+    const turn = (to) => doing(() => this.show(to));
     fill(this.pager, total > this.limit && [
       button("‹ Back", turn(Math.max(0, this.start - this.limit)), { disabled: this.start === 0 }),
       h("span", {}, `${number(this.start + 1)}–${number(last)} of ${number(total)}`),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
-from pykbroker.http.console.shown import part, shown
+from pykbroker.http.console.shown import ALONE, part, shown
 from pykbroker.wire.records import Record
 
 
@@ -33,10 +33,13 @@ def test_a_record_of_strangers_stays_what_it_is() -> None:
 
 
 def test_headers_have_an_end() -> None:
-    record = Record(0, 0, None, None, [("h" * 300, b"v")] * 150)
+    record = Record(0, 0, None, None, [("h" * 300, b"v" * 300)] * 150)
     found = shown("t", 0, record, control=False)
+    assert (len(found["headers"]), found["headers_left_out"]) == (20, 130)
+    assert (len(found["headers"][0][0]), found["headers"][0][1]["cut"]) == (200, True)
+    found = shown("t", 0, record, control=False, most=ALONE)
     assert (len(found["headers"]), found["headers_left_out"]) == (100, 50)
-    assert len(found["headers"][0][0]) == 200
+    assert "cut" not in found["headers"][0][1]
 
 
 def test_internal_records_that_mean_nothing() -> None:

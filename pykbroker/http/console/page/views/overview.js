@@ -24,7 +24,7 @@ export async function show(root, params, life) {
   const tiles = h("div", { class: "tiles" });
   const flow = chart("Bytes per second", [["in", "one", (each) => each.bytesIn], ["out", "two", (each) => each.bytesOut]], size, { least: 1000 });
   const records = chart("Produced records per second", [["records", "one", (each) => each.recordsIn]], compact, { least: 10 });
-  const latency = chart("Time of a produce request",
+  const latency = chart("Time of a produce",
     [["half", "one", (each) => each.p50], ["99 %", "two", (each) => each.p99]], (value) => (value === null ? "–" : duration(Math.round(value))), { least: 100 });
   const requests = chart("Requests per second", [["requests", "one", (each) => each.requests]], compact, { least: 10 });
   const apis = h("div", {});
