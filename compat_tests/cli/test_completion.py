@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from confluent_kafka import Producer
 
 from compat_tests.cli.conftest import Result
 
@@ -43,7 +44,16 @@ def test_commands_and_options(bootstrap: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("produce",), ("consume",), ("topics", "describe"), ("topics", "delete"), ("groups", "reset", "g", "--topic")],
+    [
+        *(
+            ("produce",),
+            ("consume",),
+            ("topics", "describe"),
+            ("topics", "delete"),
+            ("groups", "reset", "g", "--topic"),
+        ),
+        *(("configs", "describe", "topic"), ("reassignments", "cancel"), ("acls", "list", "--topic")),
+    ],
 )
 def test_topics(bootstrap: str, topic: str, words: tuple[str, ...]) -> None:
     assert _completed(bootstrap, *words, topic[:-2]) == [topic]
@@ -52,6 +62,29 @@ def test_topics(bootstrap: str, topic: str, words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("words", [("consume", "t", "--group"), ("groups", "describe"), ("groups", "reset")])
 def test_groups(bootstrap: str, group: str, words: tuple[str, ...]) -> None:
     assert _completed(bootstrap, *words, group[:-2]) == [group]
+
+
+def test_settings_of_what_is_on_the_line(bootstrap: str, topic: str) -> None:
+    assert _completed(bootstrap, "configs", "alter", "topic", topic, "--set", "retention.") == [
+        *("retention.bytes=", "retention.ms="),
+    ]
+    (broker, *_) = _completed(bootstrap, "configs", "describe", "broker", "")
+    assert "log.retention.ms" in _completed(bootstrap, "configs", "describe", "broker", broker, "-s", "log.retention.m")
+    loggers = _completed(bootstrap, "configs", "alter", "broker-logger", broker, "--delete", "")
+    assert len(loggers) > 5
+    assert _completed(bootstrap, "logdirs", "--broker", broker[:1]) == [broker]
+
+
+def test_transactional_ids_and_users(run: Run, bootstrap: str, topic: str, name: Callable[..., str]) -> None:
+    transactional_id, user = name("transactional"), name("user")
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
+    producer.init_transactions(60)
+    assert _completed(bootstrap, "transactions", "describe", transactional_id[:-2]) == [transactional_id]
+    run("users", "set", user, "-m", "scram-sha-256", stdin=b"a secret\n")
+    try:
+        assert _completed(bootstrap, "users", "remove", user[:-2]) == [user]
+    finally:
+        run("users", "remove", user)
 
 
 def test_the_broker_named_on_the_line_is_asked(bootstrap: str, topic: str) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from pykbroker.cli import acl_words
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import group_names, operation_names, topic_names, transactional_ids
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.trouble import CliError, UsageError, refusal
@@ -31,10 +32,16 @@ _TABLE = {
     "operation": "OPERATION",
     "permission": "PERMISSION",
 }
-Topic = Annotated[list[str] | None, typer.Option("--topic", help="This topic; '*' for all. May be repeated.")]
-Group = Annotated[list[str] | None, typer.Option("--group", help="This group; '*' for all.")]
+Topic = Annotated[
+    list[str] | None,
+    typer.Option("--topic", autocompletion=topic_names, help="This topic; '*' for all. May be repeated."),
+]
+Group = Annotated[
+    list[str] | None, typer.Option("--group", autocompletion=group_names, help="This group; '*' for all.")
+]
 TransactionalId = Annotated[
-    list[str] | None, typer.Option("--transactional-id", help="This transactional id; '*' for all.")
+    list[str] | None,
+    typer.Option("--transactional-id", autocompletion=transactional_ids, help="This transactional id; '*' for all."),
 ]
 Cluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
 User = Annotated[list[str] | None, typer.Option("--token-owner", help="Delegation tokens of this principal.")]
@@ -44,7 +51,13 @@ Principal = Annotated[
 ]
 Host = Annotated[list[str] | None, typer.Option("--host", help="An address to connect from; without it every one.")]
 Operation = Annotated[
-    list[str] | None, typer.Option("--operation", "-o", help="read, write, describe-configs, all, ... May be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--operation",
+        "-o",
+        autocompletion=operation_names,
+        help="read, write, describe-configs, all, ... May be repeated.",
+    ),
 ]
 Deny = Annotated[bool, typer.Option("--deny", help="Deny it, which wins over all that allows it.")]
 

@@ -31,6 +31,7 @@ from pykbroker.cli import (
     transactions,
     users,
 )
+from pykbroker.cli.completion import WithOptionsOfServe
 from pykbroker.cli.help import with_plain_help
 from pykbroker.cli.output import Output, flush
 from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
@@ -47,6 +48,7 @@ app = typer.Typer(
 
 
 @app.command(
+    cls=WithOptionsOfServe,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
     add_help_option=False,
 )
@@ -58,6 +60,7 @@ def serve(context: typer.Context) -> None:
 
 
 @app.command(
+    cls=WithOptionsOfServe,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
     add_help_option=False,
 )

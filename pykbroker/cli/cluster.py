@@ -8,6 +8,7 @@ import typer
 
 from pykbroker import __version__
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import broker_ids
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
@@ -24,7 +25,10 @@ app.command("quorum")(quorum)
 _FENCED_BROKERS_SINCE = 2  # of DescribeCluster
 
 Broker = Annotated[
-    int | None, typer.Option("--broker", min=0, metavar="N", help="Ask this broker; else one of --bootstrap.")
+    int | None,
+    typer.Option(
+        "--broker", autocompletion=broker_ids, min=0, metavar="N", help="Ask this broker; else one of --bootstrap."
+    ),
 ]
 
 

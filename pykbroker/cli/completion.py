@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from pykbroker.cli.client import Client
 from pykbroker.cli.command_config import read
 from pykbroker.cli.group_state import find_groups
 from pykbroker.cli.options import address, connect_by
+from pykbroker.cli.serve_options import parser as _parser
 from pykbroker.cli.trouble import CliError
+from pykbroker.config.definitions.topics import TOPIC_SETTINGS
+from pykbroker.security import operations
 from pykbroker.wire.errors import KafkaError, WireError
+from pykbroker.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from pykbroker.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
+from pykbroker.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+
+try:
+    from typer._click.shell_completion import CompletionItem
+except ModuleNotFoundError:  # Typer before it had Click within itself
+    from click.shell_completion import CompletionItem  # type: ignore[assignment, unused-ignore]
 
 _PATIENCE_S = 1.0  # somebody waits at the keyboard
+#: What has settings, as `configs` calls it, to the type of the resource.
+_RESOURCE_TYPES: Final = {"topic": 2, "broker": 4, "broker-logger": 8, "client-metrics": 16, "group": 32}
 
 
 def topic_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -24,6 +46,98 @@ def topic_names(ctx: typer.Context, incomplete: str) -> list[str]:
 def group_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """Groups of the cluster that begin so; none where no broker answers."""
     return _names(ctx, incomplete, lambda client: [g.group_id for node in client.nodes() for g in find_groups(node)])
+
+
+def transactional_ids(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Transactional ids that begin so."""
+
+    def ask(client: Client) -> list[str]:
+        answers = [node.call(ListTransactionsRequest(), ListTransactionsResponse) for node in client.nodes()]
+        return [each.transactional_id for answer in answers for each in answer.transaction_states]
+
+    return _names(ctx, incomplete, ask)
+
+
+def user_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Users that sign in by SCRAM and begin so."""
+
+    def ask(client: Client) -> list[str]:
+        request = DescribeUserScramCredentialsRequest(users=None)
+        return [each.user for each in client.any().call(request, DescribeUserScramCredentialsResponse).results]
+
+    return _names(ctx, incomplete, ask)
+
+
+def broker_ids(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Ids of brokers that begin so."""
+    return _names(ctx, incomplete, lambda client: [str(node_id) for node_id in client.node_ids()])
+
+
+def resource_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What has settings of the kind that stands before it."""
+    by_kind = {"topic": topic_names, "group": group_names, "broker": broker_ids, "broker-logger": broker_ids}
+    named = by_kind.get(str(ctx.params.get("kind")))
+    return [] if named is None else named(ctx, incomplete)
+
+
+def setting_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Settings of the resource on the line that begin so."""
+    kind, name = _resource(ctx)
+    resource = DescribeConfigsResource(_RESOURCE_TYPES.get(str(kind), 0), name or "")
+
+    def ask(client: Client) -> list[str]:
+        # Loggers, and what one broker was told at its start, that broker alone knows.
+        its_own = str(kind).startswith("broker") and (name or "").isdecimal()
+        node = client.named_node(int(name or 0)) if its_own else client.any()
+        answer = node.call(DescribeConfigsRequest([resource]), DescribeConfigsResponse)
+        return [each.name for result in answer.results for each in result.configs]
+
+    return _names(ctx, incomplete, ask)
+
+
+def _resource(ctx: typer.Context) -> tuple[str | None, str | None]:
+    """The kind and the name on the line; where an option has no value yet, they were not taken for arguments."""
+    if ctx.params.get("kind") is not None:
+        return ctx.params["kind"], ctx.params.get("name")
+    kind, name, *_ = *ctx.args, None, None
+    return kind, name
+
+
+def assigned_settings(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The same, with a value to follow."""
+    return [f"{name}=" for name in setting_names(ctx, incomplete)]
+
+
+def topic_settings(incomplete: str) -> list[str]:
+    """Settings that topics may have, of the newest Kafka, with a value to follow."""
+    return [f"{name}=" for name in sorted(TOPIC_SETTINGS) if name.startswith(incomplete)]
+
+
+def topic_setting_names(incomplete: str) -> list[str]:
+    """The same, to be taken back."""
+    return [name for name in sorted(TOPIC_SETTINGS) if name.startswith(incomplete)]
+
+
+def operation_names(incomplete: str) -> list[str]:
+    """Operations of access lists that begin so."""
+    names = [name.lower().replace("_", "-") for name in operations.OPERATION_NAMES[operations.ALL :]]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+class WithOptionsOfServe(TyperCommand):
+    """A command whose options argparse has, where a start must not wait for more (`serve_options.py`)."""
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """What the options are, for one that is begun; values are files, which the shell knows itself."""
+        known = _parser()._option_string_actions  # noqa: SLF001 - argparse has no other word for them
+        given = {
+            action.dest for word, action in known.items() if word in ctx.args and not isinstance(action.default, list)
+        }
+        return [
+            CompletionItem(word, help=action.help)
+            for word, action in known.items()
+            if incomplete.startswith("-") and word.startswith(incomplete) and action.dest not in given
+        ]
 
 
 def _names(ctx: typer.Context, incomplete: str, ask: Callable[[Client], list[str]]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import assigned_settings, resource_names, setting_names
 from pykbroker.cli.config_source import config_source, origin
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
@@ -49,7 +50,9 @@ What = Annotated[Kind, typer.Argument(metavar="KIND", help="What has the setting
 Name = Annotated[
     str | None,
     typer.Argument(
-        metavar="NAME", help="Which one: a broker's id, a topic, ... For broker, none means what all brokers share."
+        metavar="NAME",
+        autocompletion=resource_names,
+        help="Which one: a broker's id, a topic, ... For broker, none means what all brokers share.",
     ),
 ]
 
@@ -64,7 +67,10 @@ def describe(
     command_config: CommandConfig = None,
     as_json: Json = False,
     setting: Annotated[
-        list[str] | None, typer.Option("--setting", "-s", metavar="NAME", help="Only this setting; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--setting", "-s", metavar="NAME", autocompletion=setting_names, help="Only this setting; may be repeated."
+        ),
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", "-a", help="Defaults too.")] = False,
 ) -> None:
@@ -118,15 +124,30 @@ def alter(
     timeout: Timeout = TIMEOUT,
     command_config: CommandConfig = None,
     as_json: Json = False,
-    set_to: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a setting.")] = None,
+    set_to: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", autocompletion=assigned_settings, help="Set a setting."),
+    ] = None,
     delete: Annotated[
-        list[str] | None, typer.Option("--delete", metavar="NAME", help="Take a setting back to what it was.")
+        list[str] | None,
+        typer.Option(
+            "--delete", metavar="NAME", autocompletion=setting_names, help="Take a setting back to what it was."
+        ),
     ] = None,
     append: Annotated[
-        list[str] | None, typer.Option("--append", metavar="NAME=VALUE", help="Add to a setting that is a list.")
+        list[str] | None,
+        typer.Option(
+            "--append", metavar="NAME=VALUE", autocompletion=assigned_settings, help="Add to a setting that is a list."
+        ),
     ] = None,
     subtract: Annotated[
-        list[str] | None, typer.Option("--subtract", metavar="NAME=VALUE", help="Take from a setting that is a list.")
+        list[str] | None,
+        typer.Option(
+            "--subtract",
+            metavar="NAME=VALUE",
+            autocompletion=assigned_settings,
+            help="Take from a setting that is a list.",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")] = False,
 ) -> None:

@@ -16,11 +16,12 @@ _NO_PLACEHOLDER = "VALUE"
 
 
 def with_plain_help(app: typer.Typer) -> None:
-    """Let every command of ``app``, and of the apps in it, have this help."""
+    """Let every command of ``app``, and of the apps in it, have this help; but for those that have a help of their own."""
     app.rich_markup_mode = None
     app.info.cls = _Group
     for command in app.registered_commands:
-        command.cls = _Command
+        if command.cls in (None, TyperCommand):
+            command.cls = _Command
     for group in app.registered_groups:
         if group.typer_instance is not None:
             with_plain_help(group.typer_instance)

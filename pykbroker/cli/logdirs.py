@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import broker_ids, topic_names
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
@@ -25,14 +26,19 @@ _UNKNOWN = -1
 
 
 def logdirs(
-    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="Only these topics.")] = None,
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC", autocompletion=topic_names, help="Only these topics.")
+    ] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     command_config: CommandConfig = None,
     as_json: Json = False,
     broker: Annotated[
-        list[int] | None, typer.Option("--broker", min=0, metavar="N", help="Only this broker; may be repeated.")
+        list[int] | None,
+        typer.Option(
+            "--broker", autocompletion=broker_ids, min=0, metavar="N", help="Only this broker; may be repeated."
+        ),
     ] = None,
     partitions: Annotated[bool, typer.Option("--partitions", help="Each partition in its log directory.")] = False,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client
+from pykbroker.cli.completion import topic_names
 from pykbroker.cli.fetcher import Fetcher
 from pykbroker.cli.latencies import PERCENTILES, summary
 from pykbroker.cli.offsets import EARLIEST, Partition, list_offsets
@@ -35,7 +36,7 @@ _LARGEST_REQUEST = 900_000  # what a broker takes without being told to: max.mes
 _OVERHEAD = 20  # bytes of a record beside its value, at most
 _MOST_VALUES = 1000
 
-Topic = Annotated[str, typer.Argument(metavar="TOPIC")]
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=topic_names)]
 Count = Annotated[int, typer.Option("--records", "-n", min=1, metavar="N", help="How many records.")]
 Seconds = Annotated[
     float | None, typer.Option("--seconds", min=0.1, metavar="S", help="End after so long, even with fewer.")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import user_names
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
@@ -30,7 +31,7 @@ app = typer.Typer(help="List, set and remove quotas of users, clients and addres
 _EXACT, _DEFAULT = 0, 1  # how a filter matches a name
 _DEFAULT_NAME = "<default>"
 
-User = Annotated[str | None, typer.Option("--user", help="This user.")]
+User = Annotated[str | None, typer.Option("--user", autocompletion=user_names, help="This user.")]
 ClientId = Annotated[str | None, typer.Option("--client-id", help="This client id.")]
 Ip = Annotated[str | None, typer.Option("--ip", help="This address.")]
 DefaultUser = Annotated[bool, typer.Option("--default-user", help="Users without a quota of their own.")]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import topic_names
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
@@ -28,7 +29,9 @@ from pykbroker.wire.messages.list_partition_reassignments import (
 
 app = typer.Typer(help="List, start and cancel moves of partitions between brokers.", no_args_is_help=True)
 
-Topics = Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="Only these topics.")]
+Topics = Annotated[
+    list[str] | None, typer.Argument(metavar="TOPIC", autocompletion=topic_names, help="Only these topics.")
+]
 
 
 @app.command("list")
@@ -62,7 +65,10 @@ def list_reassignments(
 @app.command()
 def start(
     moves: Annotated[
-        list[str], typer.Argument(metavar="TOPIC[:PARTITION]=BROKER,...", help="As orders:0=1,2; the first leads.")
+        list[str],
+        typer.Argument(
+            metavar="TOPIC[:PARTITION]=BROKER,...", autocompletion=topic_names, help="As orders:0=1,2; the first leads."
+        ),
     ],
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
@@ -85,7 +91,8 @@ def start(
 @app.command()
 def cancel(
     partitions: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC[:PARTITION]", help="Which moves; or --all.")
+        list[str] | None,
+        typer.Argument(metavar="TOPIC[:PARTITION]", autocompletion=topic_names, help="Which moves; or --all."),
     ] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,

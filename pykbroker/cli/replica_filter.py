@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client
+from pykbroker.cli.completion import topic_names
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.replica_state import Replicas, read_replicas
@@ -24,7 +25,9 @@ _MIN_ISR = "min.insync.replicas"
 
 
 def replicas(
-    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="Topics; all where none.")] = None,
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC", autocompletion=topic_names, help="Topics; all where none.")
+    ] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,

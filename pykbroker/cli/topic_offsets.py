@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import topic_names
 from pykbroker.cli.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
@@ -36,7 +37,9 @@ class Found(NamedTuple):
 
 
 def offsets(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", help="One topic or several.")],
+    topics: Annotated[
+        list[str], typer.Argument(metavar="TOPIC", autocompletion=topic_names, help="One topic or several.")
+    ],
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.completion import topic_names
+from pykbroker.cli.completion import topic_names, topic_setting_names, topic_settings
 from pykbroker.cli.config_source import TOPIC, config_source, origin
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
@@ -111,7 +111,14 @@ def create(
         typer.Option("--replicas", "-r", metavar="N", min=1, help="Copies; the broker's default where not given."),
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A setting, as retention.ms=60000.")
+        list[str] | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="NAME=VALUE",
+            autocompletion=topic_settings,
+            help="A setting, as retention.ms=60000.",
+        ),
     ] = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="A topic that exists is no error.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")] = False,
@@ -245,11 +252,18 @@ def alter(
         typer.Option("--partitions", "-p", metavar="N", min=1, help="The new number of partitions; it can only grow."),
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="Set a setting.")
+        list[str] | None,
+        typer.Option("--config", "-c", metavar="NAME=VALUE", autocompletion=topic_settings, help="Set a setting."),
     ] = None,
     delete_config: Annotated[
         list[str] | None,
-        typer.Option("--delete-config", "-d", metavar="NAME", help="Take a setting back to the broker's default."),
+        typer.Option(
+            "--delete-config",
+            "-d",
+            metavar="NAME",
+            autocompletion=topic_setting_names,
+            help="Take a setting back to the broker's default.",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")] = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import topic_names
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
@@ -25,7 +26,7 @@ _NO_TRANSACTION = -1
 
 
 def producers(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=topic_names)],
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,

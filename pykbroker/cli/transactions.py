@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import TRANSACTION, Client, raise_for
+from pykbroker.cli.completion import topic_names, transactional_ids
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
@@ -99,7 +100,10 @@ def _list(connection: Connection, request: ListTransactionsRequest) -> list[Any]
 
 @app.command()
 def describe(
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help="One transactional id or several.")],
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID", autocompletion=transactional_ids, help="One transactional id or several."),
+    ],
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
@@ -155,13 +159,17 @@ def _row(found: TransactionState, now_ms: int) -> dict[str, Any]:
 
 @app.command()
 def abort(
-    name: Annotated[str | None, typer.Argument(metavar="ID", help="The transactional id.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="ID", autocompletion=transactional_ids, help="The transactional id.")
+    ] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     command_config: CommandConfig = None,
     as_json: Json = False,
-    topic: Annotated[str | None, typer.Option("--topic", "-t", help="Where a transaction hangs.")] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", "-t", autocompletion=topic_names, help="Where a transaction hangs.")
+    ] = None,
     partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Its partition.")] = None,
     start_offset: Annotated[
         int | None, typer.Option("--start-offset", min=0, metavar="N", help="Its first offset there.")

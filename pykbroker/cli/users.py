@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.completion import user_names
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.passwords import new_password
@@ -53,12 +54,16 @@ class Mechanism(Enum):
 Mechanisms = Annotated[
     list[Mechanism] | None, typer.Option("--mechanism", "-m", help="This one; else both. May be repeated.")
 ]
-User = Annotated[str, typer.Argument(metavar="USER", help="As clients write it, without User: before it.")]
+User = Annotated[
+    str, typer.Argument(metavar="USER", autocompletion=user_names, help="As clients write it, without User: before it.")
+]
 
 
 @app.command("list")
 def list_users(
-    users: Annotated[list[str] | None, typer.Argument(metavar="[USER]...", help="These; else all.")] = None,
+    users: Annotated[
+        list[str] | None, typer.Argument(metavar="[USER]...", autocompletion=user_names, help="These; else all.")
+    ] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,

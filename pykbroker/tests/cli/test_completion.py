@@ -1,0 +1,88 @@
+"""What a shell completes: whatever the cluster or Kafka has a list of, for every command that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from pykbroker.cli import completion
+from pykbroker.cli.app import app
+from pykbroker.cli.serve_options import parser
+from pykbroker.config.definitions.topics import TOPIC_SETTINGS
+
+#: Names of parameters to what completes them.
+WANTED = {
+    "topic": (completion.topic_names,),
+    "topics": (completion.topic_names,),
+    "group": (completion.group_names,),
+    "transactional_id": (completion.transactional_ids,),
+    "ids": (completion.transactional_ids,),
+    "user": (completion.user_names,),
+    "users": (completion.user_names,),
+    "broker": (completion.broker_ids,),
+    "config": (completion.topic_settings,),
+    "delete_config": (completion.topic_setting_names,),
+    "setting": (completion.setting_names,),
+    "operation": (completion.operation_names,),
+}
+#: Commands that ask no cluster: what of their parameters has the same name is something else.
+APART = {("lake",), ("brokers",), ("faults",)}
+
+
+def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if hasattr(command, "commands"):
+        for name, each in command.commands.items():
+            yield from _commands(each, (*path, name))
+    else:
+        yield path, command
+
+
+COMMANDS = dict(_commands(typer.main.get_command(app)))
+
+
+def test_all_that_has_a_list_is_completed() -> None:
+    missing = [
+        f"{' '.join(path)}: {param.name}"
+        for path, command in COMMANDS.items()
+        for param in command.params
+        if path[:1] not in APART and param.name in WANTED and not param._custom_shell_complete
+    ]
+    assert missing == []
+
+
+def test_it_is_completed_from_the_right_list() -> None:
+    found = [(name, info.autocompletion) for name, info in _declared() if info.autocompletion is not None]
+    assert len(found) > 20
+    for name, complete in found:
+        assert complete in WANTED.get(name, (complete,)), name
+
+
+def _declared() -> Iterator[tuple[str, Any]]:
+    """The parameters that functions of commands declare, by their names."""
+    groups = [app, *(each.typer_instance for each in app.registered_groups)]
+    for group in groups:
+        for command in group.registered_commands:
+            hints = typer.utils.get_params_from_function(command.callback)
+            for name, param in hints.items():
+                if hasattr(param.default, "autocompletion"):
+                    yield name, param.default
+
+
+@pytest.mark.parametrize("name", ["serve", "check"])
+def test_options_of_argparse(name: str) -> None:
+    command = COMMANDS[name,]
+    context = command.make_context(name, ["--http", "8080", "--set", "a=b"], resilient_parsing=True)
+    words = {each.value for each in command.shell_complete(context, "--")}
+    every = {word for word in parser()._option_string_actions if word.startswith("--")}
+    assert every - words == {"--http"}, "said once, it is not said again; --set may be"
+    assert [each.value for each in command.shell_complete(context, "--log-l")] == ["--log-level"]
+    assert command.shell_complete(context, "") == []
+
+
+def test_lists_that_need_no_cluster() -> None:
+    assert completion.topic_settings("retention.") == ["retention.bytes=", "retention.ms="]
+    assert completion.topic_setting_names("") == sorted(TOPIC_SETTINGS)
+    assert completion.operation_names("describe") == ["describe", "describe-configs", "describe-tokens"]
