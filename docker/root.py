@@ -160,6 +160,8 @@ def add_scripts(folder: Path, layer: Path) -> None:
     kafka.mkdir(parents=True)
     shutil.copytree(folder / "etc", layer / "etc")
     shutil.copytree(folder / "bin", programs, dirs_exist_ok=True)
+    for place in (layer / "etc", *filter(Path.is_dir, (layer / "etc").rglob("*"))):
+        place.chmod(0o755)  # whatever the folder of the sources says
     for script in (layer / "etc").rglob("docker/*"):
         os.chown(script, USER, USER)
     make_writable(layer)
