@@ -97,15 +97,16 @@ class Attempt:
         return partition
 
     def _read(self, item: FetchItem, partition: Partition) -> None:
-        fetch = self.fetch
-        upper = partition.last_stable_offset if fetch.committed else partition.high_watermark
+        fetch, log = self.fetch, partition.log
+        high_watermark, last_stable_offset = log.high_watermark, log.last_stable_offset
+        upper = last_stable_offset if fetch.committed else high_watermark
         limit = min(item.max_bytes, self.left)
-        plan = partition.log.plan_read(item.fetch_offset, limit, upper_offset=upper, at_least_one=not self.size)
+        plan = log.plan_read(item.fetch_offset, limit, upper_offset=upper, at_least_one=not self.size)
         data = PartitionData(
             partition_index=item.index,
-            high_watermark=partition.high_watermark,
-            last_stable_offset=partition.last_stable_offset,
-            log_start_offset=partition.log_start_offset,
+            high_watermark=high_watermark,
+            last_stable_offset=last_stable_offset,
+            log_start_offset=log.log_start_offset,
             aborted_transactions=None,
             records=b"",
         )

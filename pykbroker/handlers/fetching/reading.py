@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
 from pykbroker.wire.errors import KafkaError
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.storage.log.reading import ReadPlan
     from pykbroker.wire.messages.fetch import PartitionData
-    from pykbroker.wire.primitives import Buffer
 
 
 class Reading:
@@ -40,7 +39,7 @@ class Reading:
         records = self.plan.read_now(inline)
         if records is None:
             return None
-        self.data.records = cast("Buffer", records)
+        self.data.records = records  # type: ignore[assignment]  # what is in files is sent as bytes are
         try:
             self._find_aborted(read_cached)
         except WouldBlockError:
@@ -51,7 +50,7 @@ class Reading:
     def wait(self) -> None:
         """Read, in a thread that may wait for the disk."""
         try:
-            self.data.records = cast("Buffer", self.plan.read(self.inline))
+            self.data.records = self.plan.read(self.inline)  # type: ignore[assignment]  # what is in files is sent as bytes are
             self._find_aborted(read_blocking)
         except KafkaError as error:
             self.data.error_code, self.data.records = error.code, b""

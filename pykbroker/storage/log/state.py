@@ -131,9 +131,12 @@ class LogState:
         """The end of what readers of committed records may see: where the first transaction begins that is open, or whose
         marker is not committed yet; else the high watermark.
         """
+        producers = self.producers
+        if producers.first_unstable_offset is None and not producers.uncommitted_ends:
+            return self.high_watermark
         stable = min(self.first_unstable_offset, self.high_watermark)
-        if self.producers.uncommitted_ends:
-            first = min(self.producers.uncommitted_ends.values())
+        if producers.uncommitted_ends:
+            first = min(producers.uncommitted_ends.values())
             stable = min(stable, max(first, self.log_start_offset))
         return stable
 
