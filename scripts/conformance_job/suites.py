@@ -66,6 +66,7 @@ SUITES = [
     Suite(
         "image", "pykbroker's image", "the Dockerfile carried out step by step, containers as any user", _OWN_PROCESS
     ),
+    Suite("console", "Chromium", "the console by keyboard and by what is hostile, in a browser", _OWN_PROCESS),
     Suite("prometheus", "Prometheus", "scrapes a broker at work, asked every query of the dashboard", _OWN_PROCESS),
     Suite("snippets", "README and docs", "every code block is run", _OWN_PROCESS),
     Suite("packages", "pip", "wheel and sdist built, installed and run", _OWN_PROCESS),
