@@ -58,10 +58,10 @@ def make_pair(
     return other, _OursAsUsed(folder / "pykbroker", settings)
 
 
-def another(broker: BrokerProcess, folder: Path) -> BrokerProcess:
+def another(broker: BrokerProcess, folder: Path, settings: dict[str, str] | None = None) -> BrokerProcess:
     """One more of a broker's kind, over an empty folder, not yet started."""
     before = broker.working_directory if isinstance(broker, _OursAsItWas) else None
-    (fresh,) = (one for one in make_pair(folder, before=before) if one.name == broker.name)
+    (fresh,) = (one for one in make_pair(folder, settings, before=before) if one.name == broker.name)
     return fresh
 
 

@@ -37,13 +37,13 @@ class SmallAmongLarge:
 
     def run(self, broker: BrokerProcess, topic: str) -> list[Reading]:
         with Topic(broker, topic, 1), Topic(broker, f"{topic}-large", 1) as large, _connected(broker) as mine:
-            one = _frame(one_record(topic, 100), _PRODUCE_VERSION)
-            fill = _frame(one_record(large.name, _BATCH - 1000), _PRODUCE_VERSION)
+            one = framed(one_record(topic, 100), _PRODUCE_VERSION)
+            fill = framed(one_record(large.name, _BATCH - 1000), _PRODUCE_VERSION)
             for _ in range(_STORED // _BATCH):
                 _ask(mine, fill)
             with _fetching(broker, large.name):
                 before = broker.cpu_seconds()
-                times = [_timed(mine, one) for _ in range(self.produces)]
+                times = [timed(mine, one) for _ in range(self.produces)]
                 cpu = broker.cpu_seconds() - before
         cuts = statistics.quantiles(times, n=100)
         return [
@@ -56,7 +56,7 @@ class SmallAmongLarge:
 def _fetching(broker: BrokerProcess, topic: str) -> Iterator[None]:
     """Within the context the fetchers are at it, each with its first answer received."""
     stop, begun = threading.Event(), threading.Barrier(_FETCHERS + 1, timeout=_PATIENCE_S)
-    frame = _frame(_fetch(topic), _FETCH_VERSION)
+    frame = framed(_fetch(topic), _FETCH_VERSION)
 
     def fetch() -> None:
         with _connected(broker) as connection:
@@ -84,7 +84,8 @@ def _connected(broker: BrokerProcess) -> Iterator[socket.socket]:
         yield connection
 
 
-def _timed(connection: socket.socket, frame: bytes) -> float:
+def timed(connection: socket.socket, frame: bytes) -> float:
+    """Seconds until a request is answered."""
     begun = time.perf_counter()
     _ask(connection, frame)
     return time.perf_counter() - begun
@@ -112,7 +113,8 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def _frame(request: Message, version: int) -> bytes:
+def framed(request: Message, version: int) -> bytes:
+    """A request as it is sent."""
     frame = bytearray()
     encode_request_header(frame, RequestHeader(type(request).API_KEY, version, 1, "bench"))
     request.encode(frame, version)

@@ -136,7 +136,7 @@ def _producer(broker: BrokerProcess, settings: dict[str, str | int]) -> Producer
     def failed(error: object, message: Message) -> None:
         raise KafkaException(error)
 
-    common = {"bootstrap.servers": broker.bootstrap, "queue.buffering.max.messages": 500_000}
+    common = {**_where(broker), "queue.buffering.max.messages": 500_000}
     return Producer({**common, **settings, "delivery.report.only.error": True, "on_delivery": failed})
 
 
@@ -144,13 +144,18 @@ def _consumer(broker: BrokerProcess) -> Consumer:
     # A full queue makes librdkafka's consumer pause for a second (fetch.queue.backoff.ms): that is no figure of a broker.
     return Consumer(
         {
-            "bootstrap.servers": broker.bootstrap,
+            **_where(broker),
             "group.id": "bench",
             "enable.auto.commit": False,
             "check.crcs": False,
             "fetch.queue.backoff.ms": 1,
         }
     )
+
+
+def _where(broker: BrokerProcess) -> dict[str, str]:
+    """What a client needs to reach a broker; one with TLS says so itself."""
+    return {"bootstrap.servers": broker.bootstrap, **getattr(broker, "client_settings", {})}
 
 
 def _checked(message: Message | None) -> Message:

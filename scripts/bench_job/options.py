@@ -8,7 +8,7 @@ from pathlib import Path
 #: The names of the loads (plans.full), which are not imported for their names: they bring the clients along.
 LOADS = (
     "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "batches", "partitions", "requests", "latency", "crowding",
-    "memory",
+    "tls", "storm", "memory",
 )  # fmt: skip
 #: Those that --quick runs (plans.quick).
 QUICK_LOADS = ("start", "perf-100-1", "batches", "partitions", "requests", "latency", "crowding", "memory")

@@ -9,8 +9,10 @@ from compat_tests.harness.process import BrokerProcess
 from scripts.bench_job.crowding import SmallAmongLarge
 from scripts.bench_job.java_tools import JavaTools
 from scripts.bench_job.librdkafka import Batches, Latency, OneRecordRequests
+from scripts.bench_job.over_tls import OverTls
 from scripts.bench_job.readings import Reading
 from scripts.bench_job.starting import MemoryAfterLoad, Starts
+from scripts.bench_job.storm import HandshakeStorm
 
 
 class Load(Protocol):
@@ -35,6 +37,8 @@ def full(folder: Path) -> dict[str, Load]:
         "requests": OneRecordRequests(50_000),
         "latency": Latency(3_000),
         "crowding": SmallAmongLarge(2_000),
+        "tls": OverTls(folder / "tls", 1_000_000),
+        "storm": HandshakeStorm(folder / "storm", 3_000),
         "memory": MemoryAfterLoad(),
     }
 
@@ -54,7 +58,9 @@ def warm_up() -> dict[str, Load]:
 
 
 def quick(folder: Path) -> dict[str, Load]:
-    """Every kind of load once and small, to see that the bench works; its numbers mean nothing."""
+    """Every kind of load once and small, to see that the bench works; its numbers mean nothing. Those that start brokers of
+    their own are left out.
+    """
     return {
         "start": Starts(folder / "start", idle_s=0),
         "perf-100-1": JavaTools(100, 1, 20_000),

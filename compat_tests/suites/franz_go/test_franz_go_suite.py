@@ -19,7 +19,8 @@ from compat_tests.conftest import TARGET
 from compat_tests.harness.client_suites import UNPACKED, Excuses, check
 from compat_tests.harness.go_cases import GO
 from compat_tests.harness.go_tests import broker_tests, module_folder, run_tests
-from compat_tests.harness.process import BrokerProcess
+from compat_tests.harness.process import BrokerProcess, free_ports
+from compat_tests.security.users import SCRAM_USERS, add_users
 
 pytestmark = pytest.mark.skipif(GO is None, reason="Go is not installed (on Debian: apt-get install golang)")
 
@@ -33,7 +34,6 @@ _ASKS_A_BROKER = re.compile(
 )
 
 _ALWAYS = {
-    "TestSCRAMAuth|TestSCRAMAuthBadCredentials": "needs SASL, which pykbroker does not serve yet",
     "TestIssueProduceBrokerTooOldFailsRecords": "wants a broker that refuses Produce v2; Apache Kafka 4.3.1 skips it, too",
 }
 _OURS = {
@@ -43,14 +43,34 @@ _OURS = {
 }
 
 
+_THEIRS = {"TestSCRAMAuth|TestSCRAMAuthBadCredentials": "the harness gives Apache Kafka no listener for it here"}
+_SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+
+
+def _with_scram() -> tuple[dict[str, str], dict[str, str]]:
+    """Settings for a listener with SCRAM beside the plain one, and what tells the suite of it."""
+    plain, scram = free_ports(2)
+    settings = {
+        "listeners": f"PLAINTEXT://127.0.0.1:{plain},SCRAM://127.0.0.1:{scram}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SCRAM:SASL_PLAINTEXT",
+        "listener.name.scram.sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "listener.name.scram.scram-sha-256.sasl.jaas.config": _SCRAM,
+    }
+    return settings, {"KGO_TEST_SCRAM": f"bob:{SCRAM_USERS['bob']}", "KGO_TEST_SCRAM_SEEDS": f"127.0.0.1:{scram}"}
+
+
 def test_suite(start_target: Callable[..., BrokerProcess], subtests: pytest.Subtests) -> None:
     package = module_folder(MODULE, VERSION, UNPACKED) / "pkg" / "kgo"
+    settings, of_scram = _with_scram() if TARGET == "pykbroker" else ({}, {})
+    broker = start_target(settings)
+    add_users(broker.bootstrap)
     environment = {
-        "KGO_SEEDS": start_target().bootstrap,
+        **of_scram,
+        "KGO_SEEDS": broker.bootstrap,
         "KGO_TEST_RF": "1",
         "KGO_TEST_RECORDS": os.environ.get("KGO_TEST_RECORDS", RECORDS),
         "KGO_TEST_UNSAFE": "1",
         "KGO_LOG_LEVEL": "none",
     }
     cases = run_tests(package, broker_tests(package, _ASKS_A_BROKER), environment, LIMIT_S)
-    check(cases, Excuses({**_ALWAYS, **(_OURS if TARGET == "pykbroker" else {})}), subtests)
+    check(cases, Excuses({**_ALWAYS, **(_OURS if TARGET == "pykbroker" else _THEIRS)}), subtests)
