@@ -40,6 +40,7 @@ TEXTS = {
     r"socket -> .*": "a picture of a request's way",
     r"authorizer\.class\.name=.*": "settings; compat_tests/authorization runs a broker with them",
     r"pykbroker acls add .*": "it needs a broker with an authorizer: pykbroker/tests/cli/test_acls.py has one",
+    r"echo 'from pykbroker.__main__ import main; .*": "it needs a cluster; compat_tests/lake runs the commands in one machine",
     r"Principal = .*": "a line of the log; pykbroker/tests/security/test_authorizer.py compares it",
     r"scrape_configs:": "settings of Prometheus",
     r"listeners=INSIDE://.*": "a server.properties; compat_tests/security runs listeners of these kinds, in one broker",

@@ -19,6 +19,7 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
+from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.signals import all_end_as_ctrl_c
@@ -148,14 +149,19 @@ def compact(
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Put the small files of each topic and day together. The archive may be running meanwhile."""
+    """Put the small files of each topic and day together, decoded ones too. The archive may be running meanwhile."""
     out = Output(as_json=as_json)
     checked_lake(at)
     with lake_errors(), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.lake import Lake
+        from pykbroker.lake.values.decoded import all_decoded
 
-        found = Lake.open(spark, at).table.compact(size << 20)
+        lake = Lake.open(spark, at)
+        tables = [lake.table, *(table for each in all_decoded(lake) for table in each.tables)]
+        with watched(spark, out):
+            found = [table.compact(size << 20) for table in tables]
+    before, after = sum(each.before for each in found), sum(each.after for each in found)
     if as_json:
-        out.json({"files_before": found.before, "files_after": found.after})
+        out.json({"files_before": before, "files_after": after})
     else:
-        out.line(f"{counted(found.before, 'small file')} became {found.after}")
+        out.line(f"{counted(before, 'small file')} became {after}")

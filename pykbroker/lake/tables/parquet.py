@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -45,9 +46,10 @@ class ParquetTable(Table):
 
     def compact(self, target_bytes: int) -> Compacted:
         self._recover(COMPACTIONS)
-        before = after = 0
-        for day, files in self._days().items():
-            small = {file: size for file, size in files.items() if size < target_bytes // 2}
+        moving, before, after = self._moving(), 0, 0
+        for day in self._days(RECORDS, len(self.shape.divided_by)):
+            files = {f"{day}/{name}": size for name, size in self.folder.files(f"{RECORDS}/{day}").items()}
+            small = {file: size for file, size in files.items() if size < target_bytes // 2 and file not in moving}
             if len(small) > 1:
                 rows = self._read([self.folder.at(f"{RECORDS}/{file}") for file in small])
                 count = max(1, round(sum(small.values()) / target_bytes))
@@ -72,18 +74,18 @@ class ParquetTable(Table):
             return self.empty()
         return self.spark.read.schema(self.shape.schema).option("basePath", self.folder.at(RECORDS)).parquet(*paths)
 
-    def _days(self) -> dict[str, dict[str, int]]:
-        """The files of ``records/`` with their sizes, by topic and date.
-
-        Those of the last batch are left out: whoever archives may be moving or counting them.
-        """
+    def _moving(self) -> set[str]:
+        """The files of the last batch: whoever adds to the table may be moving or counting them."""
         last = self.folder.names(COMMITS)[-1:]
-        moving = set(self._commit(f"{COMMITS}/{last[0]}")["added"].values()) if last else set()
-        days: dict[str, dict[str, int]] = {}
-        for file, size in self.folder.files(RECORDS).items():
-            if file not in moving:
-                days.setdefault(file.rpartition("/")[0], {})[file] = size
-        return days
+        return set(self._commit(f"{COMMITS}/{last[0]}")["added"].values()) if last else set()
+
+    def _days(self, name: str, depth: int) -> Iterator[str]:
+        """The folders that have files, relative to ``records/``: one at a time, for a lake has many."""
+        if depth == 0:
+            yield name.partition("/")[2]
+            return
+        for inner in self.folder.names(name):
+            yield from self._days(f"{name}/{inner}", depth - 1)
 
     def _recover(self, log: str) -> None:
         for name in self.folder.names(log)[-1:]:

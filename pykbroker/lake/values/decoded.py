@@ -56,6 +56,10 @@ class Decoded:
     def quarantine(self) -> Table:
         return self._table(self.lake.spark, self.folder.within("quarantine"), QUARANTINE)
 
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        return self.values(self.account().columns), self.quarantine
+
     def read(self) -> DataFrame:
         return self.values(self.account().columns).read()
 
