@@ -192,9 +192,10 @@ def test_a_stream_follows_logs_that_grow(side: Side, tmp_path: Any) -> None:
     def take(frame: DataFrame, _: int) -> None:
         seen.extend((row.partition, row.offset) for row in frame.collect())
 
-    def start() -> Any:
+    def start(schema: str | None = None) -> Any:
         reader = side.spark.readStream.format("pykbroker").option("path", str(side.broker.data_dir))
-        stream = reader.options(subscribe=topic, startingOffsets="earliest").load()
+        reader = reader.options(subscribe=topic, startingOffsets="earliest")
+        stream = (reader.schema(schema) if schema else reader).load()
         return stream.writeStream.foreachBatch(take).option("checkpointLocation", str(tmp_path / "point")).start()
 
     def await_seen(wanted: set[tuple[int, int]], query: Any) -> None:
@@ -213,7 +214,7 @@ def test_a_stream_follows_logs_that_grow(side: Side, tmp_path: Any) -> None:
         query.stop()
     side.topics.add_partitions(topic, 2)
     side.topics.send(topic, range(2), 1)
-    query = start()
+    query = start("partition INT, offset BIGINT")
     try:
         await_seen(first | {(0, 5), (0, 6), (0, 7), (1, 0), (1, 1)}, query)
     finally:

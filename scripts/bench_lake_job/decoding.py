@@ -14,7 +14,7 @@ from pykbroker.wire.compression import decompress
 from pykbroker.wire.records import decode_records
 
 Batches = list[tuple[BatchHeader, bytes]]
-_ENOUGH_BYTES = 4 << 20  # a chunk of the source
+_ENOUGH_BYTES = 8 << 20  # a chunk of the source
 
 
 def ways(partition: Path) -> None:

@@ -8,9 +8,9 @@ import argparse
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench-lake",
-        description="Spark sums up a topic of pykbroker's, by its Kafka source and by the direct source. Prints a Markdown table.",
+        description="Spark reads a topic of pykbroker's by its Kafka source and by the direct source. Prints Markdown tables.",
     )
-    parser.add_argument("--records", type=int, default=2_000_000, metavar="N", help="records (default: two millions)")
+    parser.add_argument("--records", type=int, default=5_000_000, metavar="N", help="records (default: five millions)")
     parser.add_argument("--value-bytes", type=int, default=200, metavar="N", help="size of a value (default: 200)")
     parser.add_argument("--codec", default="lz4", help="compression.type of the producer (default: lz4)")
     parser.add_argument("--cores", type=int, default=2, metavar="N", help="tasks of Spark at once (default: 2)")

@@ -17,7 +17,7 @@ from pykbroker.lake.trouble import LakeError
 from pykbroker.wire.batch_header import BatchHeader, TimestampType
 from pykbroker.wire.errors import WireError
 
-_CHUNK_BYTES = 4 << 20
+_CHUNK_BYTES = 8 << 20
 """So much of decompressed records is decoded together."""
 _COUNTED_BYTES = 64
 """What a record weighs in a chunk of which only the headers of the batches are read."""
