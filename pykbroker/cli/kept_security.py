@@ -8,11 +8,11 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from pykbroker.config.properties import load
+from pykbroker.config.properties import load, text_of
 from pykbroker.config.setting import ConfigError
 from pykbroker.security.authority import Authority
 from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade
@@ -43,7 +43,12 @@ class KeptSecurity:
         write_private(self.folder / "authority.pem", authority.certificate)
         users = self._users(tuple(names))
         self.made = ReadyMade(
-            protocol, users, now_ms, hosts=hosts, authority=authority, shown=self, mechanisms=WITH_PASSWORDS
+            *(protocol, users, now_ms),
+            hosts=hosts,
+            authority=authority,
+            shown=self,
+            mechanisms=WITH_PASSWORDS,
+            token_key=self._token_key(),
         )
 
     def _authority(self, now_ms: int) -> Authority:
@@ -54,6 +59,13 @@ class KeptSecurity:
             return Authority.restored(path.read_text(encoding="ascii"))
         except ValueError as error:
             raise ConfigError(f"{path} is not the key of an authority that was made here: {error}") from error
+
+    def _token_key(self) -> str:
+        """What delegation tokens are made with: with another one those that there are would be worth nothing."""
+        path = self.folder / "token-key.txt"
+        if not path.exists():
+            write_private(path, secrets.token_urlsafe())
+        return path.read_text(encoding="ascii").strip()
 
     def _users(self, names: tuple[str, ...]) -> dict[str, str]:
         """Those of the file, and with new passwords those who are named and not there. Whose are named first come first."""
@@ -66,7 +78,7 @@ class KeptSecurity:
         users = {name: there.get(name) or secrets.token_urlsafe(_PASSWORD_BYTES) for name in wanted}
         users |= {name: password for name, password in there.items() if name not in users}
         if users != there:
-            write_private(path, as_properties(users))
+            write_private(path, text_of(users))
         return users
 
     # ---- what clients show
@@ -94,11 +106,6 @@ class KeptSecurity:
     def to_python(self, name: str | None) -> dict[str, Any]:
         own = {} if name is None else dict.fromkeys(("ssl_certfile", "ssl_keyfile"), self._certificate(name))
         return {"ssl_cafile": self._trusted, **own}
-
-
-def as_properties(settings: Mapping[str, str]) -> str:
-    """As a file that Java reads. What is in it is ASCII."""
-    return "".join(f"{name}={value}\n".replace("\\", "\\\\") for name, value in settings.items())
 
 
 def write_private(path: Path, text: str) -> None:

@@ -9,11 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pykbroker.config.properties import text_of
 from pykbroker.config.setting import ConfigError
 from pykbroker.runtime.clock import SystemClock
 
 try:
-    from pykbroker.cli.kept_security import KeptSecurity, as_properties, write_private
+    from pykbroker.cli.kept_security import KeptSecurity, write_private
     from pykbroker.security.ready_made import ReadyMade
 except ImportError as missing:
     raise ConfigError(f"--security needs {missing.name}: install the extra pykbroker[security]") from missing
@@ -55,7 +56,7 @@ class ServedSecurity:
     def write_files(self, node: Node) -> None:
         """For each user the client properties that Kafka's tools and pykbroker's commands take."""
         for user, path in self._files().items():
-            write_private(path, as_properties({"bootstrap.servers": self._bootstrap(node), **self._made.java(user)}))
+            write_private(path, text_of({"bootstrap.servers": self._bootstrap(node), **self._made.java(user)}))
 
     def summary(self) -> dict[str, Any]:
         """For programs: where everything is."""
@@ -73,7 +74,7 @@ class ServedSecurity:
         spark = {"kafka.bootstrap.servers": where, **self._made.spark()}
         parts = [
             f"Keys and passwords are in {self._kept.folder}, for its owner alone. A client connects as {user} by:",
-            f"# Java, Kafka's tools (--command-config), pykbroker's commands\n{as_properties(java).rstrip()}",
+            f"# Java, Kafka's tools (--command-config), pykbroker's commands\n{text_of(java).rstrip()}",
             f"# librdkafka, confluent-kafka\n{_json({'bootstrap.servers': where, **self._made.librdkafka()})}",
             f"# kafka-python\nsettings = dict(\n{_arguments({'bootstrap_servers': where, **self._made.python()})})",
             "# Spark\n" + "\n".join(f".option({_text(name)}, {_text(value)})" for name, value in spark.items()),

@@ -5,7 +5,9 @@ Rules: DelegationTokenControlManager of Kafka 4.3.1. The records hold no secret:
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
+from itertools import islice
 from random import Random
 from typing import Final, NamedTuple
 
@@ -19,6 +21,8 @@ from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecor
 from pykbroker.wire.internal.remove_delegation_token_record import RemoveDelegationTokenRecord
 from pykbroker.wire.primitives import uuid_to_str
 
+#: Tokens whose end is decided in one go.
+MOST_REMOVED: Final = 1000
 _END_OF_TIME: Final = 2**63 - 1
 
 
@@ -105,10 +109,11 @@ class TokenPlanner:
         return _expiring(token, _later(now_ms, period_ms))
 
     def remove_expired(self) -> tuple[list[RemoveDelegationTokenRecord], int]:
-        """The end of those whose time is over, and how many they are."""
+        """The end of those whose time is over, some at a time, and how many they are."""
         now_ms = self._now_ms()
-        over = [token for token in self._image.delegation_tokens.values() if _is_over(token, now_ms)]
-        return [RemoveDelegationTokenRecord(token_id=token.token_id) for token in over], len(over)
+        over = (token for token in self._image.delegation_tokens.values() if _is_over(token, now_ms))
+        records = [RemoveDelegationTokenRecord(token_id=token.token_id) for token in islice(over, MOST_REMOVED)]
+        return records, len(records)
 
     def _check_enabled(self) -> None:
         if self._secret is None:
@@ -118,10 +123,10 @@ class TokenPlanner:
 
     def _known(self, hmac: bytes) -> DelegationTokenRecord:
         self._check_enabled()
-        token = self._image.delegation_tokens.get(self._ids.get(hmac, ""))
-        if token is None:
+        token_id = self._ids.get(hmac)
+        if token_id is None:
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
-        return token
+        return self._image.delegation_tokens[token_id]
 
 
 def _check_alive(token: DelegationTokenRecord, now_ms: int) -> None:
@@ -140,15 +145,8 @@ def _check_may_renew(token: DelegationTokenRecord, asker: str) -> None:
 
 def _expiring(token: DelegationTokenRecord, when_ms: int) -> tuple[list[DelegationTokenRecord], int]:
     expires_ms = min(token.max_timestamp, when_ms)
-    record = DelegationTokenRecord(
-        owner=token.owner,
-        requester=token.requester,
-        renewers=token.renewers,
-        issue_timestamp=token.issue_timestamp,
-        max_timestamp=token.max_timestamp,
-        expiration_timestamp=expires_ms,
-        token_id=token.token_id,
-    )
+    record = copy.copy(token)
+    record.expiration_timestamp = expires_ms
     return [record], expires_ms
 
 

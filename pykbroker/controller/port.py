@@ -158,7 +158,7 @@ class ControllerPort(Protocol):
         ...
 
     def remove_expired_tokens(self) -> Deferred[int]:
-        """Forget the tokens whose time is over; how many those are."""
+        """Forget tokens whose time is over, some of them; how many."""
         ...
 
     # Features

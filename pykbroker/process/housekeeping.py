@@ -109,8 +109,15 @@ class Housekeeping:
         return self._cluster.controller.elect_preferred_leaders()
 
     def _tokens(self) -> Deferred[None]:
-        """Delegation tokens whose time is over."""
-        return self._cluster.controller.remove_expired_tokens().map(_tell_expired)
+        """Delegation tokens whose time is over, until there are no more."""
+
+        def go_on(removed: int) -> Deferred[None]:
+            if not removed:
+                return Deferred.completed(None)
+            log.info("The time of %d delegation tokens is over; they are removed", removed)
+            return self._tokens()
+
+        return self._cluster.controller.remove_expired_tokens().chain(go_on)
 
     def _producers(self) -> Deferred[None] | None:
         """The setting may change at run time."""
@@ -204,11 +211,6 @@ class Housekeeping:
                 log.error("Unhandled error in a housekeeping round; retrying in %d ms", interval_ms, exc_info=error)
 
         self._cluster.runtime.timers.after(delay_ms, begin)
-
-
-def _tell_expired(tokens: int) -> None:
-    if tokens:
-        log.info("The time of %d delegation tokens is over; they are removed", tokens)
 
 
 def _look_ahead(logs: list[tuple[Log, int | None]], now_ms: int) -> bool:

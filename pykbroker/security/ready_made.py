@@ -4,6 +4,7 @@ that clients of every kind need for them (extra ``security``). Without more all 
 
 from __future__ import annotations
 
+import secrets
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -33,9 +34,10 @@ class ReadyMade(ClientSettings):
         authority: Authority | None = None,
         shown: Shown | None = None,
         mechanisms: Iterable[str] = (*WITH_PASSWORDS, "OAUTHBEARER"),
+        token_key: str | None = None,
     ) -> None:
         """Raises ValueError for a protocol that is none. ``shown`` is what clients believe and show, if it is not in line. Tokens
-        of OAUTHBEARER are believed unsigned.
+        of OAUTHBEARER are believed unsigned; delegation tokens are made with ``token_key``, or one that nobody knows.
         """
         if protocol.lower() not in PROTOCOLS:
             raise ValueError(f"security is {protocol!r}; write one of {', '.join(PROTOCOLS)}")
@@ -43,6 +45,7 @@ class ReadyMade(ClientSettings):
         self._now_ms = now_ms
         self._hosts = tuple(dict.fromkeys((*HOSTS, *hosts)))
         self._mechanisms = tuple(mechanisms)
+        self._token_key = token_key or secrets.token_urlsafe()
         self._authority = authority or Authority("pykbroker's own authority", now_ms())
 
     @property
@@ -60,6 +63,7 @@ class ReadyMade(ClientSettings):
         settings = {"inter.broker.listener.name": names[0]}
         if self.has_sasl:
             settings["sasl.mechanism.inter.broker.protocol"] = "PLAIN"
+            settings["delegation.token.secret.key"] = self._token_key
         key_store = self.key_store() if self.has_tls else {}
         for name in names:
             prefix = f"listener.name.{name.lower()}."

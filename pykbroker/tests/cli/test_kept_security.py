@@ -26,6 +26,13 @@ def test_it_is_made_once(tmp_path: Path) -> None:
     assert "PRIVATE KEY" in Path(one["ssl.keystore.location"]).read_text()
 
 
+def test_delegation_tokens_stay_good(tmp_path: Path) -> None:
+    name = "delegation.token.secret.key"
+    first, again, other = (kept(tmp_path / folder).made.broker_settings()[name] for folder in ("s", "s", "other"))
+    assert first == again
+    assert len({first, other, ""}) == 3
+
+
 def test_users_are_added_and_who_is_named_first_is_first(tmp_path: Path) -> None:
     before = kept(tmp_path / "s").made.users
     after = kept(tmp_path / "s", "carol", "bob").made.users

@@ -13,14 +13,13 @@ import pytest
 from pykbroker.config.properties import load, text_of
 from pykbroker.testing import Kafka
 
-KEY = {"delegation.token.secret.key": "key"}
 USERS = {"alice": "alice-secret", "bob": 'b"b\\b'}
 Ask = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[Kafka]:
-    with Kafka(KEY, security="sasl_plaintext", users=USERS) as running:
+    with Kafka(security="sasl_plaintext", users=USERS) as running:
         yield running
 
 
@@ -109,7 +108,7 @@ def test_for_people(ask: Ask, run: Any, files: dict[str, Path]) -> None:
 
 
 def test_a_broker_without_a_key(run: Any, tmp_path: Path) -> None:
-    with Kafka(security="sasl_plaintext") as keyless:
+    with Kafka({"delegation.token.secret.key": ""}, security="sasl_plaintext") as keyless:
         settings = {"bootstrap.servers": keyless.bootstrap_servers, **keyless.security.java()}
         (tmp_path / "alice").write_text(text_of(settings))
         done = run("tokens", "create", "--command-config", str(tmp_path / "alice"))

@@ -113,6 +113,21 @@ def test_tokens_that_are_over_are_removed() -> None:
     assert world.described() == []
 
 
+def test_tokens_that_are_over_are_removed_some_at_a_time(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    monkeypatch.setattr("pykbroker.controller.delegation_tokens.MOST_REMOVED", 2)
+    world = World(delegation_token_expiry_check_interval_ms=str(HOUR_MS))
+    Housekeeping(world.cluster, durable=False).start()
+    for _ in range(5):
+        world.create(max_lifetime_ms=1)
+    with caplog.at_level("INFO"):
+        world.advance(HOUR_MS)
+        world.settle()
+    assert world.described() == []
+    assert [message for message in caplog.messages if "time of" in message] == [
+        f"The time of {count} delegation tokens is over; they are removed" for count in (2, 2, 1)
+    ]
+
+
 def test_requests_that_are_refused_as_a_whole() -> None:
     world, without = World(), World(delegation_token_secret_key="")
     requests = (
