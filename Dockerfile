@@ -1,25 +1,47 @@
 # docker build -t pykbroker . && docker run -p 9092:9092 -v pykbroker:/var/lib/pykbroker pykbroker
-FROM python:3.12-slim
-# Any user may run it (`docker run --user 12345`): the folder is everybody's, as /tmp is, and what is in it its maker's.
-RUN useradd --system --home-dir /var/lib/pykbroker pykbroker \
-    && install --directory --owner=pykbroker --mode=1777 /var/lib/pykbroker
-WORKDIR /opt/pykbroker
-# What is needed, as a layer of its own: it is made anew when pyproject.toml changes, and not with every change of a source.
+#
+# The image has Python, the few programs that start scripts call, what the broker needs and the broker: a layer each, in the order in
+# which they change. It has no package manager: docker/root.py takes single files of the builder's system.
+FROM python:3.12-slim AS system
+# Of what is needed one package comes as C alone.
+RUN { command -v strip && command -v gcc; } > /dev/null || { apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev; }
+COPY docker/root.py /build/
+RUN python /build/root.py system /layers/system \
+    && find /layers/system/usr -name "*.so*" -type f -exec strip --strip-debug {} +
+
+FROM system AS needed
+WORKDIR /build
+# Made anew when pyproject.toml changes, and not with every change of a source.
 COPY pyproject.toml ./
-RUN python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; print(*project['dependencies'], *project['optional-dependencies']['cli'], sep='\n')" > needed.txt \
-    && pip install --no-cache-dir --requirement needed.txt
+RUN --mount=type=cache,target=/root/.cache/pip \
+    python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; more = project['optional-dependencies']; print(*project['dependencies'], *more['cli'], *more['http'], *more['security'], *more['yaml'], sep='\n')" > needed.txt \
+    && pip install --no-compile --prefix=/layers/needed/usr/local --requirement needed.txt \
+    && python root.py trim /layers/needed \
+    && find /layers/needed -name "*.so" -exec strip --strip-debug {} + \
+    && python root.py compile /layers/needed
+
+FROM needed AS package
 COPY setup.py README.md LICENSE ./
 COPY wire wire
 COPY pykbroker pykbroker
-RUN pip install --no-cache-dir --no-deps .
+COPY docker docker
+RUN --mount=type=cache,target=/root/.cache/pip pip install --no-compile --no-deps --prefix=/layers/package/usr/local . \
+    && python root.py compile /layers/package \
+    && python root.py scripts docker /layers/package
+
+FROM scratch
+COPY --from=system /layers/system /
+COPY --from=needed /layers/needed /
+COPY --from=package /layers/package /
 # Every command finds the log directory here, under `docker exec`, too. It is not the volume itself: what else lies in the root
 # of a volume (lost+found) is no concern of a broker.
-ENV PYKBROKER_DATA_DIR=/var/lib/pykbroker/data
-WORKDIR /var/lib/pykbroker
-USER pykbroker
-VOLUME /var/lib/pykbroker
-EXPOSE 9092
-# Clients outside the container reach the broker under the address it advertises: say which when that is not
-# localhost:9092, as in `docker run ... pykbroker serve --listen 0.0.0.0:9092 --advertise HOST:PORT`.
-ENTRYPOINT ["pykbroker"]
-CMD ["serve", "--listen", "0.0.0.0:9092", "--advertise", "localhost:9092"]
+ENV PATH=/usr/local/bin:/usr/bin:/opt/kafka/bin LANG=C.UTF-8 HOME=/home/appuser PYKBROKER_DATA_DIR=/var/lib/pykbroker/data
+# Any user may run it (`docker run --user 12345`): its folders are everybody's, as /tmp is.
+USER appuser
+WORKDIR /home/appuser
+VOLUME ["/var/lib/pykbroker", "/var/lib/kafka/data", "/etc/kafka/secrets", "/mnt/shared/config"]
+EXPOSE 9092 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=15s --start-period=60s CMD ["python", "-P", "-m", "pykbroker.container", "health"]
+ENTRYPOINT ["entry"]
+CMD ["/etc/kafka/docker/run"]

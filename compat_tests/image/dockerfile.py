@@ -16,7 +16,7 @@ class Step(NamedTuple):
     text: str
 
     def words(self) -> list[str]:
-        """The text as words: a JSON list, or as a shell would split it."""
+        """The text as words, without options: a JSON list, or as a shell would split it."""
         return json.loads(self.text) if self.text.startswith("[") else shlex.split(self.text)
 
 

@@ -4,49 +4,38 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from compat_tests.harness.process import ROOT
 from compat_tests.image.dockerfile import in_context, steps
-from compat_tests.image.engine import Container, Image, available, build
+from compat_tests.image.engine import Image, available
 
 DOCKERFILE = ROOT / "Dockerfile"
+#: Bytes of all files, as an engine counts them.
+_LARGEST = 120_000_000
 needs_root = pytest.mark.skipif(
     not available(), reason="building without an engine needs root, namespaces and overlays"
 )
 ELSEWHERE = ("serve", "--listen", "0.0.0.0:9094", "--advertise", "localhost:9094")
-
-
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    with build(tmp_path_factory.mktemp("image")) as built:
-        yield built
+VOLUMES = ("/var/lib/pykbroker", "/var/lib/kafka/data", "/etc/kafka/secrets", "/mnt/shared/config")
 
 
 @pytest.fixture
 def volume(image: Image) -> str:
-    """The folder that the Dockerfile names as a volume, empty."""
-    (folder,) = (step.text for step in steps(DOCKERFILE) if step.instruction == "VOLUME")
-    image.as_root("find", folder, "-mindepth", "1", "-delete")
-    return folder
-
-
-def ready(container: Container) -> str:
-    line = container.process.stdout.readline()
-    assert line.startswith("pykbroker ready"), container.process.stderr.read()
-    return line
+    """The folder of the log directory, empty as the other volumes."""
+    image.empty(*VOLUMES)
+    return VOLUMES[0]
 
 
 @needs_root
-@pytest.mark.parametrize("user", [None, "12345:0", "12345:12345"])
-@pytest.mark.parametrize("command", [(), ELSEWHERE], ids=["as it is", "overridden"])
+@pytest.mark.parametrize(("user", "command"), [(None, ()), ("12345:0", ELSEWHERE), ("12345:12345", ())])
 def test_it_serves_keeps_and_stops(image: Image, volume: str, user: str | None, command: tuple[str, ...]) -> None:
     port = "9094" if command else "9092"
     with image.container(*command, user=user) as container:
-        assert f":{port}" in ready(container)
+        assert f":{port}" in container.wait_for("^pykbroker ready")
         listed = container.execute("pykbroker", "brokers", "list")
         assert (listed.returncode, listed.stderr) == (0, "")
         assert f"localhost:{port}" in listed.stdout
@@ -54,26 +43,84 @@ def test_it_serves_keeps_and_stops(image: Image, volume: str, user: str | None, 
         assert produced.returncode == 0, produced.stderr
         consumed = container.execute("pykbroker", "consume", "-b", f"localhost:{port}", "orders", "-n", "2")
         assert consumed.stdout.split() == ["one", "two"], consumed.stderr
-        container.process.send_signal(signal.SIGTERM)
-        assert container.process.wait(30) == 0
-    kept = image.as_root("find", volume, "-name", "meta.properties")
-    assert len(kept.split()) == 1
+        container.stop(signal.SIGTERM)
+    assert len(list(image.place(volume).rglob("meta.properties"))) == 1
+
+
+@needs_root
+def test_it_is_well_while_it_serves(image: Image, volume: str) -> None:
+    words = re.search(r"CMD (\[.*\])", image.said["HEALTHCHECK"].text)
+    assert words is not None
+    asking = image.said["HEALTHCHECK"]._replace(text=words[1]).words()
+    with image.container() as container:
+        container.wait_for("^pykbroker ready")
+        well = container.execute(*asking)
+        assert (well.returncode, well.stdout) == (0, '{"status": "ready"}\n')
+        assert container.execute(*asking, environment={"PYKBROKER_HTTP": "127.0.0.1:1"}).returncode == 1
 
 
 @needs_root
 def test_a_volume_with_lost_and_found_in_its_root_is_served(image: Image, volume: str) -> None:
     image.as_root("mkdir", "-m", "700", f"{volume}/lost+found")
     with image.container() as container:
-        ready(container)
+        container.wait_for("^pykbroker ready")
+
+
+@needs_root
+def test_settings_are_mounted_and_said_by_variables(image: Image, volume: str) -> None:
+    mounted = image.place("/mnt/shared/config/server.properties")
+    mounted.write_text("num.partitions=4\nlog.retention.hours=1\nlog.dirs=/tmp/kraft-combined-logs\n")
+    said = {
+        "KAFKA_LOG_RETENTION_HOURS": "2",
+        "CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw",
+        "KAFKA_HEAP_OPTS": "-Xmx1G",
+        "KAFKA_COLOUR": "red",
+    }
+    with image.container("/etc/kafka/docker/run", "KAFKA_NODE_ID=7", environment=said) as container:
+        assert "colour" in container.wait_for("WARNING.*colour")
+        container.wait_for(r"\[KafkaServer id=7\] started")
+        at = ("--bootstrap-server", "localhost:9092")
+        settings = container.execute("kafka-configs", *at, "--describe", "--broker", "7", "--all").stdout
+        assert "\n  num.partitions=4 " in settings
+        assert "\n  log.retention.hours=2 " in settings
+        assert container.execute("kafka-cluster.sh", "cluster-id", *at).stdout == "Cluster ID: 4L6g3nShT-eMCtK--X86sw\n"
+        assert "log.retention.hours=2" in container.execute("cat", "/opt/kafka/config/server.properties").stdout
+    image.empty("/tmp")
+
+
+@needs_root
+def test_bad_settings_end_it_in_words(image: Image, volume: str) -> None:
+    with image.container(environment={"KAFKA_NUM_PARTITIONS": "many"}) as container:
+        assert container.process.wait(60) == 2
+        container.wait_for(r"^pykbroker: .*num\.partitions")
+
+
+@needs_root
+def test_its_files_are_few(image: Image) -> None:
+    own = [path for path in image.place("/").iterdir() if path.name not in ("dev", "proc") and not path.is_symlink()]
+    files = [path for folder in own for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert sum(path.stat().st_size for path in files) < _LARGEST
 
 
 @needs_root
 def test_no_tests_and_no_other_top_level_name_are_installed(image: Image) -> None:
-    files = image.as_root("sh", "-c", "pip show --files pykbroker").partition("Files:")[2].split()
-    assert {name.split("/")[0] for name in files} - {"..", "__pycache__"} <= {"pykbroker"} | {
-        name.split("/")[0] for name in files if re.match(r"pykbroker-[^/]*\.dist-info", name)
-    }
+    (packages,) = image.place("/usr/local/lib").glob("python3*/site-packages")
+    (recorded,) = packages.glob("pykbroker-*.dist-info/RECORD")
+    files = [line.partition(",")[0] for line in recorded.read_text().splitlines()]
+    assert {name.split("/")[0] for name in files} - {"..", "__pycache__"} <= {"pykbroker", recorded.parent.name}
     assert not [name for name in files if "/tests/" in name]
+
+
+@needs_root
+def test_every_library_that_a_file_needs_is_there(image: Image) -> None:
+    """``ldd`` of this system, in the image's root."""
+    root = image.place("/")
+    found = [path for path in (*root.glob("usr/bin/*"), *root.glob("usr/local/lib/**/*.so")) if not path.is_symlink()]
+    loader = next(path for path in root.glob("usr/lib*/**/ld-linux*") if path.is_file())
+    inside = [f"/{path.relative_to(root)}" for path in found if path.read_bytes()[:4] == b"\x7fELF"]
+    check = f'for file in "$@"; do /{loader.relative_to(root)} --list "$file" | grep "not found" && echo "$file"; done; true'
+    assert len(inside) > 60
+    assert image.as_root("sh", "-c", check, "sh", *inside) == ""
 
 
 def test_what_is_needed_is_a_layer_before_the_sources() -> None:
@@ -84,6 +131,21 @@ def test_what_is_needed_is_a_layer_before_the_sources() -> None:
     assert needed < min(sources)
 
 
+def test_what_runs_is_reached_by_signals() -> None:
+    texts = {step.instruction: step.text for step in steps(DOCKERFILE)}
+    assert texts["STOPSIGNAL"] == "SIGTERM"
+    assert texts["ENTRYPOINT"].startswith("[")
+    assert texts["CMD"].startswith("[")
+    scripts = [
+        ROOT / "docker" / name
+        for name in ("bin/entry", "bin/kafka-tool", "etc/kafka/docker/run", "etc/confluent/docker/run")
+    ]
+    for script in (*scripts, ROOT / "docker/etc/confluent/docker/launch"):
+        last = script.read_text().splitlines()[-1]
+        assert last.startswith("exec "), script
+        assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("name", "inside"),
     [
@@ -91,6 +153,8 @@ def test_what_is_needed_is_a_layer_before_the_sources() -> None:
         ("setup.py", True),
         ("README.md", True),
         ("LICENSE", True),
+        ("docker/root.py", True),
+        ("docker/etc/kafka/docker/run", True),
         ("pykbroker/__init__.py", True),
         ("pykbroker/storage/log.py", True),
         ("wire/messages/fetch.py", True),

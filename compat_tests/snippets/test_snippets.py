@@ -33,7 +33,7 @@ ELSEWHERE = {
     r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
     r"pykbroker lake .*": "compat_tests/lake runs them, all in one Java process",
     r"pip install '\.\[cli,spark,schemas\]'.*": "scripts/test installs them before it runs this test",
-    r"docker (build|run|exec) .*": "compat_tests/image carries out the Dockerfile and what its page says",
+    r"docker (build|run|exec|compose) .*": "compat_tests/image carries out the Dockerfile and what its page says",
 }
 #: What stands in a ``text`` block, by its first line.
 TEXTS = {

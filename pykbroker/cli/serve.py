@@ -20,6 +20,7 @@ from pykbroker.cli.serve_options import (
     EXIT_FAILED,
     EXIT_OK,
     EXIT_USAGE,
+    as_reached,
     check_racks,
     check_security,
     configuration,
@@ -50,8 +51,8 @@ _LARGEST_KEPT = 8 * 1024 * 1024
 _SECRETS: Final = ("password", "sasl.jaas.config", "ssl.keystore.key", "secret.key")
 
 
-def main(argv: list[str]) -> int:
-    """Run the command; returns the exit status."""
+def main(argv: list[str], tell: Callable[[Node], None] | None = None) -> int:
+    """Run the command; returns the exit status. ``tell`` says more than the line that the broker is ready."""
     options = parser().parse_args(argv)
     try:
         level, levels = log_levels(options)
@@ -60,12 +61,12 @@ def main(argv: list[str]) -> int:
         return EXIT_USAGE
     output = log_output.install(level, levels, as_json=options.log_format == "json")
     try:
-        return _serve(options)
+        return _serve(options, tell)
     finally:
         output.close()
 
 
-def _serve(options: argparse.Namespace) -> int:
+def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> int:
     try:
         config = configuration(options)
         check_racks(options)
@@ -97,7 +98,7 @@ def _serve(options: argparse.Namespace) -> int:
         except (ConfigError, OSError) as error:
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_USAGE
-        return run(config, options, beside, seed, time, security)
+        return run(config, options, beside, seed, time, security, tell)
 
 
 def _security(options: argparse.Namespace, config: BrokerConfig) -> ServedSecurity | None:
@@ -158,6 +159,7 @@ def run(
     seed: Seed | None = None,
     time: ManualTime | None = None,
     security: ServedSecurity | None = None,
+    tell: Callable[[Node], None] | None = None,
 ) -> int:
     """Serve until a signal comes; returns the exit status."""
     _keep_freed_memory()
@@ -177,10 +179,11 @@ def run(
                 serve(
                     config,
                     options.brokers,
-                    partial(_announce, security, as_json=options.json),
+                    partial(_announce, security, tell, as_json=options.json),
                     racks=options.racks,
                     durable=not options.ephemeral,
                     with_parent=options.exit_with_parent,
+                    as_reached=as_reached(options),
                     release=options.as_version,
                     beside=beside,
                     before_clients=None if seed is None and time is None else partial(_before_clients, seed, time),
@@ -216,7 +219,15 @@ def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
     return sow(cluster, seed, only_new=True).map(told).recover(BadSeed, refused)
 
 
-def _announce(security: ServedSecurity | None, node: Node, *, as_json: bool) -> None:
+def _announce(
+    security: ServedSecurity | None, tell: Callable[[Node], None] | None, node: Node, *, as_json: bool
+) -> None:
+    _say_all(security, node, as_json=as_json)
+    if tell is not None:
+        tell(node)
+
+
+def _say_all(security: ServedSecurity | None, node: Node, *, as_json: bool) -> None:
     _tell_systemd(node)
     if security is not None:
         security.write_files(node)

@@ -22,6 +22,8 @@ DEFAULT_ADDRESS = "127.0.0.1:9092"
 #: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
 DEFAULT_DATA_DIR = "pykbroker-data"
 DATA_DIR_VARIABLE = "PYKBROKER_DATA_DIR"
+#: What --advertise says where no one address suits all clients.
+AS_REACHED = "as-reached"
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
@@ -63,7 +65,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="HOST:PORT",
         action="append",
         default=[],
-        help="the address clients are told to use, one per --listen (default: the address listened on)",
+        help="the address clients are told to use, one per --listen (default: the address listened on); or once "
+        f"{AS_REACHED}: each client is told the one by which it came, where that is one of many",
     )
     made.add_argument(
         "--security",
@@ -238,13 +241,22 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
         if protocols and "listener.security.protocol.map" not in given:
             given["listener.security.protocol.map"] = protocols
     given.setdefault("listeners", f"{protocol}://{DEFAULT_ADDRESS}")
-    if options.advertise:
+    if as_reached(options):
+        given.pop("advertised.listeners", None)
+    elif options.advertise:
         given["advertised.listeners"] = _advertised(given["listeners"], options.advertise)
     if options.data_dir:
         given["log.dirs"] = options.data_dir
     elif not {"log.dirs", "log.dir"} & given.keys():
         given["log.dirs"] = os.environ.get(DATA_DIR_VARIABLE) or DEFAULT_DATA_DIR
     return BrokerConfig(given) if options.as_version is None else BrokerConfig(given, options.as_version.definitions)
+
+
+def as_reached(options: argparse.Namespace) -> bool:
+    """Whether clients are told the address by which they came. Raises ConfigError."""
+    if AS_REACHED in options.advertise and len(options.advertise) > 1:
+        raise ConfigError(f"--advertise {AS_REACHED} holds for all listeners: give it once, and no address beside it")
+    return AS_REACHED in options.advertise
 
 
 def _advertised(listeners: str, addresses: list[str]) -> str:

@@ -103,6 +103,12 @@ class Connection(asyncio.BufferedProtocol):
         self._reading_paused = False
         self._held = 0  # how many wait for something before the next frame is taken up
 
+    @property
+    def local_host(self) -> str:
+        """The address of ours by which the client came; empty where there is none, or no connection any more."""
+        name = None if self._socket is None else self._socket.get_extra_info("sockname")
+        return name[0] if isinstance(name, tuple) else ""
+
     # ---- the transport's side -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

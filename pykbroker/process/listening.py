@@ -84,9 +84,14 @@ def advertised(config: BrokerConfig, position: int, ports: dict[str, int]) -> li
 
 def reachable(listener: Listener) -> str:
     """A host for clients; a listener on every address is reached, from this machine, as localhost."""
-    if listener.host in (None, "", "0.0.0.0", "::"):  # noqa: S104 - not bound here
+    if listener.host is None or is_everywhere(listener.host):
         return "localhost"
     return listener.host
+
+
+def is_everywhere(host: str | None) -> bool:
+    """Whether a listener on this host has every address of the machine."""
+    return host in (None, "", "0.0.0.0", "::")  # noqa: S104 - not bound here
 
 
 def address(host: str, port: int) -> str:

@@ -27,7 +27,7 @@ from pykbroker.process import descriptors, log_directories
 from pykbroker.process.control import Control
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.limiting import Limiting
-from pykbroker.process.listening import address, advertised, open_sockets, reachable
+from pykbroker.process.listening import address, advertised, is_everywhere, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.one_by_one import OneByOne, done
 from pykbroker.runtime.clock import SystemClock
@@ -61,6 +61,7 @@ async def serve(
     racks: Sequence[str] | None = None,
     durable: bool = True,
     with_parent: bool = False,
+    as_reached: bool = False,
     release: Release | None = None,
     beside: Callable[[Node], Beside] | None = None,
     before_clients: Callable[[Cluster], Deferred[None]] | None = None,
@@ -70,7 +71,7 @@ async def serve(
     other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``beside`` makes what
     runs beside it. ``announce`` is called when clients are accepted, ``before_clients`` before. Raises StartFailed.
     """
-    node = Node(config, brokers, racks=racks, durable=durable, release=release, clock=clock)
+    node = Node(config, brokers, racks=racks, durable=durable, as_reached=as_reached, release=release, clock=clock)
     node.before_clients = before_clients
     node.server.stop_on_signals()
     if with_parent:
@@ -90,8 +91,8 @@ async def serve(
 
 class Node:
     """``brokers`` brokers over the data in the log directories of the settings. ``racks`` has one for each; without it
-    all have broker.rack. ``release`` is the one that they are taken for, if another than the newest. It belongs to the event
-    loop that runs when it is made.
+    all have broker.rack. ``release`` is the one that they are taken for, if another than the newest. ``as_reached``: who comes
+    to a listener on every address is told the one by which he came. It belongs to the event loop that runs when it is made.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Node:
         *,
         racks: Sequence[str] | None = None,
         durable: bool = True,
+        as_reached: bool = False,
         clock: Clock | None = None,
         dispatcher: Dispatcher | None = None,
         release: Release | None = None,
@@ -141,6 +143,7 @@ class Node:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
 
             self.server.dispatcher.authorise_by(authorise)
+        self._as_reached = self._tell_as_reached(brokers) if as_reached else []
         #: What is done in a new cluster before clients are accepted.
         self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
         #: Stops and starts brokers one by one, and says how they are.
@@ -156,6 +159,15 @@ class Node:
             return SecuredListeners(self._config, lambda: self.cluster)
         except ConfigError as error:
             raise StartFailed(str(error)) from error
+
+    def _tell_as_reached(self, brokers: int) -> list[str]:
+        """The listeners that it holds for, by name."""
+        from pykbroker.process.gateways import default_gateways  # noqa: PLC0415 - start-up counts
+        from pykbroker.requests.as_reached import AsReached  # noqa: PLC0415
+
+        names = [listener.name for listener in self._config.listeners if is_everywhere(listener.host)]
+        self.server.dispatcher.add_guard(AsReached(names, default_gateways, several=brokers > 1).guard)
+        return names
 
     @property
     def housekeeping(self) -> Housekeeping:
@@ -272,6 +284,8 @@ class Node:
             where = [f"{name} {port}" for name, port in self._ports[node_id].items()]
             told = [f"{each.listener}://{address(each.host, each.port)}" for each in broker.endpoints]
             log.info("Broker %d listens on ports %s; clients are told %s", node_id, ", ".join(where), ", ".join(told))
+        if self._as_reached:
+            log.info("Clients of %s are told the address by which they came", ", ".join(self._as_reached))
         log.info("Started in %.2f s", took_s)
 
     async def stop(self) -> None:

@@ -92,6 +92,12 @@ class Dispatcher:
         self._guard = guard
         self._routes.clear()
 
+    def add_guard(self, guard: Guard) -> None:
+        """Let one more stand around the handlers, before those that are there, from the next request on."""
+        inner = self._guard
+        self._guard = guard if inner is None else lambda key, handle: guard(key, inner(key, handle))
+        self._routes.clear()
+
     def remove_step(self, step: Step) -> None:
         """Take it out again."""
         self._steps.remove(step)

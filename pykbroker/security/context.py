@@ -19,6 +19,11 @@ class Peer(Protocol):
     #: Name and version of the client's library, as ApiVersions tells them from version 3 on (KIP-511).
     client_software: tuple[str, str]
 
+    @property
+    def local_host(self) -> str:
+        """The address of ours by which it came; empty where there is none."""
+        ...
+
     def mute(self, ms: float) -> None:
         """Read nothing of what it sends for so many milliseconds. What is answered meanwhile goes out."""
 

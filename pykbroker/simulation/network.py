@@ -103,6 +103,7 @@ class Link:
         self.node = node
         self.host = "127.0.0.1"
         self.port = 40_000
+        self.local_host = "127.0.0.1"
         self.listener = LISTENER
         self.principal = "User:ANONYMOUS"
         self.by_token = False

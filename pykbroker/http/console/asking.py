@@ -46,6 +46,7 @@ class _Peer:
 
     host = _HOST
     port = 0
+    local_host = ""
     principal = PRINCIPAL
     client_software = ("pykbroker-console", __version__)
     by_token = False

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.cli.client import Client
 from pykbroker.cli.serve_options import configuration, parser
 from pykbroker.config.setting import ConfigError
 from pykbroker.wire.apis import ApiKey
@@ -69,9 +70,15 @@ def test_listeners_are_advertised_in_their_order() -> None:
     ]
 
 
+def test_the_address_by_which_clients_come_takes_the_place_of_one_that_is_set() -> None:
+    config = settings("--set", "advertised.listeners=PLAINTEXT://a:1", "--advertise", "as-reached")
+    assert config["advertised.listeners"] is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["--advertise", "as-reached", "--advertise", "b:2"], "give it once"),
         (["--set", "num.partitions"], "NAME=VALUE"),
         (["--set", "num.partitions=none"], "num.partitions"),
         (["--set", "num.partitions=0"], "num.partitions"),
@@ -124,6 +131,15 @@ def test_a_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
         process.send_signal(number)
         assert process.wait(30) == 0
     assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize(("options", "told"), [([], "localhost"), (["--advertise", "as-reached"], "127.0.0.2")])
+def test_clients_are_told_where_they_came(options: list[str], told: str) -> None:
+    with serving("--ephemeral", "--listen", "0.0.0.0:0", *options) as (_, ready):
+        port = int(ready.rpartition(":")[2])
+        with Client([("127.0.0.2", port)], timeout_s=60) as client:
+            (broker,) = client.metadata([]).brokers
+    assert (broker.host, broker.port) == (told, port)
 
 
 #: Serves, and gets a signal while it opens its data.

@@ -59,6 +59,7 @@ class Peer:
 
     host: str = "127.0.0.1"
     port: int = 40_000
+    local_host: str = "127.0.0.1"
     listener: str = LISTENER
     principal: str = "User:ANONYMOUS"
     by_token: bool = False

@@ -1,0 +1,64 @@
+"""The compose files of docs/: well-formed, and their broker starts with the variables and is well by the check that they say."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from compat_tests.harness.process import ROOT
+from compat_tests.image.engine import Image, available
+
+FILES = sorted((ROOT / "docs" / "compose").glob("*.yaml"))
+#: Of a service, as far as our files use what the Compose Specification has; what is misspelt there is refused.
+_SERVICE = {"image", "build", "hostname", "ports", "environment", "volumes", "healthcheck", "depends_on"}
+_PORTS = re.compile(r"(127\.0\.0\.1:)?\d+:\d+")
+
+
+def services(file: Path) -> dict[str, dict[str, Any]]:
+    return yaml.safe_load(file.read_text())["services"]
+
+
+def test_there_are_files() -> None:
+    assert [file.stem for file in FILES] == ["broker", "connect", "schema-registry"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_what_they_say_is_in_the_specification_and_in_the_file(file: Path) -> None:
+    whole = yaml.safe_load(file.read_text())
+    assert whole.keys() <= {"services", "volumes"}
+    volumes = (whole.get("volumes") or {}).keys()
+    for service in whole["services"].values():
+        assert service.keys() <= _SERVICE
+        assert all(_PORTS.fullmatch(port) for port in service.get("ports", []))
+        assert {volume.partition(":")[0] for volume in service.get("volumes", [])} <= volumes
+        assert service.get("depends_on", {}).keys() <= whole["services"].keys()
+        for value in service["environment"].values():
+            assert isinstance(value, str | int), "compose takes no true and no false here"
+    used = {volume.partition(":")[0] for service in whole["services"].values() for volume in service.get("volumes", [])}
+    assert used == volumes
+
+
+@pytest.mark.skipif(not available(), reason="building without an engine needs root, namespaces and overlays")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_broker_starts_and_is_what_the_others_look_for(file: Path, image: Image) -> None:
+    image.empty("/var/lib/pykbroker")
+    broker = services(file)["kafka"]
+    hosts = image.place("etc/hosts")
+    before = hosts.read_text()
+    hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()} kafka\n")
+    with image.container(environment={name: str(value) for name, value in broker["environment"].items()}) as container:
+        container.wait_for("^pykbroker ready")
+        check = broker.get("healthcheck", {}).get(
+            "test", ["CMD", "python", "-P", "-m", "pykbroker.container", "health"]
+        )
+        assert container.execute(*check[1:]).returncode == 0
+        topics = container.execute("kafka-topics", "--bootstrap-server", "kafka:9092", "--create", "--topic", "t")
+        assert (topics.returncode, topics.stdout) == (0, "Created topic t.\n"), topics.stderr
+        container.stop(signal.SIGTERM)
+    hosts.write_text(before)

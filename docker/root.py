@@ -1,0 +1,196 @@
+"""Puts together the file system of the image, a layer after the other, in the builder.
+
+- ``root.py system LAYER``: Python, the few programs that scripts in the image call, and the libraries of both, taken from the builder's
+  system (any Debian with its essential packages). What is not named here is not in the image: no package manager, no compiler.
+- ``root.py trim LAYER``: what packages bring and a broker does not need goes.
+- ``root.py compile LAYER``: modules in compiled form alone. Nobody can write there later, so without it each start would compile what it
+  imports; and both forms together are a third more.
+- ``root.py scripts FOLDER LAYER``: the scripts of this folder, and Kafka's commands by their names.
+"""
+
+from __future__ import annotations
+
+import compileall
+import os
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+#: What start scripts of others, compose files and people at a shell in the container call.
+PROGRAMS = (
+    "bash sed grep cat chmod cp cut date dirname basename echo env head hostname id ln ls mkdir mktemp mv printenv printf "
+    "pwd readlink rm sleep sort stat tail tee test touch tr true false uname uniq wc whoami ldconfig"
+).split()
+#: What wheels may ask of the system (the standard that they are built to), beside what Python itself needs.
+LIBRARIES = "libc libm libdl libpthread librt libutil libgcc_s libstdc++ libz libresolv libnss_files libnss_dns".split()
+#: Of the standard library: what only developers of Python, windows and graphics need.
+LEFT_OUT = (
+    "test tests idlelib tkinter turtledemo turtle.py ensurepip lib2to3 pydoc_data distutils config-* site-packages *.a "
+    "_tkinter.* _curses*.so _dbm.* _gdbm.* _sqlite3.* readline.* _test*.so _ctypes_test.* xx*.so sqlite3 curses dbm venv "
+    "nis.* ossaudiodev.* spwd.* _crypt.*"
+).split()
+#: Of the packages: their own tests, what compilers and type checkers read, and a second implementation of zstandard.
+TRIMMED = "usr/local/bin usr/local/include **/SelfTest **/zstandard/_cffi*.so **/*.pyi **/*.pyx **/*.pxd **/*.c **/*.h".split()
+FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/nsswitch.conf", "/etc/debian_version", "/etc/os-release")
+#: Any user may write here: settings and data of containers that run as whoever they are told to, and scripts that others change.
+WRITABLE = (
+    "/tmp /run/pykbroker /var/lib/pykbroker /var/lib/kafka/data /opt/kafka/config /opt/kafka /etc/kafka /etc/kafka/secrets "
+    "/etc/kafka/docker /etc/confluent/docker /mnt/shared/config /home/appuser"
+).split()
+USER = 1000
+USERS = "root:x:0:0:root:/root:/bin/bash\nappuser:x:1000:1000::/home/appuser:/bin/bash\n"
+GROUPS = "root:x:0:\nappuser:x:1000:\n"
+_LDD = re.compile(r"(?:=> )?(/\S+) \(0x")
+
+
+class Root:
+    """The folder, seen as the root of a system."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._taken: set[str] = set()
+
+    def make_folders(self) -> None:
+        """As this system has them: where /bin is a link to /usr/bin, so it is there."""
+        for name in ("bin", "sbin", "lib", "lib64"):
+            (self.folder / "usr" / name).mkdir(parents=True, exist_ok=True)
+            if os.path.islink(f"/{name}"):
+                os.symlink(os.readlink(f"/{name}"), self.folder / name)
+        for name in WRITABLE:
+            self.inside(name).mkdir(parents=True, exist_ok=True)
+        make_writable(self.folder)
+
+    def inside(self, path: str | Path) -> Path:
+        """A path of the system as one of the folder."""
+        return self.folder / str(path).lstrip("/")
+
+    def take(self, path: str, place: str | None = None) -> None:
+        """Copy a file of this system with the libraries that it needs, to ``place`` or where it lies; what links to it, too."""
+        if path in self._taken:
+            return
+        self._taken.add(path)
+        target = self.inside(place or path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.islink(path) and place is None:
+            if not target.exists() and not target.is_symlink():
+                os.symlink(os.readlink(path), target)
+            self.take(os.path.join(os.path.dirname(path), os.readlink(path)))
+            return
+        shutil.copy2(path, target)
+        self.take_libraries_of(path)
+
+    def take_libraries_of(self, path: str) -> None:
+        """The loader among them. What is no dynamic program has none."""
+        said = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+        for library in _LDD.findall(said):
+            in_python = library.startswith(sys.base_prefix) and sys.base_prefix not in ("/usr", "/")
+            self.take(library, f"/usr/local/lib/{os.path.basename(library)}" if in_python else None)
+
+    def take_python(self) -> None:
+        """To /usr/local, wherever it lies here: Python finds its library from where its program is."""
+        library = Path(sysconfig.get_path("stdlib", vars={"base": sys.base_prefix, "installed_base": sys.base_prefix}))
+        name = library.name
+        self.take(os.path.realpath(f"{sys.base_prefix}/bin/{name}"), f"/usr/local/bin/{name}")
+        for link in ("python3", "python"):
+            os.symlink(name, self.inside(f"/usr/local/bin/{link}"))
+        target = self.inside(f"/usr/local/lib/{name}")
+        shutil.copytree(library, target, ignore=shutil.ignore_patterns(*LEFT_OUT, "__pycache__"), symlinks=True)
+        for module in target.glob("lib-dynload/*.so"):
+            self.take_libraries_of(str(library / "lib-dynload" / module.name))
+        (target / "site-packages").mkdir()
+
+    def finish(self) -> None:
+        for name in FILES:
+            if os.path.exists(name):
+                self.inside(name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(name, self.inside(name))
+        self.inside("/etc/passwd").write_text(USERS)
+        self.inside("/etc/group").write_text(GROUPS)
+        self.inside("/etc/ld.so.conf").write_text("/usr/local/lib\n" + "".join(f"{each}\n" for each in self._folders()))
+        subprocess.run(["ldconfig", "-r", str(self.folder)], check=True)
+
+    def _folders(self) -> set[str]:
+        """Where libraries lie."""
+        found = (path.parent for path in self.folder.rglob("*.so.*"))
+        return {f"/{path.relative_to(self.folder)}" for path in found} - {"/usr/local/lib"}
+
+
+def library_paths(names: list[str]) -> list[str]:
+    """Where this system has them; the newest of glibc have some no more."""
+    known = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    found: dict[str, str] = {}
+    for file, path in re.findall(r"^\s*(\S+) \(libc6[^)]*\) => (\S+)$", known, re.MULTILINE):
+        found.setdefault(file.partition(".so")[0], path)
+    return [found[name] for name in names if name in found]
+
+
+def make_writable(layer: Path) -> None:
+    """The folders of ``WRITABLE`` that a layer has, for every user; as the user of the image owns them."""
+    for name in WRITABLE:
+        place = layer / name.lstrip("/")
+        if place.is_dir():
+            place.chmod(0o1777 if name == "/tmp" else 0o777)
+            os.chown(place, USER, USER)
+
+
+def trim(layer: Path) -> None:
+    for pattern in TRIMMED:
+        for found in list(layer.glob(pattern)):
+            shutil.rmtree(found) if found.is_dir() else found.unlink()
+
+
+def compile_all(layer: Path) -> None:
+    """A module that this Python cannot compile (one for a later Python, say) stays as it is."""
+    for library in layer.glob("usr/local/lib/python3*"):
+        compileall.compile_dir(
+            library, quiet=2, maxlevels=30, legacy=True, workers=0, stripdir=str(layer), prependdir="/",
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )  # fmt: skip
+        for source in library.rglob("*.py"):
+            if source.with_suffix(".pyc").exists():
+                source.unlink()
+
+
+def add_scripts(folder: Path, layer: Path) -> None:
+    programs, kafka = layer / "usr/local/bin", layer / "opt/kafka/bin"
+    kafka.mkdir(parents=True)
+    shutil.copytree(folder / "etc", layer / "etc")
+    shutil.copytree(folder / "bin", programs, dirs_exist_ok=True)
+    for place in (layer / "etc", *filter(Path.is_dir, (layer / "etc").rglob("*"))):
+        place.chmod(0o755)  # whatever the folder of the sources says
+    for script in (layer / "etc").rglob("docker/*"):
+        os.chown(script, USER, USER)
+    make_writable(layer)
+    (packages,) = layer.glob("usr/local/lib/python3*/site-packages")
+    sys.path.insert(0, str(packages))
+    from pykbroker.container.tools.table import TOOLS  # noqa: PLC0415 - of the layer
+
+    for name in TOOLS:
+        (programs / name).symlink_to("/usr/local/bin/kafka-tool")
+        (kafka / f"{name}.sh").symlink_to("/usr/local/bin/kafka-tool")
+
+
+def system(layer: Path) -> None:
+    root = Root(layer)
+    root.make_folders()
+    for program in PROGRAMS:
+        found = shutil.which(program, path="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+        if found is None:
+            sys.exit(f"this system has no {program}")
+        root.take(found)
+    # Not Debian's own, which hands variables on only if it could have such a name itself: KAFKA_LISTENER_NAME_..._SCRAM-SHA-256_...
+    root.inside("/usr/bin/sh").symlink_to("bash")
+    for library in library_paths(LIBRARIES):
+        root.take(library)
+    root.take_python()
+    root.finish()
+    compile_all(layer)
+
+
+if __name__ == "__main__":
+    step, *folders = sys.argv[1:]
+    {"system": system, "trim": trim, "compile": compile_all, "scripts": add_scripts}[step](*map(Path, folders))

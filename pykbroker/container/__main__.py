@@ -1,0 +1,37 @@
+"""What the image's scripts call: ``python -m pykbroker.container run | configure FILE | launch FILE | health | tool NAME ...``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+def main(words: list[str]) -> int:
+    """Returns the exit status."""
+    match words:
+        case ["run", *variables]:
+            from pykbroker.container.run import run
+
+            return run(variables)
+        case ["configure", path]:
+            from pykbroker.container.run import configure
+
+            return configure(Path(path))
+        case ["launch", path]:
+            from pykbroker.container.run import launch
+
+            return launch(Path(path))
+        case ["health"]:
+            from pykbroker.container.health import main as health
+
+            return health()
+        case ["tool", name, *arguments]:
+            from pykbroker.container.tools.table import main as tool
+
+            return tool(name, arguments)
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

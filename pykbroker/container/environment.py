@@ -1,0 +1,46 @@
+"""Settings by variables of the environment, named as Apache Kafka's image names them.
+
+``KAFKA_LOG_RETENTION_HOURS`` is log.retention.hours: without its prefix, in small letters, ``_`` for a dot, ``__`` for ``_`` and
+``___`` for ``-``. (Source: KafkaDockerWrapper of Kafka 4.3.1.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+PREFIX: Final = "KAFKA_"
+#: Of Kafka's scripts and of the JVM, and no settings.
+NO_SETTINGS: Final = frozenset(
+    {
+        "KAFKA_VERSION",
+        "KAFKA_HEAP_OPTS",
+        "KAFKA_LOG4J_OPTS",
+        "KAFKA_OPTS",
+        "KAFKA_JMX_OPTS",
+        "KAFKA_JVM_PERFORMANCE_OPTS",
+        "KAFKA_GC_LOG_OPTS",
+        "KAFKA_LOG4J_ROOT_LOGLEVEL",
+        "KAFKA_LOG4J_LOGGERS",
+        "KAFKA_TOOLS_LOG4J_LOGLEVEL",
+        "KAFKA_JMX_HOSTNAME",
+        "KAFKA_JMX_PORT",
+    }
+)
+
+
+def settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """The settings that an environment says, in the order of their names. Whether Kafka has them is not asked here: the broker
+    warns of those that it does not.
+    """
+    return {
+        setting(name): value
+        for name, value in sorted(environment.items())
+        if name.startswith(PREFIX) and name not in NO_SETTINGS
+    }
+
+
+def setting(variable: str) -> str:
+    """The setting that a variable stands for."""
+    words = variable.replace(PREFIX, "").lower().replace("_", ".")
+    return words.replace("...", "-").replace("..", "_")

@@ -1,0 +1,69 @@
+"""Log directories for a cluster whose id is given: what Kafka's ``kafka-storage format`` leaves in them.
+
+A broker makes them by itself, for a cluster of its own; formatted before, the id is that of somebody else's choice, and users
+with SCRAM passwords are there from the beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.metadata.features import BOOTSTRAP_LEVELS
+from pykbroker.metadata.replay import MetadataRecord
+from pykbroker.metadata.snapshot import BOOTSTRAP, encode_snapshot
+from pykbroker.runtime.clock import SystemClock
+from pykbroker.storage import checkpoints
+from pykbroker.storage.directories.contents import check_ours
+from pykbroker.storage.disk import RealDisk, replace_file
+from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+from pykbroker.wire.primitives import uuid_from_str
+
+#: What a new cluster's metadata is at, as Kafka names it.
+RELEASE_VERSION: Final = "4.3-IV0"
+
+
+def directories(config: BrokerConfig) -> list[str]:
+    """That of the metadata, and the others."""
+    return list(dict.fromkeys([config.metadata_log_dir, *config.log_dirs]))
+
+
+def formatted(directory: str) -> bool:
+    """Whether it belongs to a cluster. Raises OSError."""
+    return "cluster.id" in checkpoints.read_meta_properties(RealDisk(), directory)
+
+
+def check_cluster_id(text: str) -> None:
+    """Raises ValueError for what is not 16 bytes in 22 characters."""
+    try:
+        uuid_from_str(text)
+    except ValueError as error:
+        raise ValueError(
+            f"{text!r} is not a cluster id: 16 bytes, as 22 characters of base64. `kafka-storage random-uuid` makes one."
+        ) from error
+
+
+def format_new(config: BrokerConfig, cluster_id: str, users: Sequence[MetadataRecord] = ()) -> list[str]:
+    """Format the directories that are not yet; returns which those are. Raises OSError, ValueError for a bad id, and
+    ForeignDirectoryError for a directory that holds something else.
+    """
+    check_cluster_id(cluster_id)
+    new = [directory for directory in directories(config) if not formatted(directory)]
+    disk = RealDisk()
+    for directory in new:
+        check_ours(disk, directory)
+    for directory in new:
+        disk.make_directory(directory, sync=True)
+        if directory == config.metadata_log_dir:
+            _write_bootstrap(disk, directory, users)
+        properties = {"version": "1", "node.id": str(config.node_id), "cluster.id": cluster_id}
+        replace_file(disk, f"{directory}/{checkpoints.META_PROPERTIES}", checkpoints.encode_properties(properties))
+    return new
+
+
+def _write_bootstrap(disk: RealDisk, directory: str, users: Sequence[MetadataRecord]) -> None:
+    levels = [FeatureLevelRecord(name=name, feature_level=level) for name, level in BOOTSTRAP_LEVELS.items()]
+    now_ms = SystemClock().now_ms()
+    content = encode_snapshot([*levels, *users], epoch=0, last_contained_ms=0, now_ms=now_ms)
+    replace_file(disk, f"{directory}/{BOOTSTRAP}", content)

@@ -1,0 +1,55 @@
+"""What a container's broker is started with beside its settings: the HTTP side, the log, and what clients are told."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pykbroker.cli.serve_options import AS_REACHED
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.runtime.levels import LEVELS
+
+#: Where the HTTP side is unless a variable says otherwise: everybody who reaches the container reaches it.
+HTTP: Final = "0.0.0.0:8080"
+HTTP_VARIABLE: Final = "PYKBROKER_HTTP"
+_NAMES_VARIABLE: Final = "PYKBROKER_HTTP_NAMES"
+_TOKEN_VARIABLE: Final = "PYKBROKER_HTTP_TOKEN_FILE"  # noqa: S105 - names a file
+_LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
+OFF: Final = "off"
+#: The token that is made where one is needed and none is named.
+TOKEN: Final = Path("/run/pykbroker/http-token")
+
+
+def arguments(environment: Mapping[str, str], config: BrokerConfig, *, token: Path = TOKEN) -> list[str]:
+    """Options of ``pykbroker serve``. Raises OSError."""
+    made = [] if config.is_explicit("advertised.listeners") else ["--advertise", AS_REACHED]
+    level = environment.get(_LEVEL_VARIABLE, "").upper()
+    if level in LEVELS:
+        made += ["--log-level", level]
+    return [*made, *_http(environment, config, token)]
+
+
+def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> list[str]:
+    address = environment.get(HTTP_VARIABLE) or HTTP
+    if address == OFF:
+        return []
+    made = ["--http", address]
+    for name in filter(None, environment.get(_NAMES_VARIABLE, "").split(",")):
+        made += ["--http-name", name.strip()]
+    named = environment.get(_TOKEN_VARIABLE)
+    if named:
+        return [*made, "--http-token-file", named]
+    if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
+        _make_token(token)
+        return [*made, "--http-token-file", str(token)]
+    return made
+
+
+def _make_token(path: Path) -> None:
+    """A new one, for whoever may look into the container. The side is not opened without where listeners are protected."""
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123
+        file.write(secrets.token_urlsafe(32) + "\n")

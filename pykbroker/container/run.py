@@ -1,0 +1,101 @@
+"""What a container does from its first process on: settings of the environment, log directories, the broker.
+
+In one process, from beginning to end, so that signals reach the broker. The two steps by themselves, ``configure`` and ``launch``,
+are there for images whose scripts are in two, and for what others put between them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, MutableMapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.properties import PropertiesError, load
+from pykbroker.config.setting import ConfigError
+from pykbroker.container import announced, derived, server_properties
+from pykbroker.container.options import arguments
+from pykbroker.storage.directories.contents import ForeignDirectoryError
+
+if TYPE_CHECKING:
+    from pykbroker.process.node import Node
+
+#: Where Apache Kafka's image has its settings, and Confluent's.
+APACHE: Final = Path("/opt/kafka/config/server.properties")
+CONFLUENT: Final = Path("/etc/kafka/kafka.properties")
+#: That of Apache Kafka's image, for those that name none.
+DEFAULT_CLUSTER_ID: Final = "5L6g3nShT-eMCtK--X86sw"
+_DATA_DIR: Final = {APACHE: "/var/lib/pykbroker/data", CONFLUENT: "/var/lib/kafka/data"}
+_EXIT_USAGE: Final = 2
+
+
+def run(words: Sequence[str]) -> int:
+    """``NAME=VALUE`` words are variables that win over those that there are. Returns the exit status."""
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            return _fail(f"{word!r} is not NAME=VALUE: the words behind `run` are variables of the environment")
+        os.environ[name] = value
+    os.environ.setdefault("CLUSTER_ID", DEFAULT_CLUSTER_ID)
+    return configure(APACHE) or launch(APACHE)
+
+
+def configure(path: Path, environment: MutableMapping[str, str] | None = None) -> int:
+    """Write the settings that the environment says to ``path``. Returns the exit status."""
+    given = os.environ if environment is None else environment
+    data_dir = given.get("PYKBROKER_DATA_DIR") if path == APACHE else None
+    try:
+        content = server_properties.text(derived.complete(given), data_dir or _DATA_DIR.get(path, _DATA_DIR[APACHE]))
+        server_properties.write(content, path)
+    except (derived.BadEnvironment, PropertiesError, OSError) as error:
+        return _fail(str(error))
+    return 0
+
+
+def launch(path: Path, overrides: Sequence[str] = ()) -> int:
+    """Serve with the settings of a file until a signal comes; ``overrides`` are NAME=VALUE and win over it. Returns the exit
+    status.
+    """
+    try:
+        config = BrokerConfig(load(path) | dict(_name_and_value(word) for word in overrides))
+        prepare(config, os.environ)
+        options = arguments(os.environ, config)
+    except (ConfigError, PropertiesError, ForeignDirectoryError, OSError, ValueError) as error:
+        return _fail(str(error))
+    from pykbroker.cli.serve import main as serve
+
+    return serve(["--config", str(path), *(f"--set={word}" for word in overrides), *options], tell=_tell)
+
+
+def _name_and_value(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not equals:
+        raise ConfigError(f"{word!r} is not NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def prepare(config: BrokerConfig, environment: Mapping[str, str]) -> None:
+    """Format new directories, where the cluster's id is given. As in Apache Kafka's image, those that belong to a cluster already
+    stay as they are. Raises OSError, ValueError.
+    """
+    cluster_id = environment.get("CLUSTER_ID")
+    if cluster_id:
+        from pykbroker.container.formatting import format_new
+
+        format_new(config, cluster_id)
+
+
+def _tell(node: Node) -> None:
+    now = datetime.now().astimezone()
+    when = f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03}"
+    for line in announced.lines(node.addresses(), when):
+        print(line)
+    sys.stdout.flush()
+
+
+def _fail(message: str) -> int:
+    print(f"pykbroker: {message}", file=sys.stderr)
+    return _EXIT_USAGE

@@ -1,0 +1,48 @@
+"""The server.properties that a container runs with: what is mounted and what variables say, else the image's own.
+
+As in Apache Kafka's image the lines of the variables follow those of the mounted file, so that they win, and the image's own file
+counts only where there is neither. What is then still open, and has to be said in a container, is added behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pykbroker.config.properties import parse_properties
+from pykbroker.container import environment as variables
+
+MOUNTED: Final = Path("/mnt/shared/config/server.properties")
+OWN: Final = Path("/etc/kafka/docker/server.properties")
+#: Kafka's own default: a container's loopback is nobody's.
+_LISTENERS: Final = "PLAINTEXT://:9092"
+
+
+def text(environment: Mapping[str, str], data_dir: str, *, mounted: Path = MOUNTED, own: Path = OWN) -> str:
+    """The file, for an environment that ``derived`` has completed; ``data_dir`` is where data is kept if nothing says so. Raises
+    OSError and PropertiesError.
+    """
+    said = "".join(f"{name}={value}\n" for name, value in variables.settings(environment).items())
+    found = f"{mounted.read_text(encoding='utf-8')}\n{said}" if mounted.exists() else said
+    if not found.strip():
+        found = own.read_text(encoding="utf-8")
+    return found + "".join(f"{name}={value}\n" for name, value in _still_open(parse_properties(found), data_dir))
+
+
+def _still_open(given: Mapping[str, str], data_dir: str) -> list[tuple[str, str]]:
+    added = [] if given.get("listeners") else [("listeners", _LISTENERS)]
+    if not {"log.dirs", "log.dir"} & given.keys():
+        added.append(("log.dirs", data_dir))
+    return added
+
+
+def write(content: str, path: Path) -> None:
+    """Put it where Kafka's is looked for, readable for the user of the container alone: it may hold passwords. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        path.unlink()  # of another start, and perhaps of another user
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(content)

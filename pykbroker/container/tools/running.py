@@ -1,0 +1,92 @@
+"""How a command runs: its options, the client that it asks, and what it says when it cannot do what it was asked."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from pykbroker.cli.client import Client, parse_bootstrap
+from pykbroker.cli.command_config import read, security_of
+from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed
+from pykbroker.wire.errors import KafkaError, WireError
+
+_TIMEOUT_S = 60.0
+
+
+class ToolError(Exception):
+    """The command ends, with these words."""
+
+
+class Options(argparse.ArgumentParser):
+    """Kafka's options: ``--name VALUE`` or ``--name=VALUE``, never shortened; what is not known is refused, with what is."""
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(prog, description=description, allow_abbrev=False, add_help=False)
+        self.add_argument("--help", "-h", action="help", help="print this")
+        self.add_argument(
+            "--version", action="version", version="4.3.1 (pykbroker)", help="the Kafka that this stands for"
+        )
+
+    def connecting(self, *config: str) -> None:
+        """Options that say which cluster, and how to connect; ``config`` are names of the one for a file, the usual one first."""
+        self.add_argument("--bootstrap-server", "--broker-list", metavar="HOST:PORT,...", help="brokers of the cluster")
+        for name in config or ("--command-config",):
+            self.add_argument(
+                name, dest="command_config", metavar="FILE", help="how to connect: Kafka's client properties"
+            )
+
+    def error(self, message: str) -> NoReturn:
+        known = sorted(name for action in self._actions for name in action.option_strings if name.startswith("--"))
+        raise ToolError(f"{message}\nIt takes {', '.join(known)}.")
+
+
+def connect(options: argparse.Namespace) -> Client:
+    """The client that the options describe. Raises ToolError."""
+    if not options.bootstrap_server:
+        raise ToolError("--bootstrap-server HOST:PORT is missing.")
+    return Client(
+        parse_bootstrap(options.bootstrap_server),
+        timeout_s=_TIMEOUT_S,
+        security=security_of(settings(options.command_config)),
+    )
+
+
+def settings(path: str | None) -> dict[str, str]:
+    """Those of a file of properties. Raises UsageError."""
+    return read(None if path is None else Path(path))
+
+
+def name_and_value(text: str) -> tuple[str, str]:
+    """``name=value``. Raises ToolError."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ToolError(f"{text!r} is not NAME=VALUE.")
+    return name.strip(), value
+
+
+def exactly_one(options: argparse.Namespace, actions: Sequence[str]) -> str:
+    """Which of several actions is asked for. Raises ToolError."""
+    asked = [name for name in actions if getattr(options, name.replace("-", "_"))]
+    if len(asked) != 1:
+        raise ToolError(f"Command must include exactly one action: {', '.join(f'--{name}' for name in actions)}.")
+    return asked[0]
+
+
+def run(name: str, main: Callable[[list[str]], None], words: list[str]) -> int:
+    """The exit status."""
+    try:
+        main(words)
+        sys.stdout.flush()
+    except (OutputClosed, BrokenPipeError):
+        sys.stdout = open("/dev/null", "w")  # noqa: PTH123, SIM115 - for the interpreter's last flush
+    except (ToolError, CliError, KafkaError, WireError, OSError) as error:
+        print(f"{name}: {getattr(error, 'message', None) or error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except SystemExit as end:  # of --help and --version
+        return int(end.code or 0)
+    return 0

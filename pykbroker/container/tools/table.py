@@ -1,0 +1,42 @@
+"""Which of Kafka's commands there are, and where."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Final, Protocol, cast
+
+#: Names as Confluent's image has them; Apache Kafka's have ``.sh`` behind.
+TOOLS: Final = {
+    "kafka-broker-api-versions": "broker_api_versions",
+    "kafka-cluster": "cluster",
+    "kafka-configs": "configs",
+    "kafka-console-consumer": "console_consumer",
+    "kafka-console-producer": "console_producer",
+    "kafka-consumer-groups": "consumer_groups",
+    "kafka-get-offsets": "get_offsets",
+    "kafka-server-start": "server_start",
+    "kafka-storage": "storage",
+    "kafka-topics": "topics",
+    "zookeeper-server-start": "zookeeper_server_start",
+}
+
+
+class Tool(Protocol):
+    """A module of this package."""
+
+    def main(self, words: list[str]) -> None:
+        """Raises ToolError, and what a client raises."""
+
+
+def main(name: str, words: list[str]) -> int:
+    """Run a command; returns the exit status: 0 done, 1 refused or failed, as Kafka's have it."""
+    from pykbroker.container.tools.running import run
+
+    name = name.removesuffix(".sh")
+    module = TOOLS.get(name)
+    if module is None:
+        print(f"There is no command {name}; there are {', '.join(TOOLS)}.", file=sys.stderr)
+        return 1
+    tool = cast("Tool", importlib.import_module(f"pykbroker.container.tools.{module}"))
+    return run(name, tool.main, words)

@@ -1,0 +1,193 @@
+"""``kafka-topics``: create, list, describe, alter and delete topics."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.replica_state import Replicas, read_replicas
+from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one, name_and_value
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from pykbroker.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from pykbroker.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from pykbroker.wire.messages.metadata import MetadataResponseTopic
+from pykbroker.wire.primitives import uuid_to_str
+
+_ACTIONS = ("list", "create", "describe", "alter", "delete")
+_BROKERS_DEFAULT = -1
+_TOPIC = 2  # resource type of settings
+_DEFAULT = 5  # source of a setting
+_TIMEOUT_MS = 60_000
+
+
+def main(words: list[str]) -> None:
+    options = _options().parse_args(words)
+    action = exactly_one(options, _ACTIONS)
+    if action in ("create", "alter", "delete") and not options.topic:
+        raise ToolError(f"--{action} needs --topic NAME.")
+    with connect(options) as client:
+        {"list": _list, "create": _create, "describe": _describe, "alter": _alter, "delete": _delete}[action](
+            client, options
+        )
+
+
+def _options() -> Options:
+    made = Options("kafka-topics", "Create, list, describe, alter and delete topics.")
+    made.connecting()
+    for action in _ACTIONS:
+        made.add_argument(f"--{action}", action="store_true")
+    made.add_argument("--topic", metavar="NAME", help="which; for --list, --describe and --delete a regular expression")
+    made.add_argument("--partitions", metavar="N", type=int)
+    made.add_argument("--replication-factor", metavar="N", type=int)
+    made.add_argument("--replica-assignment", metavar="1:2,2:3", help="the replicas of each partition")
+    made.add_argument("--config", metavar="NAME=VALUE", action="append", default=[])
+    for flag in (
+        "if-exists",
+        "if-not-exists",
+        "exclude-internal",
+        "under-replicated-partitions",
+        "topics-with-overrides",
+    ):
+        made.add_argument(f"--{flag}", action="store_true")
+    return made
+
+
+def _found(client: Client, options: argparse.Namespace) -> list[MetadataResponseTopic]:
+    """The topics that are meant, by name."""
+    known = sorted(client.metadata(None).topics, key=lambda topic: topic.name or "")
+    if options.exclude_internal:
+        known = [topic for topic in known if not topic.is_internal]
+    if not options.topic:
+        return known
+    patterns = [re.compile(_expression(part)) for part in options.topic.split(",")]
+    return [topic for topic in known if any(pattern.fullmatch(topic.name or "") for pattern in patterns)]
+
+
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ToolError(f"{text!r} is not a regular expression: {error}.") from error
+    return text
+
+
+def _list(client: Client, options: argparse.Namespace) -> None:
+    for topic in _found(client, options):
+        print(topic.name)
+
+
+def _create(client: Client, options: argparse.Namespace) -> None:
+    assigned = _assignments(options.replica_assignment)
+    topic = CreatableTopic(
+        name=options.topic,
+        num_partitions=_BROKERS_DEFAULT if assigned else options.partitions or _BROKERS_DEFAULT,
+        replication_factor=_BROKERS_DEFAULT if assigned else options.replication_factor or _BROKERS_DEFAULT,
+        assignments=assigned,
+        configs=[CreatableTopicConfig(name=name, value=value) for name, value in map(name_and_value, options.config)],
+    )
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=_TIMEOUT_MS)
+    (answer,) = client.controller().call(request, CreateTopicsResponse).topics
+    if answer.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and options.if_not_exists:
+        return
+    raise_for(answer.error_code, answer.error_message)
+    print(f"Created topic {options.topic}.")
+
+
+def _assignments(text: str | None) -> list[CreatableReplicaAssignment]:
+    try:
+        return [
+            CreatableReplicaAssignment(partition_index=number, broker_ids=[int(each) for each in replicas.split(":")])
+            for number, replicas in enumerate((text or "").split(",") if text else ())
+        ]
+    except ValueError as error:
+        raise ToolError(f"--replica-assignment {text} is not like 1:2,2:3: {error}.") from error
+
+
+def _describe(client: Client, options: argparse.Namespace) -> None:
+    topics = _found(client, options)
+    if options.topic and not topics and not options.if_exists:
+        raise ToolError(f"Error while executing topic command : Topic '{options.topic}' does not exist as expected")
+    names = [topic.name or "" for topic in topics]
+    state = read_replicas(client, names) if names else {}
+    for topic in topics:
+        _print(topic, _overrides(client, topic.name or ""), state[topic.name or ""], options)
+
+
+def _print(
+    topic: MetadataResponseTopic, overrides: str, state: dict[int, Replicas], options: argparse.Namespace
+) -> None:
+    if options.under_replicated_partitions:
+        behind = {number: each for number, each in state.items() if len(each.isr) < len(each.replicas)}
+        print("".join(f"{line}\n" for line in _partitions(topic.name or "", behind)), end="")
+        return
+    if options.topics_with_overrides and not overrides:
+        return
+    copies = max((len(each.replicas) for each in state.values()), default=0)
+    print(
+        f"Topic: {topic.name}\tTopicId: {uuid_to_str(topic.topic_id)}\tPartitionCount: {len(state)}\t"
+        f"ReplicationFactor: {copies}\tConfigs: {overrides}"
+    )
+    if not options.topics_with_overrides:
+        for line in _partitions(topic.name or "", state):
+            print(line)
+
+
+def _partitions(name: str, state: dict[int, Replicas]) -> Iterator[str]:
+    for number, each in sorted(state.items()):
+        leader = "none" if each.leader < 0 else each.leader
+        yield (
+            f"\tTopic: {name}\tPartition: {number}\tLeader: {leader}\tReplicas: {_joined(each.replicas)}\t"
+            f"Isr: {_joined(each.isr)}\tElr: {_joined(each.elr)}\tLastKnownElr: {_joined(each.last_known_elr)}"
+        )
+
+
+def _joined(ids: Iterable[int] | None) -> str:
+    return "N/A" if ids is None else ",".join(map(str, ids))
+
+
+def _overrides(client: Client, name: str) -> str:
+    """The settings that are no defaults: the topic's own, and what brokers are told for all topics."""
+    resource = DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=None)
+    (answer,) = client.any().call(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse).results
+    raise_for(answer.error_code, answer.error_message)
+    own = [item for item in answer.configs if item.config_source != _DEFAULT]
+    return ",".join(sorted(f"{item.name}={item.value}" for item in own))
+
+
+def _alter(client: Client, options: argparse.Namespace) -> None:
+    if options.partitions is None:
+        raise ToolError("--alter needs --partitions N; settings are altered by kafka-configs.")
+    growth = CreatePartitionsTopic(name=options.topic, count=options.partitions, assignments=None)
+    request = CreatePartitionsRequest(topics=[growth], timeout_ms=_TIMEOUT_MS)
+    (answer,) = client.controller().call(request, CreatePartitionsResponse).results
+    if answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and options.if_exists:
+        return
+    raise_for(answer.error_code, answer.error_message)
+
+
+def _delete(client: Client, options: argparse.Namespace) -> None:
+    names = [topic.name or "" for topic in _found(client, options)]
+    if not names and not options.if_exists:
+        raise ToolError(f"Error while executing topic command : Topic '{options.topic}' does not exist as expected")
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=_TIMEOUT_MS)
+    for answer in client.controller().call(request, DeleteTopicsResponse).responses:
+        if answer.error_code:
+            raise KafkaError(error_code(answer.error_code), answer.error_message or None)
