@@ -1,4 +1,6 @@
-"""Runs the checks, then the tests, part by part, several at a time; or the quick part of both; or pytest with the arguments given."""
+"""Runs the checks beside the tests, which come part by part, several at a time; or the quick part of both, or pytest with the
+arguments given.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from scripts.jars import ROOT
 from scripts.test_job.checks import check
@@ -47,16 +50,25 @@ def main() -> int:
         os.execv(sys.executable, [sys.executable, "-m", "pytest", *given.arguments])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     begun = time.monotonic()
+    if given.quick:
+        return _quick(begun)
+    with ThreadPoolExecutor(1) as beside:
+        checked = beside.submit(check)
+        status = run(parts(), at_once=os.cpu_count() or 2)
+        failed = checked.result()
+    if failed:
+        print(f"\n{failed} failed; what it printed stands at the beginning.", file=sys.stderr)
+    return status or int(bool(failed))
+
+
+def _quick(begun: float) -> int:
+    """The checks, and then the tests that need no broker of another kind."""
     failed = check()
     if failed:
         print(f"\n{failed} failed; no test was run.", file=sys.stderr)
         return 1
-    if given.quick:
-        print(
-            f"Lint and types are right ({time.monotonic() - begun:.0f} s). Unit and property tests follow.", flush=True
-        )
-        os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *UNIT])
-    return run(parts(), at_once=os.cpu_count() or 2)
+    print(f"Lint and types are right ({time.monotonic() - begun:.0f} s). Unit and property tests follow.", flush=True)
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *UNIT])
 
 
 if __name__ == "__main__":
