@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
 
 from scripts.jars import ROOT
 from scripts.test_job.checks import check
@@ -51,7 +52,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     begun = time.monotonic()
     if given.quick:
-        return _quick(begun)
+        _quick(begun)
     with ThreadPoolExecutor(1) as beside:
         checked = beside.submit(check)
         status = run(parts(), at_once=os.cpu_count() or 2)
@@ -61,12 +62,12 @@ def main() -> int:
     return status or int(bool(failed))
 
 
-def _quick(begun: float) -> int:
+def _quick(begun: float) -> NoReturn:
     """The checks, and then the tests that need no broker of another kind."""
     failed = check()
     if failed:
         print(f"\n{failed} failed; no test was run.", file=sys.stderr)
-        return 1
+        sys.exit(1)
     print(f"Lint and types are right ({time.monotonic() - begun:.0f} s). Unit and property tests follow.", flush=True)
     os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *UNIT])
     return 1  # never reached: the process is pytest's now

@@ -72,9 +72,8 @@ def test_ctrl_c_ends_the_parts_in_good_order(tmp_path: Path) -> None:
     os.mkfifo(started)
     (tmp_path / "test_long.py").write_text(
         "import signal, pytest\nfrom pathlib import Path\n"
-        "@pytest.fixture\ndef broker():\n"
-        f"    Path({str(started)!r}).write_text('now')\n    yield\n    Path({str(stopped)!r}).touch()\n"
-        "def test_long(broker): signal.pause()\n"
+        f"@pytest.fixture\ndef broker():\n    yield\n    Path({str(stopped)!r}).touch()\n"
+        f"def test_long(broker):\n    Path({str(started)!r}).write_text('now')\n    signal.pause()\n"
     )
     program = (
         "from pathlib import Path; from scripts.test_job.parts import Part, run; "
