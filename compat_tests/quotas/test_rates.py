@@ -1,6 +1,6 @@
 """What stock clients measure under a byte quota, over a time in which windows come and go.
 
-Producers get their quota, within 5 percent. Consumers get no more than that; less, because a fetch that is too much is answered
+Producers get their quota, within 5 percent (Apache Kafka: within 15). Consumers get no more than that; less, because a fetch that is too much is answered
 empty and asked again (Apache Kafka gave this client three quarters, over two windows). One window, and requests that are small
 beside the quota: with Kafka's eleven windows use comes in gusts.
 """
@@ -15,6 +15,7 @@ from typing import Final
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from compat_tests.conftest import TARGET
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.cases.quotas import alter
 from compat_tests.oracle.connection import Connection
@@ -26,6 +27,8 @@ LONG: Final = "PYKBROKER_LONG_QUOTAS" in os.environ
 MEASURED_S: Final = 10.0 if LONG else 3.0
 CLIENTS: Final = 3 if LONG else 1
 WARM_UP_S: Final = 2.0
+#: Apache Kafka gave this producer nine tenths, twice.
+WITHIN: Final = 0.05 if TARGET == "pykbroker" else 0.15
 
 #: What somebody has used, in bytes, since when he began.
 Uses = list[tuple[float, int]]
@@ -90,7 +93,7 @@ def test_producers_write_at_their_quota(broker: BrokerProcess) -> None:
     for producer in producers:
         producer.purge()
     for uses in every:
-        assert rate(uses) == pytest.approx(RATE, rel=0.05)
+        assert rate(uses) == pytest.approx(RATE, rel=WITHIN)
 
 
 def test_consumers_read_at_their_quota(broker: BrokerProcess) -> None:
