@@ -77,9 +77,33 @@ def main(given: argparse.Namespace) -> int:
         _say("start in process, once imported", *_starts(given.rounds), wanted=0.02)
         took = _pytest(files["hundred"], "-p", "xdist", "-n", str(_WORKERS))
         _say(f"a hundred tests in {_WORKERS} workers, each with a producer of its own: all passed in", *took)
-        if given.kafka:
-            _say("Apache Kafka 4.3.1, formatting and start, with flags for a quick start", *_apache(folder / "kafka"))
+        if given.others:
+            _say_others(folder, given.rounds)
     return 0
+
+
+def _say_others(folder: Path, rounds: int) -> None:
+    from scripts.bench_testing_job.others import measured
+
+    print("From the start of a broker to its first record, client imported:")
+    ours = {"pykbroker in this process": _first_record} | measured(folder)
+    for first in ours.values():
+        first()  # what is read from the disk is in memory from now on
+    for what, first in ours.items():
+        print(f"{statistics.median(first() for _ in range(rounds)) * 1000:9.1f} ms  {what}", flush=True)
+
+
+def _first_record() -> float:
+    from confluent_kafka import Producer
+
+    from pykbroker.testing import Kafka
+
+    began = time.monotonic()
+    with Kafka() as kafka:
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+        producer.produce("t", b"v")
+        assert producer.flush(20) == 0
+        return time.monotonic() - began
 
 
 def _file(folder: Path, text: str) -> Path:
@@ -141,17 +165,6 @@ def _starts(rounds: int) -> Took:
 
     start()
     return _medians(start() for _ in range(rounds))
-
-
-def _apache(folder: Path) -> Took:
-    from compat_tests.harness.apache import ApacheKafka
-
-    kafka = ApacheKafka(folder)
-    began, before = time.monotonic(), _processor()
-    kafka.start()
-    took = time.monotonic() - began
-    kafka.stop()
-    return Took(took, _processor() - before)
 
 
 def _say(what: str, clock: float, processor: float, *, wanted: float | None = None) -> None:

@@ -13,6 +13,8 @@ def options() -> argparse.Namespace:
     )
     made.add_argument("--rounds", type=int, default=7, help="how often each is measured (7)")
     made.add_argument(
-        "--kafka", action="store_true", help="start Apache Kafka, too, which needs Java (scripts/test has it)"
+        "--others",
+        action="store_true",
+        help="measure Apache Kafka, too, which needs Java (scripts/test has it), and kfake where Go is",
     )
     return made.parse_args()
