@@ -1,11 +1,11 @@
 # docker build -t pykbroker . && docker run -p 9092:9092 -v pykbroker:/var/lib/pykbroker pykbroker
 #
 # The image has Python, the few programs that start scripts call, what the broker needs and the broker: a layer each, in the order in
-# which they change. It has no package manager: docker/root.py takes single files of the builder's system.
+# which they change. It has no package manager: scripts/image/root.py takes single files of the builder's system.
 FROM python:3.12-slim AS system
 # Of what is needed one package comes as C alone.
 RUN { command -v strip && command -v gcc; } > /dev/null || { apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev; }
-COPY docker/root.py /build/
+COPY scripts/image/root.py /build/
 RUN python /build/root.py system /layers/system \
     && find /layers/system/usr -name "*.so*" -type f -exec strip --strip-debug {} +
 
@@ -24,10 +24,10 @@ FROM needed AS package
 COPY setup.py README.md LICENSE ./
 COPY wire wire
 COPY pykbroker pykbroker
-COPY docker docker
+COPY scripts/image image
 RUN --mount=type=cache,target=/root/.cache/pip pip install --no-compile --no-deps --prefix=/layers/package/usr/local . \
     && python root.py compile /layers/package \
-    && python root.py scripts docker /layers/package
+    && python root.py scripts image /layers/package
 
 FROM scratch
 COPY --from=system /layers/system /

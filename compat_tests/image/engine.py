@@ -134,7 +134,7 @@ class Image:
         place = self.place(path)
         owner = place.parent.stat()
         place.unlink()
-        shutil.copy2(ROOT / "docker" / path.lstrip("/"), place)
+        shutil.copy2(ROOT / "scripts/image" / path.lstrip("/"), place)
         os.chown(place, owner.st_uid, owner.st_gid)
 
     @contextmanager

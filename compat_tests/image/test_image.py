@@ -137,10 +137,10 @@ def test_what_runs_is_reached_by_signals() -> None:
     assert texts["ENTRYPOINT"].startswith("[")
     assert texts["CMD"].startswith("[")
     scripts = [
-        ROOT / "docker" / name
+        ROOT / "scripts/image" / name
         for name in ("bin/entry", "bin/kafka-tool", "etc/kafka/docker/run", "etc/confluent/docker/run")
     ]
-    for script in (*scripts, ROOT / "docker/etc/confluent/docker/launch"):
+    for script in (*scripts, ROOT / "scripts/image/etc/confluent/docker/launch"):
         last = script.read_text().splitlines()[-1]
         assert last.startswith("exec "), script
         assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
@@ -153,8 +153,8 @@ def test_what_runs_is_reached_by_signals() -> None:
         ("setup.py", True),
         ("README.md", True),
         ("LICENSE", True),
-        ("docker/root.py", True),
-        ("docker/etc/kafka/docker/run", True),
+        ("scripts/image/root.py", True),
+        ("scripts/image/etc/kafka/docker/run", True),
         ("pykbroker/__init__.py", True),
         ("pykbroker/storage/log.py", True),
         ("wire/messages/fetch.py", True),

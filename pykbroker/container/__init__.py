@@ -2,5 +2,5 @@
 and Testcontainers' modules use, the lines of the log that they wait for.
 
 ``run`` is what a container runs; ``tools`` are Kafka's commands by their names. The scripts that stand at Kafka's paths
-(``docker/`` of the repository) call nothing else.
+(``scripts/image/`` of the repository) call nothing else.
 """

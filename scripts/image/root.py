@@ -167,7 +167,7 @@ def add_scripts(folder: Path, layer: Path) -> None:
     make_writable(layer)
     (packages,) = layer.glob("usr/local/lib/python3*/site-packages")
     sys.path.insert(0, str(packages))
-    from pykbroker.container.tools.table import TOOLS  # noqa: PLC0415 - of the layer
+    from pykbroker.container.tools.table import TOOLS
 
     for name in TOOLS:
         (programs / name).symlink_to("/usr/local/bin/kafka-tool")
