@@ -27,7 +27,12 @@ def test_open_ended_and_late() -> None:
         assert found["pykbroker_transactions_late"] == {(): 0}
         lag = of(found["kafka_cluster_partition_laststableoffsetlag"], topic="t", partition="0")
         assert lag == 3  # its own record, the other's, and that one's marker
-        http.kafka._ask(lambda cluster: cluster.runtime.clock.advance(31_000))  # no timer has its turn
+        del first, second, each  # a request of theirs would give timers their turn
+        sockets = http.kafka.node.server.sockets(1)
+        http.kafka.wait_until(lambda _: not sockets.connections)
+        http.kafka._ask(lambda cluster: cluster.runtime.clock.advance(31_000))
         assert http.metrics()["pykbroker_transactions_late"] == {(): 1}
-        first.abort_transaction(20)
-        assert http.metrics()["pykbroker_transaction_oldest_seconds"] == {(): 0}
+        http.kafka.advance("11s")
+        found = http.metrics()
+        assert found["pykbroker_transactions_late"] == {(): 0}
+        assert found["pykbroker_transaction_oldest_seconds"] == {(): 0}
