@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pykbroker.lake.direct.gathering import HEADERS, Stretches, gathered_headers
+from pykbroker.lake.direct.gathering import Headers, Stretches, read_headers
 from pykbroker.lake.direct.limits import record_limits
 from pykbroker.lake.direct.varints import INT64_BITS, LOOK_AHEAD, Cursor, Numbers
 from pykbroker.wire.batch_header import BatchHeader, TimestampType
@@ -72,12 +72,10 @@ def _decode(data: bytes, batches: Sequence[tuple[BatchHeader, bytes]], columns: 
 def _content(cursor: Cursor, ends: Numbers, buffer: pa.Buffer, columns: Collection[str]) -> dict[str, pa.Array]:
     """Every field is read, wanted or not: only what fills its records exactly is taken for records."""
     key, value = (Stretches(*cursor.stretch()) for _ in range(2))
-    header_counts = cursor.number()
-    headers = gathered_headers(cursor, header_counts, buffer) if header_counts.any() else pa.nulls(len(ends), HEADERS)
+    fields: dict[str, Stretches | Headers] = {"key": key, "value": value, "headers": read_headers(cursor)}
     if not np.array_equal(cursor.at, ends):
         raise WireError("the fields of a record do not fill it")
-    content = {name: each.gathered(buffer) for name, each in (("key", key), ("value", value)) if name in columns}
-    return content | {"headers": headers} if "headers" in columns else content
+    return {name: field.gathered(buffer) for name, field in fields.items() if name in columns}
 
 
 def _of_each(headers: Sequence[BatchHeader], field: str) -> Numbers:

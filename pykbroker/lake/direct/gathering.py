@@ -22,7 +22,9 @@ class Stretches:
     length: Numbers
 
     def gathered(self, buffer: pa.Buffer, kind: pa.DataType | None = None) -> pa.Array:
-        """Copied out by Arrow: of an array over the whole chunk, in which what lies between is an element too, every second."""
+        """Copied out by Arrow: of an array over the whole chunk, in which what lies between is an element too, every second. Arrow
+        does not look whether they lie inside the chunk: that must be known.
+        """
         count = len(self.at)
         nulls = self.length < 0
         if nulls.all():
@@ -36,21 +38,38 @@ class Stretches:
         return everything.take(pa.array(np.arange(0, 2 * count, 2), mask=nulls if nulls.any() else None))
 
 
-def gathered_headers(cursor: Cursor, counts: Numbers, buffer: pa.Buffer) -> pa.Array:
-    """All headers as one array of pairs, and of each record a part of it; null where a record has none, as in Spark's Kafka source."""
-    keys, values = _stretches(cursor, counts)
-    pairs = pa.StructArray.from_arrays([_text(keys.gathered(buffer)), values.gathered(buffer)], ["key", "value"])
-    limits = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(limits), pairs, HEADERS, mask=pa.array(counts == 0))
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """Of each record how many headers it has, and where the keys and values of all of them lie."""
+
+    counts: Numbers
+    keys: Stretches
+    values: Stretches
+
+    def gathered(self, buffer: pa.Buffer) -> pa.Array:
+        """All headers as one array of pairs, and of each record a part of it; null where it has none, as in Spark's Kafka source."""
+        if not self.counts.any():
+            return pa.nulls(len(self.counts), HEADERS)
+        keys, values = _text(self.keys.gathered(buffer)), self.values.gathered(buffer)
+        pairs = pa.StructArray.from_arrays([keys, values], ["key", "value"])
+        limits = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(limits), pairs, HEADERS, mask=pa.array(self.counts == 0))
 
 
-def _stretches(cursor: Cursor, counts: Numbers) -> tuple[Stretches, Stretches]:
-    """Keys and values: the first header of all records that have one, then the second of all that have two, and so on."""
+def read_headers(cursor: Cursor) -> Headers:
+    """The first header of all records that have one, then the second of all that have two, and so on. Raises WireError; whether
+    they end where their records do is for the caller to see, before anything is gathered.
+    """
+    counts = cursor.number()
+    if not counts.any():
+        nothing = Stretches(counts[:0], counts[:0])
+        return Headers(counts, nothing, nothing)
     ends = np.cumsum(counts)
     if counts.min() < 0 or counts.max() > len(cursor.data) or ends[-1] > len(cursor.data):
         raise WireError("a number of headers is negative, or larger than the batch")
     first = ends - counts
-    keys, values = (Stretches(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64)) for _ in range(2))
+    total = int(ends[-1])
+    keys, values = (Stretches(np.empty(total, np.int64), np.empty(total, np.int64)) for _ in range(2))
     having = np.flatnonzero(counts)
     number = 0
     while having.size:
@@ -63,7 +82,7 @@ def _stretches(cursor: Cursor, counts: Numbers) -> tuple[Stretches, Stretches]:
         having = having[counts[having] > number]
     if keys.length.min() < 0:
         raise WireError("the key of a header is null")
-    return keys, values
+    return Headers(counts, keys, values)
 
 
 def _text(keys: pa.Array) -> pa.Array:

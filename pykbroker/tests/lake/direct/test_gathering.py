@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pykbroker.lake.direct.gathering import Stretches, gathered_headers
+from pykbroker.lake.direct.gathering import Stretches, read_headers
 from pykbroker.lake.direct.varints import LOOK_AHEAD, Cursor
 
 
@@ -14,6 +14,6 @@ def test_stretches_are_copied_out_of_the_buffer_and_negative_lengths_are_null() 
 
 
 def test_a_key_that_is_no_text_is_as_kafkas_java_client_shows_it() -> None:
-    data = b"\x04a\xff\x02x" + bytes(LOOK_AHEAD)
+    data = b"\x02\x04a\xff\x02x" + bytes(LOOK_AHEAD)
     cursor = Cursor(np.frombuffer(data, np.uint8), np.array([0]))
-    assert gathered_headers(cursor, np.array([1]), pa.py_buffer(data)).to_pylist() == [[{"key": "a�", "value": b"x"}]]
+    assert read_headers(cursor).gathered(pa.py_buffer(data)).to_pylist() == [[{"key": "a�", "value": b"x"}]]
