@@ -198,9 +198,13 @@ def test_a_stream_follows_logs_that_grow(side: Side, tmp_path: Any) -> None:
         stream = (reader.schema(schema) if schema else reader).load()
         return stream.writeStream.foreachBatch(take).option("checkpointLocation", str(tmp_path / "point")).start()
 
+    def batches(log: str) -> set[str]:
+        return {file.name for file in (tmp_path / "point" / log).glob("[0-9]*")}
+
     def await_seen(wanted: set[tuple[int, int]], query: Any) -> None:
+        """And until Spark has noted that it is done with it: else it would be handed out again after a restart."""
         deadline = time.monotonic() + LIMIT_S
-        while set(seen) != wanted:
+        while set(seen) != wanted or batches("offsets") != batches("commits"):
             assert time.monotonic() < deadline, (seen, query.exception())
             time.sleep(0.05)
 
