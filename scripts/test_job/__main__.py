@@ -19,6 +19,8 @@ from scripts.test_job.parts import Part, run
 #: Unit and property tests: no broker of another kind, no client but our own.
 UNIT = ("wire", "pykbroker", "scripts")
 _STORAGE = "pykbroker/tests/storage"
+#: Parts beyond one for each processor: what asks other brokers waits for them half of the time.
+_WAITING = 1
 #: Suites of compat_tests that make up a part, the longest part first. Those that are not named are the last part, so that a new
 #: one is run wherever it is.
 _SUITES = {
@@ -55,7 +57,7 @@ def main() -> int:
         _quick(begun)
     with ThreadPoolExecutor(1) as beside:
         checked = beside.submit(check)
-        status = run(parts(), at_once=os.cpu_count() or 2)
+        status = run(parts(), at_once=(os.cpu_count() or 1) + _WAITING)
         failed = checked.result()
     if failed:
         print(f"\n{failed} failed; what it printed stands at the beginning.", file=sys.stderr)
