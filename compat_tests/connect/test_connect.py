@@ -15,6 +15,7 @@ from compat_tests.connect.connectors import Connector
 from compat_tests.connect.seen import await_file, await_values, describe_group
 from compat_tests.connect.worker import Refused
 from compat_tests.harness.awaiting import eventually
+from compat_tests.harness.process import BrokerProcess
 from compat_tests.harness.records import make_topics, values
 
 # ---- the group
@@ -112,10 +113,20 @@ def slow_source(connector: Callable[..., Connector], lines: Lines, topic: str) -
     return connector("FileStreamSource", file=str(lines.path), topic=topic, batch_size=str(Lines.IN_ONE_READ))
 
 
+def await_some(broker: BrokerProcess, topic: str, source: Connector) -> None:
+    """Until the source is in the middle of its work."""
+
+    def look() -> list[str]:
+        source.restart_early_end()
+        return values(broker.bootstrap, topic)
+
+    eventually(look, lambda seen: len(seen) > 200)
+
+
 def test_another_worker_takes_over_exactly_once(broker, workers, connector, topic, lines):
     lines.append(24_000)
     source = slow_source(connector, lines, topic)
-    eventually(lambda: values(broker.bootstrap, topic), lambda seen: len(seen) > 200)
+    await_some(broker, topic, source)
     dying = next(worker for worker in workers if worker.worker_id == source.task_worker())
     (source.worker,) = (worker for worker in workers if worker is not dying)
     dying.kill()
@@ -133,7 +144,7 @@ def test_the_broker_goes_and_comes_exactly_once(broker, workers, connector, topi
     lines.append(24_000)
     connector("FileStreamSink", file=str(tmp_path / "sink.txt"), topics=topic)
     source = slow_source(connector, lines, topic)
-    eventually(lambda: values(broker.bootstrap, topic), lambda seen: len(seen) > 200)
+    await_some(broker, topic, source)
     if death == "restart":
         broker.restart()
     else:
