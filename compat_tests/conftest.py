@@ -23,6 +23,9 @@ from compat_tests.harness.process import BrokerProcess
 
 _KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafka, "pykbroker": Pykbroker}
 TARGET = os.environ.get("PYKBROKER_TARGET", "pykbroker")
+#: Tests that take long beside what they show more than others.
+LONG = "PYKBROKER_LONG" in os.environ
+takes_long = pytest.mark.skipif(not LONG, reason="it takes long: PYKBROKER_LONG=1 has it run")
 
 
 def pytest_configure() -> None:

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from compat_tests.conftest import takes_long
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import ROOT
 
@@ -156,6 +157,7 @@ def test_the_plot_is_a_picture_and_the_table_is_there(demo: tuple[Path, str]) ->
         assert airport in demo[1]
 
 
+@takes_long
 def test_the_flights_go_through_a_lake_and_come_back(tmp_path: Path) -> None:
     """What the demo compares, it says; the page is there, and the rows that it archived are counted by other means."""
     command = [sys.executable, "-m", "scripts.demo_job", "--lake", "--months", "1", "--out", str(tmp_path / "out")]

@@ -7,7 +7,6 @@ beside the quota: with Kafka's eleven windows use comes in gusts.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -15,7 +14,7 @@ from typing import Final
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from compat_tests.conftest import TARGET
+from compat_tests.conftest import LONG, TARGET
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.cases.quotas import alter
 from compat_tests.oracle.connection import Connection
@@ -23,7 +22,6 @@ from compat_tests.oracle.connection import Connection
 RATE: Final = 1_000_000
 VALUE: Final = bytes(5000)
 #: Seconds; ten, and three clients at once, where this is set.
-LONG: Final = "PYKBROKER_LONG_QUOTAS" in os.environ
 MEASURED_S: Final = 10.0 if LONG else 3.0
 CLIENTS: Final = 3 if LONG else 1
 WARM_UP_S: Final = 2.0
