@@ -141,6 +141,9 @@ def _recover(log: LogState, gaps_to: int) -> None:
     expected = segments[number].base_offset
     log.extend_to(expected)
     _restore_before(log, number)
+    # Those behind are of batches that are read again. One that a truncation removed may be back after a power loss, and say what
+    # was true of other batches.
+    drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
     for index in range(number, len(segments)):
         segment = segments[index]
         if segment.base_offset > expected:

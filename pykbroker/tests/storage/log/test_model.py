@@ -31,6 +31,8 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
 
 SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
+#: What more seeds than these have found: a producer snapshot that a truncation removed and a power loss brought back.
+FOUND = (1657, 2344, 4489, 7721)
 CONFIG = LogConfig(segment_bytes=2000, index_interval_bytes=200, retention_ms=-1)
 PRODUCERS = (7, 8, 9)
 
@@ -429,7 +431,7 @@ class Worker:
         assert (at and at.offset) == first
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", [*range(SEEDS), *(seed for seed in FOUND if seed >= SEEDS)])
 def test_random_work(seed: int) -> None:
     worker = Worker(seed)
     ends = (worker.stop_cleanly, worker.kill, worker.lose_power, worker.die_in_an_operation, worker.fill_the_disk)
