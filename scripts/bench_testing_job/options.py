@@ -15,6 +15,6 @@ def options() -> argparse.Namespace:
     made.add_argument(
         "--others",
         action="store_true",
-        help="measure Apache Kafka, too, which needs Java (scripts/test has it), and kfake where Go is",
+        help="measure Apache Kafka, too, which needs Java (scripts/test has it)",
     )
     return made.parse_args()

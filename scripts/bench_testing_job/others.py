@@ -1,9 +1,8 @@
-"""What others take to the first record, started from outside: Apache Kafka from its jars, and kfake, franz-go's fake in Go."""
+"""What Apache Kafka takes to the first record, started from outside."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,18 +10,10 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-_GO = shutil.which("go")
-_KFAKE = Path(__file__).parent / "kfake"
-
 
 def measured(folder: Path) -> dict[str, Callable[[], float]]:
-    """By name, what starts one over an empty folder and returns the seconds to the first record. kfake where Go is."""
-    found = {"Apache Kafka 4.3.1 (formatted and started, flags for a quick start)": lambda: _first(_apache(folder))}
-    if _GO is not None:
-        program = folder / "kfake"
-        subprocess.run([_GO, "build", "-o", str(program), "."], cwd=_KFAKE, check=True)
-        found["kfake (a program of Go, built before)"] = lambda: _first(_kfake(program))
-    return found
+    """By name, what starts one over an empty folder and returns the seconds to the first record."""
+    return {"Apache Kafka 4.3.1 (formatted and started, flags for a quick start)": lambda: _first(_apache(folder))}
 
 
 def _first(broker: Callable[[], Iterator[str]]) -> float:
@@ -43,15 +34,5 @@ def _apache(folder: Path) -> Callable[[], Iterator[str]]:
         kafka.start()
         yield kafka.bootstrap
         kafka.stop()
-
-    return started
-
-
-def _kfake(program: Path) -> Callable[[], Iterator[str]]:
-    def started() -> Iterator[str]:
-        with subprocess.Popen([str(program)], stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            yield process.stdout.readline().strip()
-            process.terminate()
 
     return started
