@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 #: A fetch of several partitions holds a megabyte of each until the socket has taken it.
 _LARGEST_KEPT = 8 * 1024 * 1024
-
-
 #: Endings of settings that hold secrets.
 _SECRETS: Final = ("password", "sasl.jaas.config", "ssl.keystore.key", "secret.key")
 
