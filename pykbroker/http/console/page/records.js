@@ -112,10 +112,12 @@ class Records {
     this.rows = newest;
     this.list.set(newest);
     this.more.hidden = true;
-    fill(this.status, badge("following", "good"), " waiting for records");
+    fill(this.status, "Asking for the ends of the partitions");
     try {
       for await (const each of lines("/tail", this.conditions(), signal)) {
         if (each.ended) throw new Error(each.ended);
+        // Only from here on nothing that is appended is missed.
+        if (each.at) fill(this.status, badge("following", "good"), " waiting for records");
         if (!each.records) continue;
         newest.unshift(...each.records.reverse());
         newest.length = Math.min(newest.length, MOST_FOLLOWED);
