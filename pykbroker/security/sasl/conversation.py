@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from pykbroker.security.sasl.mechanism import Authenticated, Exchange, Mechanism, Refused
+from pykbroker.security.sasl.mechanism import Authenticated, Exchange, Mechanism, Refused, TryAgain
 
 
 class State(Enum):
@@ -104,7 +104,9 @@ class Conversation:
         except Refused as refusal:
             raise Failed(f"it failed to authenticate by {self.mechanism}: {refusal}", self._told(refusal)) from refusal
 
-    def _told(self, refusal: Refused) -> str:
+    def _told(self, refusal: Refused) -> str | None:
+        if isinstance(refusal, TryAgain):
+            return None
         what = "authentication" if self._former is None else "re-authentication"
         return refusal.told or (
             f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self.mechanism}"

@@ -16,6 +16,10 @@ class Refused(Exception):
         self.told = told
 
 
+class TryAgain(Refused):
+    """What was shown is not good now, and may be in a moment: the client is told nothing, and so tries again."""
+
+
 def refused_aloud(message: str) -> Refused:
     """The client may hear why."""
     return Refused(message, told=message)
