@@ -6,16 +6,10 @@ tenth of a millisecond, in which the replay cache, a file that the library keeps
 
 from __future__ import annotations
 
-from typing import Final
-
 from gssapi import raw
 from gssapi.raw.misc import GSSError
 
-from pykbroker.security.sasl.mechanism import Refused, TryAgain
-
-#: What the library's errors say in the numbers of RFC 4120: a ticket that is not valid yet, and one that is shown twice.
-_FIRST_ERROR: Final = -1765328384
-_TRANSIENT: Final = frozenset((_FIRST_ERROR + number) % 2**32 for number in (21, 33, 34))
+from pykbroker.security.sasl.mechanism import Refused
 
 
 class KerberosError(Exception):
@@ -53,20 +47,19 @@ class AcceptorContext:
             self._context = taken.context
             if not taken.more_steps:
                 self.initiator = _text(taken.initiator_name)
-            return taken.token  # type: ignore[no-any-return]
+            return None if taken.token is None else bytes(taken.token)
         except GSSError as error:
-            kind = TryAgain if error.min_code in _TRANSIENT else Refused
-            raise kind(f"its ticket is not taken: {_said(error)}") from error
+            raise Refused(f"its ticket is not taken: {_said(error)}") from error
 
     def wrap(self, message: bytes) -> bytes:
         try:
-            return raw.wrap(self._context, message, confidential=False).message  # type: ignore[no-any-return]
+            return bytes(raw.wrap(self._context, message, confidential=False).message)
         except GSSError as error:
             raise Refused(f"its context is of no use: {_said(error)}") from error
 
     def unwrap(self, message: bytes) -> bytes:
         try:
-            return raw.unwrap(self._context, message).message  # type: ignore[no-any-return]
+            return bytes(raw.unwrap(self._context, message).message)
         except GSSError as error:
             raise Refused(f"what it says at last is not of this exchange: {_said(error)}") from error
 

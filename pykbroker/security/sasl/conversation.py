@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from pykbroker.security.sasl.mechanism import Authenticated, Exchange, Mechanism, Refused, TryAgain
+from pykbroker.security.sasl.mechanism import Authenticated, Exchange, Mechanism, Refused
 
 
 class State(Enum):
@@ -92,8 +92,8 @@ class Conversation:
         self.mechanism = mechanism
         self.state = State.TOKEN if version >= 1 else State.RAW_TOKEN
 
-    def token(self, token: bytes) -> bytes:
-        """The mechanism's answer to a token; then ``result`` may be there. Raises Failed."""
+    def token(self, token: bytes) -> bytes | None:
+        """The mechanism's answer to a token, if it has one; then ``result`` may be there. Raises Failed."""
         assert self._exchange is not None, "a handshake came before"
         try:
             answer = self._exchange.evaluate(token)
@@ -104,9 +104,7 @@ class Conversation:
         except Refused as refusal:
             raise Failed(f"it failed to authenticate by {self.mechanism}: {refusal}", self._told(refusal)) from refusal
 
-    def _told(self, refusal: Refused) -> str | None:
-        if isinstance(refusal, TryAgain):
-            return None
+    def _told(self, refusal: Refused) -> str:
         what = "authentication" if self._former is None else "re-authentication"
         return refusal.told or (
             f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self.mechanism}"

@@ -43,16 +43,16 @@ class GssapiExchange:
     def __init__(self, begin: Callable[[], Accepting], user: Callable[[str], str]) -> None:
         self._context = begin()
         self._user = user
-        self._step = self._establish
+        self._step: Callable[[bytes], bytes | None] = self._establish
         self.result: Authenticated | None = None
 
-    def evaluate(self, token: bytes) -> bytes:
+    def evaluate(self, token: bytes) -> bytes | None:
         return self._step(token)
 
-    def _establish(self, token: bytes) -> bytes:
+    def _establish(self, token: bytes) -> bytes | None:
         answer = self._context.accept(token)
         if self._context.initiator is None:
-            return answer or b""
+            return answer
         self._step = self._offer
         return self._offer(b"") if answer is None else answer
 
@@ -62,7 +62,7 @@ class GssapiExchange:
         self._step = self._agree
         return self._context.wrap(_OFFER)
 
-    def _agree(self, token: bytes) -> bytes:
+    def _agree(self, token: bytes) -> None:
         chosen = self._context.unwrap(token)
         if len(chosen) < len(_OFFER) or not chosen[0] & _NO_LAYER:
             raise Refused(
@@ -74,4 +74,3 @@ class GssapiExchange:
             self.result = Authenticated(self._user(name))
         except NoUser as error:
             raise Refused(str(error)) from error
-        return b""

@@ -16,10 +16,6 @@ class Refused(Exception):
         self.told = told
 
 
-class TryAgain(Refused):
-    """What was shown is not good now, and may be in a moment: the client is told nothing, and so tries again."""
-
-
 def refused_aloud(message: str) -> Refused:
     """The client may hear why."""
     return Refused(message, told=message)
@@ -38,8 +34,8 @@ class Exchange(Protocol):
 
     result: Authenticated | None
 
-    def evaluate(self, token: bytes, /) -> bytes:
-        """The answer to a token of the client. Raises Refused."""
+    def evaluate(self, token: bytes, /) -> bytes | None:
+        """The answer to a token of the client; None where the mechanism has none. Raises Refused."""
         ...
 
 
