@@ -239,7 +239,9 @@ def test_handshakes_take_turns_with_requests(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_a_handshake_that_fails_in_an_unknown_way_holds_up_nobody(tmp_path: Path, caplog: Any, monkeypatch: Any) -> None:
+def test_a_handshake_that_fails_in_an_unknown_way_holds_up_nobody(
+    tmp_path: Path, caplog: Any, monkeypatch: Any
+) -> None:
     def fails(*_: Any) -> str:
         raise ZeroDivisionError
 

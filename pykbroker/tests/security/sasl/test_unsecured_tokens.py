@@ -37,7 +37,9 @@ def test_what_is_no_number_of_json(written: str) -> None:
 
 
 def _token(claims: str) -> str:
-    header, body = (base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode() for text in ('{"alg":"none"}', claims))
+    header, body = (
+        base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode() for text in ('{"alg":"none"}', claims)
+    )
     return f"{header}.{body}."
 
 
