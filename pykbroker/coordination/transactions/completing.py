@@ -98,15 +98,15 @@ class Completion:
 
     def _refused(self, where: TopicPartition, error: Exception) -> None:
         """The marker is not in the log, or may be lost with the power: it is written again, unless none is needed."""
-        foreseen = isinstance(error, KafkaError)
+        code = error.code if isinstance(error, KafkaError) else None
         log.warning(
             "Transaction marker of producer id %s cannot be written to %s-%d: %s",
             self._prepared.producer_id,
             *where,
             error,
-            exc_info=None if foreseen else error,
+            exc_info=error if code is None else None,
         )
-        if not (foreseen and error.code in _OVER):
+        if code not in _OVER:
             self._left.append(where)
 
     def _settle(self) -> None:
