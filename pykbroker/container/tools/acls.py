@@ -129,7 +129,12 @@ def _add(client: Client, options: argparse.Namespace) -> None:
             print(f"Acl (pattern={pattern}, entry={entry}) already exists.")
         if missing := [entry for entry in entries if entry not in there]:
             print(f"Adding ACLs for resource `{pattern}`: \n {_lines(missing)}\n")
-            _create(client, [AclCreation(*pattern, *entry) for entry in missing])
+            _create(client, [AclCreation(*_bound(pattern, entry)) for entry in missing])
+
+
+def _bound(pattern: Pattern, entry: Entry) -> Acl:
+    where = (pattern.kind, pattern.name, pattern.type)
+    return Acl(*where, entry.principal, entry.host, entry.operation, entry.permission)
 
 
 def _create(client: Client, creations: list[AclCreation]) -> None:
@@ -144,7 +149,7 @@ def _remove(client: Client, options: argparse.Namespace) -> None:
         else:
             question = f"delete all ACLs for resource filter `{pattern}`"
         if options.force or _agreed(f"Are you sure you want to {question}? (y/n)"):
-            _delete(client, [AclFilter(*pattern, *entry) for entry in entries] or [AclFilter(*pattern)])
+            _delete(client, [AclFilter(*_bound(pattern, entry)) for entry in entries] or [AclFilter(*pattern)])
 
 
 def _agreed(question: str) -> bool:
