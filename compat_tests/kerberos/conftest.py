@@ -14,6 +14,7 @@ from pykbroker.tests.kit.kerberos import Realm, running_realm
 @pytest.fixture(scope="package")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
     with running_realm(tmp_path_factory.mktemp("realm")) as realm:
+        realm.principal("http/localhost")
         yield realm
 
 

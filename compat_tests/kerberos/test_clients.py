@@ -27,7 +27,6 @@ PLUGIN = next(Path("/usr/lib").glob("*/sasl2/libgssapiv2.so"), None)
 @pytest.fixture(scope="module")
 def java(realm: Realm, listeners: Listeners) -> dict[str, str]:
     """What its cases are told."""
-    realm.principal("http/localhost")
     jaas = realm.jaas(realm.principal("java"), "java")
     return {"KERBEROS_JAAS": jaas, "KERBEROS_SHORT": listeners.address("SHORT")}
 

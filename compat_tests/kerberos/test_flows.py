@@ -18,7 +18,6 @@ Seen = dict[str, list[object]]
 @pytest.fixture(scope="module")
 def seen(realm: Realm, tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, Seen]:
     """Of both brokers, by flow."""
-    realm.principal("http/localhost")
     tickets = {name: realm.ticket(name) for name in ("alice", "worker/host", "a/b/c")}
     folder = tmp_path_factory.mktemp("flows")
     return tuple(_of(kind, folder, Listeners(realm), tickets) for kind in ("kafka", "pykbroker"))  # type: ignore[return-value]

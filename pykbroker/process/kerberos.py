@@ -8,6 +8,7 @@ from typing import Final
 
 from pykbroker.config.listener_security import MechanismSettings
 from pykbroker.config.setting import ConfigError
+from pykbroker.security.exposed import tell_if_exposed
 from pykbroker.security.kerberos.names import RuleError, ShortNames
 from pykbroker.security.sasl.gssapi import GssapiExchange
 from pykbroker.security.sasl.mechanism import Mechanism
@@ -30,8 +31,10 @@ def with_tickets(settings: MechanismSettings) -> Mechanism:
         from pykbroker.security.kerberos.acceptor import Acceptor, KerberosError, default_realm  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ConfigError(_MISSING.format(error)) from error
+    if (key_table := _key_table(options)) is not None:
+        tell_if_exposed(key_table, "keys of Kerberos")
     try:
-        acceptor = Acceptor(principal, _key_table(options))
+        acceptor = Acceptor(principal, key_table)
         names = ShortNames(settings.value(_RULES), default_realm())
     except (KerberosError, RuleError) as error:
         raise ConfigError(f"GSSAPI: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,19 @@ def test_a_key_or_rules_that_are_not_there_end_the_start(realm: Realm) -> None:
         made("GSSAPI", f'{MODULE} keyTab="/nothing";', **SERVICE)
     with pytest.raises(ConfigError, match=r"Invalid rule in sasl.kerberos.principal.to.local.rules: 'RULE:nothing'"):
         made("GSSAPI", realm.jaas(), **SERVICE, **{"sasl.kerberos.principal.to.local.rules": "RULE:nothing"})
+
+
+@needs_kerberos
+def test_a_key_table_that_everybody_may_read_is_named_in_the_log(
+    realm: Realm, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "open.keytab"
+    path.write_bytes(realm.key_table.read_bytes())
+    for mode in (0o600, 0o644):
+        path.chmod(mode)
+        caplog.clear()
+        made("GSSAPI", realm.jaas(path), **SERVICE)
+        assert ("open.keytab holds keys of Kerberos" in caplog.text) == (mode == 0o644)
 
 
 @pytest.mark.parametrize(
