@@ -12,6 +12,8 @@ _LINK = re.compile(r"\]\((?!https?://)([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
+_CODE = re.compile(r"`[^`\n]+`")
+
 
 class Block(NamedTuple):
     """``place`` is where it begins, as in ``README.md:12``; ``language`` is what stands behind the fence."""
@@ -42,7 +44,7 @@ def blocks(page: Path) -> list[Block]:
 
 def links(page: Path) -> list[str]:
     """The targets of a page's links and pictures, but for those on other machines."""
-    return _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    return _LINK.findall(_CODE.sub("", _FENCE.sub("", page.read_text(encoding="utf-8"))))
 
 
 def headings(page: Path) -> set[str]:
