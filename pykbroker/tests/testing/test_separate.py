@@ -33,6 +33,7 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "renew_certificate": lambda kafka: kafka.renew_certificate(),
     "requests": lambda kafka: kafka.requests(),
     "reset": lambda kafka: kafka.reset(),
+    "forget_snapshots": lambda kafka: kafka.forget_snapshots(),
     "restore": lambda kafka: kafka.restore("s"),
     "run_compaction": lambda kafka: kafka.run_compaction(),
     "run_retention": lambda kafka: kafka.run_retention(),
