@@ -131,10 +131,11 @@ askTokenBy(() => new Promise((done) => {
 }));
 
 async function about() {
-  const found = await look("/overview");
-  fill(document.getElementById("about"), button("?", help, { class: "quiet", "aria-label": "Keys", title: "Keys (?)" }),
-    h("small", {}, `version ${found.version}`));
+  const version = h("small", {});
+  fill(document.getElementById("about"), button("?", help, { class: "quiet", "aria-label": "Keys", title: "Keys (?)" }), version);
+  await show();
+  fill(version, `version ${(await look("/overview")).version}`);
 }
 
 window.addEventListener("hashchange", show);
-show().then(about).then(pulse.start).catch((error) => say(error.message, "bad"));
+about().then(pulse.start).catch((error) => say(error.message, "bad"));
