@@ -60,9 +60,11 @@ class _Pool:
             own: dict[str, Any] = {name: settings[name] for name in _OF_KAFKA if name in settings}
             others = {name: value for name, value in settings.items() if name not in own}
             kafka = Kafka(others, brokers=brokers, as_version=as_version, **own).start()
-        else:
+        elif kafka.running:
             kafka.reset()
             kafka.forget_snapshots()
+        else:
+            kafka.start()  # its last test stopped it
         self._brokers[key] = kafka
         while len(self._brokers) > _KEPT:
             self._brokers.pop(next(iter(self._brokers))).stop()

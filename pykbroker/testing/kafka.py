@@ -208,6 +208,11 @@ class Kafka(Asking):
         return self._here.node
 
     @property
+    def running(self) -> bool:
+        """Whether it was started and not stopped."""
+        return (self._separate or self._embedded).running
+
+    @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker that runs, with commas between, as clients want it."""
         return ",".join((self._separate or self._embedded).addresses())

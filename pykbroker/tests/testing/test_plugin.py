@@ -236,6 +236,11 @@ def test_finds_nothing(kafka):
     with pytest.raises(LookupError, match="none was made"):
         kafka.restore("of another")
 
+    kafka.stop()
+
+def test_finds_it_started(kafka):
+    assert kafka.topics() == {}
+
 @pytest.mark.kafka(strict_faults=True)
 def test_is_strict(kafka):
     kafka.faults.add("Fetch topic=nobody_else drop")
@@ -245,7 +250,7 @@ def test_moves_time(kafka):
     kafka.advance("2h")
 """,
     )
-    assert (status, "4 passed, 1 warning, 1 error" in output) == (1, True), output
+    assert (status, "5 passed, 1 warning, 1 error" in output) == (1, True), output
     warned = output.partition("warnings summary")[2]
     assert "test_leaves_much\n" in warned, output
     assert "faults that matched no request: 'Fetch topic=nobody drop'" in warned, output
