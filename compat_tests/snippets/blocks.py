@@ -11,7 +11,6 @@ from compat_tests.harness.process import ROOT
 _LINK = re.compile(r"\]\((?!https?://)([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
-
 _CODE = re.compile(r"`[^`\n]+`")
 
 

@@ -20,6 +20,11 @@ def user(name: str, *rules: str) -> str:
         ("alice@OTHER", ["RULE:[1:$1]", "DEFAULT"], "alice"),
         ("alice@OTHER", ["RULE:[1:$1@$0](.*@OTHER)s/@.*//", "DEFAULT"], "alice"),
         ("alice@OUR.REALM", ["RULE:[1:$1@$0](.*@OTHER)s/@.*//", "DEFAULT"], "alice"),
+        (
+            "alice@PARTNER.EXAMPLE",
+            [r"RULE:[1:$1@$0](.*@PARTNER\.EXAMPLE)s/@.*/-of-partner/", "DEFAULT"],
+            "alice-of-partner",
+        ),
         ("nn/host@OUR.REALM", ["RULE:[2:$1-$2]", "DEFAULT"], "nn-host"),
         ("alice@OUR.REALM", ["RULE:[2:$1-$2]", "DEFAULT"], "alice"),
         ("Alice@OUR.REALM", ["RULE:[1:$1]/L"], "alice"),
