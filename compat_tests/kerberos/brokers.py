@@ -11,8 +11,9 @@ from compat_tests.harness.process import BrokerProcess, free_ports
 from compat_tests.security.listeners import FAILED_DELAY_MS, SESSION_MS, properties_value
 from pykbroker.tests.kit.kerberos import Realm
 
-#: PLAINTEXT is the harness's own. On RULES nobody is anybody but services, whose names are made long; on SHORT sessions end.
-LISTENERS = ("PLAINTEXT", "TICKETS", "RULES", "SHORT")
+#: PLAINTEXT is the harness's own. On RULES nobody is anybody but services, whose names are made long; on LONG and SHORT
+#: sessions end.
+LISTENERS = ("PLAINTEXT", "TICKETS", "RULES", "LONG", "SHORT")
 
 
 class Listeners:
@@ -41,6 +42,7 @@ class Listeners:
             "sasl.enabled.mechanisms": "GSSAPI",
             "sasl.kerberos.service.name": "kafka",
             "listener.name.rules.sasl.kerberos.principal.to.local.rules": "RULE:[2:$1-of-$2]/U",
+            "listener.name.long.connections.max.reauth.ms": str(100 * SESSION_MS),
             "listener.name.short.connections.max.reauth.ms": str(SESSION_MS),
             "delegation.token.secret.key": "the key of tokens",
             **{f"listener.name.{name.lower()}.gssapi.sasl.jaas.config": self.realm.jaas() for name in LISTENERS[1:]},

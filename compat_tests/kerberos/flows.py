@@ -242,7 +242,7 @@ def a_name_without_a_rule(talk: Dialogue, tickets: Tickets) -> None:
     look(talk)
 
 
-@on("SHORT")
+@on("LONG")
 def signed_in_anew(talk: Dialogue, tickets: Tickets) -> None:
     sign_in(talk, tickets["alice"])
     time.sleep(_WITHIN_S)
@@ -250,7 +250,7 @@ def signed_in_anew(talk: Dialogue, tickets: Tickets) -> None:
     look(talk)
 
 
-@on("SHORT")
+@on("LONG")
 def signed_in_anew_as_another(talk: Dialogue, tickets: Tickets) -> None:
     sign_in(talk, tickets["alice"])
     time.sleep(_WITHIN_S)
