@@ -9,11 +9,12 @@ disk. What a subscriber or a caller asks for meanwhile has its turn later.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.delta import MetadataDelta
@@ -23,6 +24,11 @@ from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.metadata.source import Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, attempt
+
+if TYPE_CHECKING:
+    from pykbroker.storage.log.reading import ReadPlan
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -41,6 +47,15 @@ class RecordLog(Protocol):
     @property
     def end_offset(self) -> int:
         """The offset that the next record will get."""
+        ...
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset that is there."""
+        ...
+
+    def plan_read(self, offset: int, max_bytes: int, upper_offset: int) -> ReadPlan | None:
+        """A read of whole batches below ``upper_offset``, for somebody who looks. Raises OFFSET_OUT_OF_RANGE."""
         ...
 
     @property
@@ -218,8 +233,21 @@ class Commits:
             replay(self.image, record, delta)
         self.image.offset = first + len(records) - 1
         self.image.epoch = self.log.epoch
+        self._tell(delta)
+
+    def _tell(self, delta: MetadataDelta) -> None:
+        """All subscribers, whatever one of them raises: an access list that was added must reach those who check it. Raises the
+        first of the errors, when all are told.
+        """
+        first: Exception | None = None
         for subscriber in self._subscribers:
-            subscriber(self.image, delta)
+            try:
+                subscriber(self.image, delta)
+            except Exception as error:
+                log.exception("Unhandled error in a subscriber of the metadata; the others are told")
+                first = first or error
+        if first is not None:
+            raise first
 
     def _write_snapshot(self) -> None:
         """In a thread; until it is written the image stays as it is, and the next change waits."""

@@ -156,6 +156,7 @@ class Embedded:
     def reset(self) -> None:
         """Go on with nothing."""
         self._check_may_forget("reset")
+        self.disk.heal()
         self._go_on_with(self._new_folder(), seeded=True)
 
     def snapshot(self, name: str) -> None:
@@ -181,9 +182,15 @@ class Embedded:
                 + (f"there are {', '.join(map(repr, sorted(self._snapshots)))}" if self._snapshots else "none was made")
             )
         self._check_may_forget("restore")
+        self.disk.heal()
         directory = self._new_folder()
         shutil.copytree(kept, directory, dirs_exist_ok=True)
         self._go_on_with(directory, seeded=False)
+
+    def forget_snapshots(self) -> None:
+        """What was kept goes."""
+        while self._snapshots:
+            self._folder().remove_later(self._snapshots.popitem()[1])
 
     def _go_on_with(self, directory: Path, *, seeded: bool) -> None:
         before, self._directory = self._directory, directory

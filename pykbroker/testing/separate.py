@@ -49,6 +49,10 @@ class Separate:
         self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
     @property
+    def running(self) -> bool:
+        return self._running is not None
+
+    @property
     def pid(self) -> int:
         """Of the process. Raises RuntimeError where it does not run."""
         if self._running is None:
