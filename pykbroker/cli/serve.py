@@ -14,7 +14,7 @@ import resource
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.cli.serve_options import (
     EXIT_FAILED,
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 #: A fetch of several partitions holds a megabyte of each until the socket has taken it.
 _LARGEST_KEPT = 8 * 1024 * 1024
-#: Endings of settings that hold secrets.
-_SECRETS: Final = ("password", "sasl.jaas.config", "ssl.keystore.key", "secret.key")
 
 
 def main(argv: list[str], tell: Callable[[Node], None] | None = None) -> int:
@@ -74,10 +72,8 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
     except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
-    if options.config and any(name.endswith(_SECRETS) for name in config.explicit):
-        from pykbroker.security.exposed import tell_if_exposed
-
-        tell_if_exposed(options.config, "secrets")
+    if options.config:
+        _tell_if_exposed(options.config, config)
     with contextlib.ExitStack() as stack:
         if time is not None:
             from pykbroker.testing.settings import standing_still
@@ -96,7 +92,18 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         except (ConfigError, OSError) as error:
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_USAGE
-        return run(config, options, beside, seed, time, security, tell)
+        return Start(config, options, beside, seed, time, security, tell).run()
+
+
+def _tell_if_exposed(path: Path, config: BrokerConfig) -> None:
+    """Log a warning where a file with secrets may be read by others."""
+    from pykbroker.config.layers import setting_of
+
+    settings = (setting_of(name, config.definitions) for name in config.explicit)
+    if any(setting.sensitive for setting in settings if setting is not None):
+        from pykbroker.security.exposed import tell_if_exposed
+
+        tell_if_exposed(path, "secrets")
 
 
 def _security(options: argparse.Namespace, config: BrokerConfig) -> ServedSecurity | None:
@@ -150,57 +157,77 @@ def _http_side(
     return lambda node: made(node, found, partial(steering, node))
 
 
-def run(
-    config: BrokerConfig,
-    options: argparse.Namespace,
-    beside: Callable[[Node], Beside] | None = None,
-    seed: Seed | None = None,
-    time: ManualTime | None = None,
-    security: ServedSecurity | None = None,
-    tell: Callable[[Node], None] | None = None,
-) -> int:
-    """Serve until a signal comes; returns the exit status."""
-    _keep_freed_memory()
-    _allow_descriptors()
+class Start(NamedTuple):
+    """One start, as its command line describes it."""
+
+    config: BrokerConfig
+    options: argparse.Namespace
+    beside: Callable[[Node], Beside] | None
+    seed: Seed | None
+    time: ManualTime | None
+    security: ServedSecurity | None
+    tell: Callable[[Node], None] | None
+
+    def run(self) -> int:
+        """Serve until a signal comes; returns the exit status."""
+        _keep_freed_memory()
+        _allow_descriptors()
+        from pykbroker.process.log_directories import StartFailed
+
+        with _runner() as runner:
+            try:
+                runner.run(self._serve())
+            except StartFailed as error:
+                logging.root.handlers[0].flush()
+                print(f"pykbroker: {error}", file=sys.stderr)
+                return EXIT_FAILED
+        return EXIT_OK
+
+    async def _serve(self) -> None:
+        from pykbroker.process.node import serve
+
+        options = self.options
+        await serve(
+            self.config,
+            options.brokers,
+            self._announce,
+            racks=options.racks,
+            durable=not options.ephemeral,
+            with_parent=options.exit_with_parent,
+            as_reached=as_reached(options),
+            release=options.as_version,
+            beside=self.beside,
+            before_clients=None if self.seed is None and self.time is None else self._before_clients,
+            clock=None if self.time is None else self.time.clock,
+        )
+
+    def _before_clients(self, cluster: Cluster) -> Deferred[None]:
+        from pykbroker.runtime.waits import Deferred
+
+        if self.time is not None:
+            self.time.follow(cluster)
+        return Deferred.completed(None) if self.seed is None else _sow(self.seed, cluster)
+
+    def _announce(self, node: Node) -> None:
+        _tell_systemd(node)
+        if self.security is not None:
+            self.security.write_files(node)
+        if self.options.json:
+            _say_ready_in_json(node, {} if self.security is None else {"security": self.security.summary()})
+        else:
+            _say_ready(node)
+            if self.security is not None:
+                _say(f"\n{self.security.to_paste(node)}\n")
+        if self.tell is not None:
+            self.tell(node)
+
+
+def _runner() -> asyncio.Runner:
     try:
         import uvloop
-
-        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     except ImportError:
-        runner = asyncio.Runner()
-    from pykbroker.process.log_directories import StartFailed
-    from pykbroker.process.node import serve
-
-    with runner:
-        try:
-            runner.run(
-                serve(
-                    config,
-                    options.brokers,
-                    partial(_announce, security, tell, as_json=options.json),
-                    racks=options.racks,
-                    durable=not options.ephemeral,
-                    with_parent=options.exit_with_parent,
-                    as_reached=as_reached(options),
-                    release=options.as_version,
-                    beside=beside,
-                    before_clients=None if seed is None and time is None else partial(_before_clients, seed, time),
-                    clock=None if time is None else time.clock,
-                )
-            )
-        except StartFailed as error:
-            logging.root.handlers[0].flush()
-            print(f"pykbroker: {error}", file=sys.stderr)
-            return EXIT_FAILED
-    return EXIT_OK
-
-
-def _before_clients(seed: Seed | None, time: ManualTime | None, cluster: Cluster) -> Deferred[None]:
-    from pykbroker.runtime.waits import Deferred
-
-    if time is not None:
-        time.follow(cluster)
-    return Deferred.completed(None) if seed is None else _sow(seed, cluster)
+        return asyncio.Runner()
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
 
 
 def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
@@ -215,26 +242,6 @@ def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
         raise StartFailed(str(error)) from error
 
     return sow(cluster, seed, only_new=True).map(told).recover(BadSeed, refused)
-
-
-def _announce(
-    security: ServedSecurity | None, tell: Callable[[Node], None] | None, node: Node, *, as_json: bool
-) -> None:
-    _say_all(security, node, as_json=as_json)
-    if tell is not None:
-        tell(node)
-
-
-def _say_all(security: ServedSecurity | None, node: Node, *, as_json: bool) -> None:
-    _tell_systemd(node)
-    if security is not None:
-        security.write_files(node)
-    if as_json:
-        _say_ready_in_json(node, {} if security is None else {"security": security.summary()})
-        return
-    _say_ready(node)
-    if security is not None:
-        _say(f"\n{security.to_paste(node)}\n")
 
 
 def _say_ready(node: Node) -> None:

@@ -220,7 +220,9 @@ class BrokerConfig:
     def _check_advertised(self) -> None:
         known = {listener.name for listener in self.listeners}
         if not known:
-            raise ConfigError("listeners must name at least one listener that is not a controller's")
+            raise ConfigError(
+                "listeners must name at least one listener that is not a controller's: a controller without a broker is not served"
+            )
         advertised = self.advertised_listeners
         strangers = [listener.name for listener in advertised if listener.name not in known]
         if strangers:

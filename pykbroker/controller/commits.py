@@ -9,6 +9,7 @@ disk. What a subscriber or a caller asks for meanwhile has its turn later.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.metadata.source import Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, attempt
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -218,8 +221,21 @@ class Commits:
             replay(self.image, record, delta)
         self.image.offset = first + len(records) - 1
         self.image.epoch = self.log.epoch
+        self._tell(delta)
+
+    def _tell(self, delta: MetadataDelta) -> None:
+        """All subscribers, whatever one of them raises: an access list that was added must reach those who check it. Raises the
+        first of the errors, when all are told.
+        """
+        first: Exception | None = None
         for subscriber in self._subscribers:
-            subscriber(self.image, delta)
+            try:
+                subscriber(self.image, delta)
+            except Exception as error:
+                log.exception("Unhandled error in a subscriber of the metadata; the others are told")
+                first = first or error
+        if first is not None:
+            raise first
 
     def _write_snapshot(self) -> None:
         """In a thread; until it is written the image stays as it is, and the next change waits."""

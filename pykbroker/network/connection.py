@@ -271,7 +271,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             pieces = deferred.value
         except CloseConnection as error:
-            self._close_for(error, first=slot is self._waiting[0])
+            self._close_for(error, first=bool(self._waiting) and slot is self._waiting[0])  # none wait once it is lost
             return
         except Exception:
             log.exception("Unhandled error in a waiting request from %s:%d", self.host, self.port)

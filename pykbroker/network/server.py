@@ -203,9 +203,8 @@ class Server:
                             connection.cut()  # its socket takes nothing, so an orderly end would never come
                         else:
                             connection.close()
-            cluster.runtime.timers.after(_IDLE_CHECK_MS, check)
 
-        cluster.runtime.timers.after(_IDLE_CHECK_MS, check)
+        cluster.runtime.timers.every(_IDLE_CHECK_MS, check)
 
     # ---- the end ---------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import ssl
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from pykbroker.network.connection import Connection
     from pykbroker.runtime.runtime import Runtime
+
+log = logging.getLogger(__name__)
 
 #: How long handshakes may keep one turn of the loop.
 _HANDSHAKES_S = 0.002
@@ -138,6 +141,10 @@ class TlsLayer(asyncio.BufferedProtocol):
         except (ssl.SSLError, UnreadableName, NoRuleApplies) as error:
             self._send_on()  # the alert that tells the client why
             self._inner.close(f"its TLS handshake failed: {_words(error)}")
+            return
+        except Exception:  # those behind it in the queue have their turn all the same
+            log.exception("Unhandled error in a TLS handshake")
+            self._inner.close("its TLS handshake could not be finished (the error stands above)")
             return
         self._open = True
         self._send_on()

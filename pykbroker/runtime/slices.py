@@ -55,8 +55,11 @@ class Slices:
         is, it never overlaps itself.
         """
 
+        def begin() -> None:
+            self.add(_begun_in_its_turn(work), over=plan)
+
         def plan() -> None:
-            self._timers.after(interval_ms, lambda: self.add(work(), over=plan))
+            self._timers.after(interval_ms, begin)
 
         plan()
 
@@ -68,21 +71,34 @@ class Slices:
         left = self.weight_of_a_turn
         while self._waiting and left > 0:
             steps, over = self._waiting.popleft()
-            try:
-                for weight in steps:
-                    left -= weight
-                    if left <= 0:
-                        self._waiting.append((steps, over))
-                        break
-                else:
-                    _end(over)
-            except Exception:
-                log.exception("Unhandled error in sliced work; the slices that are left are dropped")
-                _end(over)
+            left = _go_on(steps, left)
+            if left <= 0:
+                self._waiting.append((steps, over))
+            elif over is not None:
+                _tell(over)
         if self._waiting:
             self._wake_queue.add(self._turn)
 
 
-def _end(over: Callable[[], None] | None) -> None:
-    if over is not None:
+def _begun_in_its_turn(work: Callable[[], Steps]) -> Steps:
+    """So that what fails at its beginning is a failure of the work, and its next round comes all the same."""
+    yield from work()
+
+
+def _go_on(steps: Steps, left: float) -> float:
+    """What is left of the turn when it is used up, or the work has ended."""
+    try:
+        for weight in steps:
+            left -= weight
+            if left <= 0:
+                break
+    except Exception:
+        log.exception("Unhandled error in sliced work; the slices that are left are dropped")
+    return left
+
+
+def _tell(over: Callable[[], None]) -> None:
+    try:
         over()
+    except Exception:
+        log.exception("Unhandled error in a callback of sliced work; the other work goes on")

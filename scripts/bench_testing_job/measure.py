@@ -47,13 +47,11 @@ def main(given: argparse.Namespace) -> int:
         files = {
             name: _file(folder / name, text)
             for name, text in (
-                *(
-                    ("empty", _EMPTY),
-                    ("first", _FIRST),
-                    ("nothing", _NOTHING),
-                    ("using", _USING),
-                    ("hundred", _HUNDRED),
-                ),
+                ("empty", _EMPTY),
+                ("first", _FIRST),
+                ("nothing", _NOTHING),
+                ("using", _USING),
+                ("hundred", _HUNDRED),
             )
         }
         _pytest(files["first"])  # compiled, and in the page cache
@@ -83,27 +81,18 @@ def main(given: argparse.Namespace) -> int:
 
 
 def _say_others(folder: Path, rounds: int) -> None:
-    from scripts.bench_testing_job.others import measured
+    from scripts.bench_testing_job.others import compare
 
-    print("From the start of a broker to its first record, client imported:")
-    ours = {"pykbroker in this process": _first_record} | measured(folder)
-    for first in ours.values():
-        first()  # what is read from the disk is in memory from now on
-    for what, first in ours.items():
-        print(f"{statistics.median(first() for _ in range(rounds)) * 1000:9.1f} ms  {what}", flush=True)
-
-
-def _first_record() -> float:
-    from confluent_kafka import Producer
-
-    from pykbroker.testing import Kafka
-
-    began = time.monotonic()
-    with Kafka() as kafka:
-        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-        producer.produce("t", b"v")
-        assert producer.flush(20) == 0
-        return time.monotonic() - began
+    print("A broker from its start, client imported, until")
+    print(f"{'it is ready':>12} {'first record':>12}    {'memory':>9}")
+    for broker, took in compare(folder, rounds):
+        if isinstance(took, str):
+            print(f"not measured: {broker}: {took}")
+        else:
+            print(
+                f"{took.ready * 1000:9.1f} ms {took.first * 1000:9.1f} ms {took.memory / 1e6:9.1f} MB  {broker}",
+                flush=True,
+            )
 
 
 def _file(folder: Path, text: str) -> Path:

@@ -15,6 +15,7 @@ def options() -> argparse.Namespace:
     made.add_argument(
         "--others",
         action="store_true",
-        help="measure Apache Kafka, too, which needs Java (scripts/test has it)",
+        help="then start ours, kfake and Apache Kafka in turn: until ready, until the first record, memory "
+        "(Java and Maven as for scripts/test; kfake where there is Go)",
     )
     return made.parse_args()

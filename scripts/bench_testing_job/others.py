@@ -1,38 +1,118 @@
-"""What Apache Kafka takes to the first record, started from outside."""
+"""A broker's start, its first record and its memory: ours and others', started from outside and asked by one client."""
 
 from __future__ import annotations
 
-import shutil
+import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+from compat_tests.harness.apache import ApacheKafka
+from pykbroker.testing import Kafka
+from scripts.bench_testing_job import kfake
+from scripts.bench_testing_job.client import first_record, memory
+
+#: Said by a process of its own, whose memory nothing else has touched.
+_GROWTH = """
 from confluent_kafka import Producer
+from scripts.bench_testing_job.client import first_record, memory
+import os
+
+Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+before = memory(os.getpid())
+from pykbroker.testing import Kafka
+
+with Kafka() as kafka:
+    first_record(kafka.bootstrap_servers)
+    print(memory(os.getpid()) - before)
+"""
 
 
-def measured(folder: Path) -> dict[str, Callable[[], float]]:
-    """By name, what starts one over an empty folder and returns the seconds to the first record."""
-    return {"Apache Kafka 4.3.1 (formatted and started, flags for a quick start)": lambda: _first(_apache(folder))}
+class Broker(NamedTuple):
+    """One that accepts clients: where, and the process that it is, if that is not this one."""
+
+    address: str
+    pid: int | None
 
 
-def _first(broker: Callable[[], Iterator[str]]) -> float:
+class Took(NamedTuple):
+    """Seconds from the start until clients are accepted and until the first record is acknowledged; bytes of memory then."""
+
+    ready: float
+    first: float
+    memory: int
+
+
+Start = Callable[[], AbstractContextManager[Broker]]
+
+
+def compare(folder: Path, rounds: int) -> Iterator[tuple[str, Took | str]]:
+    """Each broker and the medians of what it took, or why it was not measured. They are started in turn, round by round."""
+    starts, missing = _starts(folder)
+    for start in starts.values():
+        _took(start)  # what is read from the disk is in memory from now on
+    taken = [{name: _took(start) for name, start in starts.items()} for _ in range(rounds)]
+    for name in starts:
+        yield name, Took(*(statistics.median(column) for column in zip(*(each[name] for each in taken), strict=True)))
+    yield from missing.items()
+
+
+def _starts(folder: Path) -> tuple[dict[str, Start], dict[str, str]]:
+    starts: dict[str, Start] = {
+        "pykbroker in this process": partial(_ours, process=False),
+        "pykbroker as a process": partial(_ours, process=True),
+    }
+    missing = {}
+    name = "kfake, in Go, records in memory, built before"
+    try:
+        starts[name] = partial(_kfake, kfake.build(folder / "kfake"))
+    except kfake.GoMissing as error:
+        missing[name] = str(error)
+    starts["Apache Kafka 4.3.1, formatted and started, flags for a quick start"] = partial(_apache, folder / "apache")
+    return starts, missing
+
+
+def _took(start: Start) -> Took:
     began = time.monotonic()
-    with contextmanager(broker)() as address:
-        producer = Producer({"bootstrap.servers": address})
-        producer.produce("t", b"v")
-        assert producer.flush(60) == 0
-        return time.monotonic() - began
+    with start() as broker:
+        ready = time.monotonic() - began
+        first_record(broker.address)
+        first = time.monotonic() - began
+        return Took(ready, first, _growth() if broker.pid is None else memory(broker.pid))
 
 
-def _apache(folder: Path) -> Callable[[], Iterator[str]]:
-    from compat_tests.harness.apache import ApacheKafka
+def _growth() -> int:
+    """What a process that has the client already grows by: pykbroker's modules, the broker, the first record."""
+    done = subprocess.run([sys.executable, "-c", _GROWTH], stdout=subprocess.PIPE, text=True, check=True)
+    return int(done.stdout)
 
-    def started() -> Iterator[str]:
-        shutil.rmtree(folder / "kafka", ignore_errors=True)
-        kafka = ApacheKafka(folder / "kafka")
-        kafka.start()
-        yield kafka.bootstrap
+
+@contextmanager
+def _ours(*, process: bool) -> Iterator[Broker]:
+    with Kafka(process=process) as kafka:
+        yield Broker(kafka.bootstrap_servers, kafka.pid if process else None)
+
+
+@contextmanager
+def _kfake(program: Path) -> Iterator[Broker]:
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        yield Broker(running.stdout.readline().strip(), running.pid)
+        running.stdin.close()
+
+
+@contextmanager
+def _apache(folder: Path) -> Iterator[Broker]:
+    kafka = ApacheKafka(folder / str(time.monotonic_ns()))
+    kafka.start()
+    assert kafka.process is not None
+    try:
+        yield Broker(kafka.bootstrap, kafka.process.pid)
+    finally:
         kafka.stop()
-
-    return started

@@ -91,24 +91,35 @@ class Completion:
                 producer_epoch=prepared.producer_epoch,
                 transaction_version=prepared.client_version,
             )
-        except KafkaError as error:
+        except Exception as error:  # noqa: BLE001 - a transaction that is never completed stops its readers
             self._refused(where, error)
             return None
         return None if written is None else written.recover(Exception, partial(self._refused, where))
 
     def _refused(self, where: TopicPartition, error: Exception) -> None:
         """The marker is not in the log, or may be lost with the power: it is written again, unless none is needed."""
+        code = error.code if isinstance(error, KafkaError) else None
         log.warning(
             "Transaction marker of producer id %s cannot be written to %s-%d: %s",
             self._prepared.producer_id,
             *where,
             error,
+            exc_info=error if code is None else None,
         )
-        if not (isinstance(error, KafkaError) and error.code in _OVER):
+        if code not in _OVER:
             self._left.append(where)
 
     def _settle(self) -> None:
-        if not self._wanted() or (not self._left and self._finished()):
+        if not self._wanted() or (not self._left and self._try_to_finish()):
             return
         self._runtime.timers.after(self._retry_ms, self.run)
         self._retry_ms = min(2 * self._retry_ms, _LONGEST_RETRY_MS)
+
+    def _try_to_finish(self) -> bool:
+        try:
+            return self._finished()
+        except Exception:  # tried again, as what cannot be appended
+            log.exception(
+                "Unhandled error while completing a transaction of producer id %s", self._prepared.producer_id
+            )
+            return False

@@ -13,6 +13,7 @@ from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.api.route import Call, Route, Text
 from pykbroker.http.api.table import ROUTES
 from pykbroker.http.guard import problem
+from pykbroker.http.origin import is_own
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "/api/v1"
 _JSON: Final = "application/json"
+_SITE: Final = "Sec-Fetch-Site"
 _DESCRIPTION: Final = "/openapi.json"
 
 
@@ -69,9 +71,14 @@ def check_origin(request: web.Request, kinds: Collection[str]) -> None:
     """A page of others may send what it likes, as long as it looks like a form; a browser says where it comes from, and asks
     before it sends anything else. Raises Refusal.
     """
-    origin = request.headers.get(hdrs.ORIGIN)
-    if origin is not None and origin.lower() != f"http://{request.headers.get(hdrs.HOST, '')}".lower():
-        raise Refusal(403, f"pages of {origin[:100]!r} may change nothing here")
+    origins, hosts = request.headers.getall(hdrs.ORIGIN, ()), request.headers.getall(hdrs.HOST, ())
+    if not is_own(origins, hosts, request.headers.getall(_SITE, ())):
+        page, asked = (", ".join(each)[:100] for each in (origins, hosts))
+        raise Refusal(
+            403,
+            f"pages of {page!r} may change nothing here, where {asked!r} was asked; "
+            "a proxy in between must hand on the header Host as it came",
+        )
     if request.content_type not in kinds:
         raise Refusal(415, f"what changes something is sent with the header Content-Type: {' or '.join(kinds)}")
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+#: The latest time that there is, in milliseconds since 1970: Java's, and that of a field of 64 bits.
+MOST_MS: Final = 2**63 - 1
 
 
 class Refused(Exception):

@@ -7,12 +7,13 @@ keys proves nothing by a secret, so there is no HMAC.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import jwt
 
-from pykbroker.security.sasl.mechanism import Authenticated
+from pykbroker.security.sasl.mechanism import MOST_MS, Authenticated
 from pykbroker.security.sasl.oauthbearer import TokenRefused
 
 #: Algorithms: the type of their keys, and of elliptic curves which one.
@@ -114,7 +115,7 @@ class SignedTokens:
         subject = claims.get(rules.subject_claim)
         if not isinstance(subject, str) or not subject.strip():
             raise TokenRefused(f"it does not say who it is for: its claim {rules.subject_claim} is {subject!r}")
-        return Authenticated(subject.strip(), 1000 * expires)
+        return Authenticated(subject.strip(), min(1000 * expires, MOST_MS))
 
     def _verified(self, token: str) -> Mapping[str, Any]:
         try:
@@ -151,7 +152,7 @@ def _seconds(claims: Mapping[str, Any], name: str) -> int | None:
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TokenRefused(f"its claim {name} is not a number")
     return int(value)
 

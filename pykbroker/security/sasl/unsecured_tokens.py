@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from pykbroker.security.sasl.mechanism import Authenticated
+from pykbroker.security.sasl.mechanism import MOST_MS, Authenticated
 from pykbroker.security.sasl.oauthbearer import TokenRefused
 
 _OPTION: Final = "unsecuredValidator"
@@ -55,7 +55,7 @@ class UnsecuredTokens:
             raise TokenRefused("The token has expired")
         if issued is not None and expires <= issued:
             raise TokenRefused("The token expires before it is issued")
-        return round(1000 * expires)
+        return round(min(1000 * expires, MOST_MS))
 
     def _check_scope(self, claim: Any) -> None:
         if not isinstance(claim, str | list):
@@ -82,10 +82,15 @@ def _object(part: str) -> dict[str, Any]:
         if "+" in part or "/" in part:
             raise ValueError("another alphabet of Base64")
         data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
-        value = json.loads(data)
+        value = json.loads(data, parse_constant=_no_number)
     except (binascii.Error, ValueError, RecursionError) as error:
         raise TokenRefused("malformed Base64 URL encoded value, or malformed JSON") from error
     return value if isinstance(value, dict) else {}
+
+
+def _no_number(text: str) -> None:
+    """NaN and the infinities are Python's, not JSON's."""
+    raise ValueError(f"{text} is no number of JSON")
 
 
 def _as_java(value: Any) -> Any:

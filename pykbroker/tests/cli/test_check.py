@@ -85,6 +85,7 @@ def test_they_are_served(shipped: Path, tmp_path: Path) -> None:
     [
         (["--set", "num.partitions=0"], "num.partitions"),
         (["--set", "process.roles=controller"], "process.roles=broker,controller"),
+        (["--set", "process.roles=controller", "--listen", "CONTROLLER://:9093"], "a controller without a broker"),
         (["--config", "/nowhere"], "/nowhere"),
         (["--listen", "SSL://127.0.0.1:0"], "SSL"),
         (["--racks", "a,b"], "--racks names 2"),

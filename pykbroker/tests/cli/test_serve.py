@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from pykbroker.cli.client import Client
+from pykbroker.cli.serve import _tell_if_exposed
 from pykbroker.cli.serve_options import configuration, parser
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.properties import load
 from pykbroker.config.setting import ConfigError
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.api_versions import ApiVersionsResponse
@@ -163,6 +166,26 @@ def test_a_signal_stops_a_start_cleanly(tmp_path: Path, number: signal.Signals) 
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "is_secret"),
+    [
+        ("ssl.key.password=x", True),
+        ("listener.name.inside.ssl.keystore.key=x", True),
+        ("listener.name.inside.scram-sha-256.sasl.jaas.config=x", True),
+        ("delegation.token.secret.key=x", True),
+        ("super.users=User:ssl.key.password", False),
+        ("ssl.keystore.location=/ssl.keystore.key", False),
+        ("not.known.to.anybody=x", False),
+    ],
+)
+def test_a_file_with_secrets_that_others_may_read_is_told(tmp_path: Path, caplog, line: str, is_secret: bool) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(line)
+    file.chmod(0o644)
+    _tell_if_exposed(file, BrokerConfig(load(file)))
+    assert (f"{file} holds secrets" in caplog.text) is is_secret
 
 
 def test_several_brokers_are_named_in_one_line() -> None:

@@ -101,6 +101,25 @@ def test_what_is_asked_for_while_others_are_told_has_its_turn_later():
     assert asked_by_caller.value[0].error is None
 
 
+def test_a_subscriber_that_fails_starves_no_other_one(caplog):
+    world = World()
+    told: list[str] = []
+
+    def fails(image, delta):
+        raise ZeroDivisionError
+
+    world.controller.subscribe(fails)
+    world.controller.subscribe(lambda image, delta: told.extend(image.topics))
+    created = world.controller.create_topics([NewTopic("t")])
+    following = world.controller.create_topics([NewTopic("u")])
+    world.settle()
+    assert told == ["t", "t", "u"]
+    for each in (created, following):
+        with pytest.raises(ZeroDivisionError):
+            _ = each.value
+    assert "Unhandled error in a subscriber of the metadata" in caplog.text
+
+
 @pytest.mark.parametrize("operation", ["write", "sync"])
 def test_a_failed_write_tells_who_asked_and_undoes_nothing_that_was_published(operation):
     world = World()

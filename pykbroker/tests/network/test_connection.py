@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.network.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock
 from pykbroker.process import descriptors
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.running import running_broker
 from pykbroker.tests.kit.running import until as until_true
 from pykbroker.wire.errors import ErrorCode
@@ -176,6 +178,24 @@ def test_an_error_with_acks_0_closes_the_connection(tmp_path: Path, caplog) -> N
 
     run(scenario())
     assert "UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
+
+
+def test_a_request_that_fails_for_good_after_its_client_is_gone_says_nothing(tmp_path: Path, caplog) -> None:
+    waits: Deferred[ApiVersionsResponse] = Deferred()
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await broker.connect()
+            broker.node.server.dispatcher.add_step(lambda *_: waits)
+            client.send(ASK, 3)
+            connections = broker.node.server.sockets(1).connections
+            await until_true(lambda: any(each._waiting for each in connections))
+            client.close()
+            await until_true(lambda: not connections)
+            waits.fail(CloseConnection("nobody is there any more"))
+
+    run(scenario())
+    assert "Unhandled error" not in caplog.text
 
 
 BAD_FRAMES = {

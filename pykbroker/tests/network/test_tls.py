@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pykbroker.network import admission
 from pykbroker.network.receive_block import BLOCK
 from pykbroker.security.authority import Authority
 from pykbroker.tests.kit.certificates import HOSTS, authority, client, now_ms, written
@@ -236,6 +237,31 @@ def test_handshakes_take_turns_with_requests(tmp_path: Path) -> None:
             inside.close()
 
     run(scenario())
+
+
+def test_a_handshake_that_fails_in_an_unknown_way_holds_up_nobody(
+    tmp_path: Path, caplog: Any, monkeypatch: Any
+) -> None:
+    def fails(*_: Any) -> str:
+        raise ZeroDivisionError
+
+    async def scenario() -> None:
+        settings = tls_settings(tmp_path) | {"ssl.client.auth": "requested"}
+        async with secured_node(tmp_path, {"SSL": "SSL"}, settings) as node:
+            shown = client_context(written(tmp_path, "alice.pem", client().pem))
+            with monkeypatch.context() as patched:
+                patched.setattr(admission, "subject_name", fails)
+                storm = await asyncio.gather(*(node.connect("SSL", shown) for _ in range(30)), return_exceptions=True)
+                for each in storm:
+                    if isinstance(each, Client):
+                        assert await each.closed_by_broker()
+            for context in (shown, client_context()):
+                talk = await node.connect("SSL", context)
+                await served(talk)
+                talk.close()
+
+    run(scenario())
+    assert "Unhandled error in a TLS handshake" in caplog.text
 
 
 def _client_hello() -> bytes:

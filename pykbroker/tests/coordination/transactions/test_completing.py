@@ -19,8 +19,12 @@ class Leaders:
 
     def __init__(self) -> None:
         self.asked: list[tuple[tuple[str, int], Deferred[None]]] = []
+        #: What the next calls raise.
+        self.fails: list[Exception] = []
 
     def write(self, where, marker, *, producer_id, producer_epoch, transaction_version) -> Deferred[None]:
+        if self.fails:
+            raise self.fails.pop()
         assert (marker.commit, marker.coordinator_epoch, producer_id, producer_epoch) == (True, 1, 7, 5)
         answer: Deferred[None] = Deferred()
         self.asked.append((where, answer))
@@ -36,12 +40,13 @@ class Leaders:
 class Completing:
     """One transaction; ``finishes`` are the answers to its completion, ``wanted`` ends with its shard."""
 
-    def __init__(self, *finishes: bool) -> None:
+    def __init__(self, *finishes: bool | Exception, fails: tuple[Exception, ...] = ()) -> None:
         self.world = MemoryCluster(brokers=2)
         self.world.create(NewTopic("t", -1, -1, [(0, [1, 2])]))
         self.world.stop_broker(1)
         self.runtime = self.world.cluster.runtime
         self.leaders = Leaders()
+        self.leaders.fails = list(fails)
         self.finishes = list(finishes)
         self.wanted = True
         prepared = Transaction(
@@ -59,8 +64,14 @@ class Completing:
             coordinator=self.world.partition("t"),
             retry_ms=100,
             wanted=lambda: self.wanted,
-            finished=lambda: self.finishes.pop(0),
+            finished=self.finish,
         ).run()
+
+    def finish(self) -> bool:
+        answer = self.finishes.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def advance(self, ms: int) -> None:
         self.world.advance(ms)
@@ -97,3 +108,14 @@ def test_a_completion_that_cannot_be_appended_is_tried_again_as_long_as_the_shar
     completing.wanted = False
     completing.advance(1000)
     assert completing.runtime.timers.next_deadline() is None, "nobody is left to want it"
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), RuntimeError("nobody foresaw it")])
+def test_whatever_fails_the_transaction_is_completed_in_the_end(error, caplog):
+    completing = Completing(error, True, fails=(error,))
+    assert completing.leaders.answer() == [("t", 1)], "the other marker could not be asked for"
+    completing.advance(100)
+    assert completing.leaders.answer() == [("t", 0)]
+    completing.advance(1000)
+    assert completing.finishes == []
+    assert "Unhandled error while completing a transaction of producer id 7" in caplog.text

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 
 import pytest
 
-from pykbroker.tests.http.asking import WithHttp
+from pykbroker.http.options import HttpOptions
+from pykbroker.tests.http.asking import WithHttp, with_http
 
 _JSON = {"Content-Type": "application/json"}
 _CREATE = json.dumps({"topic": "evil", "partitions": 1}).encode()
@@ -23,6 +25,34 @@ def test_a_page_of_others_changes_nothing(http: WithHttp, origin: str) -> None:
     headers = {**_JSON, "Origin": origin.format(port=http.port)}
     for path in _CHANGES:
         assert http.ask(f"/console/api{path}", method="POST", body=_CREATE, headers=headers).status == 403, path
+    assert "evil" not in http.kafka.topics()
+
+
+def test_its_own_page_may_behind_a_proxy_that_ends_tls() -> None:
+    """The proxy hands on the name by which the browser asked it, as ``--http-name`` says."""
+    with with_http(HttpOptions("127.0.0.1", 0, names=frozenset({"console.example"}))) as http:
+        behind = {**_JSON, "Host": "console.example", "Origin": "https://console.example"}
+
+        def create(**headers: str) -> int:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            return http.ask("/console/api/topics/create", method="POST", body=_CREATE, headers=behind | named).status
+
+        assert create(Origin="https://evil.example") == create(Origin="https://console.example:8443") == 403
+        assert create(Origin="http://console.example", Sec_Fetch_Site="cross-site") == 403
+        assert create(Host="evil.example", Origin="https://evil.example") == 421
+        assert create(Host="evil.example", X_Forwarded_Host="console.example") == 421
+        assert create(Host="127.0.0.1") == 403  # a proxy that asks by a name of its own
+        assert "evil" not in http.kafka.topics()
+        assert create(Sec_Fetch_Site="same-origin") == 200
+
+
+def test_of_two_origins_neither_is_believed(http: WithHttp) -> None:
+    with socket.create_connection((http.host, http.port), timeout=60) as connection:
+        mine, body = f"http://{http.host}:{http.port}", _CREATE.decode()
+        lines = ["POST /console/api/topics/create HTTP/1.1", f"Host: {http.host}:{http.port}", "Connection: close"]
+        lines += [f"Origin: {mine}", "Origin: http://evil.example", "Content-Type: application/json"]
+        connection.sendall("\r\n".join([*lines, f"Content-Length: {len(body)}", "", body]).encode())
+        assert connection.makefile("rb").readline().split()[1] == b"403"
     assert "evil" not in http.kafka.topics()
 
 

@@ -29,6 +29,10 @@ def test_who_it_is_and_until_when() -> None:
     assert identity.expires_ms == NOW_MS + 3_600_000
 
 
+def test_the_latest_time_is_that_of_64_bits() -> None:
+    assert tokens().validate(issuer().sign(NOW_MS, exp=10**300)).expires_ms == 2**63 - 1
+
+
 def test_a_signature_of_somebody_else_is_none() -> None:
     stranger = issuer("stranger")
     for kid in ("first", "stranger", None):
@@ -57,6 +61,8 @@ def test_nobody_signs_with_a_secret_or_not_at_all() -> None:
         {"aud": []},
         {"scope": ["a", "a"]},
         {"exp": True},
+        {"exp": float("inf")},
+        {"nbf": float("nan")},
         {"iat": NOW + 4000},
     ],
 )

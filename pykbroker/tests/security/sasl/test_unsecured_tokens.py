@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from pykbroker.security.sasl.oauthbearer import TokenRefused
@@ -20,6 +22,25 @@ def test_who_it_is_and_until_when() -> None:
     identity = tokens().validate(unsecured(NOW_MS))
     assert identity.name == "alice"
     assert identity.expires_ms == NOW_MS + 3_600_000
+
+
+@pytest.mark.parametrize("written", ["1e18", "1e400", "1" + 400 * "0"])
+def test_the_latest_time_is_that_of_64_bits(written: str) -> None:
+    """Kafka saturates there, too (Math.round); a session's lifetime has to fit into its field."""
+    assert tokens().validate(_token(f'{{"sub": "alice", "exp": {written}}}')).expires_ms == 2**63 - 1
+
+
+@pytest.mark.parametrize("written", ["NaN", "Infinity", "-Infinity"])
+def test_what_is_no_number_of_json(written: str) -> None:
+    with pytest.raises(TokenRefused):
+        tokens().validate(_token(f'{{"sub": "alice", "exp": {written}}}'))
+
+
+def _token(claims: str) -> str:
+    header, body = (
+        base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode() for text in ('{"alg":"none"}', claims)
+    )
+    return f"{header}.{body}."
 
 
 @pytest.mark.parametrize(
