@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from compat_tests.oracle.connection import Connection
 from pykbroker.wire.messages.alter_user_scram_credentials import (
@@ -19,7 +20,7 @@ SCRAM_USERS = {
 }
 
 
-def add_users(address: str) -> None:
+def add_users(address: str, users: Mapping[str, str] = SCRAM_USERS) -> None:
     """Both mechanisms for all of them; comes back when the broker knows them."""
     connection = Connection(address)
     for number, algorithm in ((1, "sha256"), (2, "sha512")):
@@ -27,10 +28,10 @@ def add_users(address: str) -> None:
             ScramCredentialUpsertion(
                 name, number, 4096, b"salt", hashlib.pbkdf2_hmac(algorithm, word.encode(), b"salt", 4096)
             )
-            for name, word in SCRAM_USERS.items()
+            for name, word in users.items()
         ]
         answer = connection.ask(AlterUserScramCredentialsRequest([], upsertions), 0)
-        assert [result.error_code for result in answer.results] == [0] * len(SCRAM_USERS)
-    while len(connection.ask(DescribeUserScramCredentialsRequest(None), 0).results) < len(SCRAM_USERS):
+        assert [result.error_code for result in answer.results] == [0] * len(users)
+    while len(connection.ask(DescribeUserScramCredentialsRequest(None), 0).results) < len(users):
         pass
     connection.close()

@@ -80,8 +80,8 @@ class Cluster:
         self.authorizer: Authorizer | None = _authorizer(config, metadata, runtime)
         if self.authorizer is not None:
             metadata.subscribe(self._follow_access)
-        #: Where listeners have security: may they have what would be altered for this broker? Raises KafkaError.
-        self.check_listeners: Callable[[Mapping[str, str]], None] | None = None
+        #: Where listeners have security: may those of a broker have what would be altered for it? Raises KafkaError.
+        self.check_listeners: Callable[[int, Mapping[str, str]], None] | None = None
         self._token_secrets: TokenSecrets | None = None
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None

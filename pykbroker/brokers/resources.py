@@ -182,8 +182,8 @@ def _check_broker(broker: Broker, name: str, settings: Mapping[str, str]) -> Non
     others = image.config(BROKER_RESOURCE, "" if name else str(broker.node_id))
     check_broker_configs(broker.cluster.config, settings, per_broker=bool(name), others=others)
     check_listeners = broker.cluster.check_listeners
-    if check_listeners is not None and name == str(broker.cluster.config.node_id):
-        check_listeners(settings)
+    if check_listeners is not None and name:
+        check_listeners(broker.node_id, settings)
 
 
 def _check_group(broker: Broker, name: str, settings: Mapping[str, str]) -> None:

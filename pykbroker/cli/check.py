@@ -63,7 +63,7 @@ def checked(options: argparse.Namespace) -> BrokerConfig:
     if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
         from pykbroker.process.secured import SecuredListeners
 
-        SecuredListeners(config, _nobody_connects)
+        SecuredListeners(config, _nobody_connects, [config.node_id])
     http_options(options, config)
     return config
 

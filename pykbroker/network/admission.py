@@ -37,13 +37,27 @@ class ListenerSecurity(NamedTuple):
     sasl: Authenticating | None
 
 
-class Admission:
-    """One listener's, for all brokers of the process."""
+class Turns:
+    """Handshakes of all listeners of the process take turns with each other, so that all of them stop nobody."""
 
-    def __init__(self, settings: ListenerSecurity, max_frame: int) -> None:
+    def __init__(self) -> None:
+        self._handshakes: Handshakes | None = None
+
+    def handshakes(self, runtime: Runtime) -> Handshakes:
+        from pykbroker.network.tls import Handshakes  # noqa: PLC0415 - SASL_PLAINTEXT does without
+
+        if self._handshakes is None or self._handshakes.runtime is not runtime:  # a test's brokers may begin anew
+            self._handshakes = Handshakes(runtime)
+        return self._handshakes
+
+
+class Admission:
+    """One listener's of one broker."""
+
+    def __init__(self, settings: ListenerSecurity, max_frame: int, turns: Turns) -> None:
         self.settings = settings
         self._max_frame = max_frame
-        self._handshakes: Handshakes | None = None
+        self._turns = turns
 
     def admit(self, connection: Connection, dispatcher: Dispatcher, block: memoryview) -> asyncio.BaseProtocol:
         """The protocol for the connection's socket."""
@@ -57,12 +71,10 @@ class Admission:
             _Signing(connection, settings.sasl, dispatcher, self._max_frame).begin(None)
         if settings.tls is None:
             return connection
-        from pykbroker.network.tls import Handshakes, TlsLayer  # noqa: PLC0415 - SASL_PLAINTEXT does without
+        from pykbroker.network.tls import TlsLayer  # noqa: PLC0415 - SASL_PLAINTEXT does without
 
-        if self._handshakes is None or self._handshakes.runtime is not runtime:  # a test's brokers may begin anew
-            self._handshakes = Handshakes(runtime)
         opened = partial(_opened, connection, settings)
-        return TlsLayer(connection, settings.tls, block, self._handshakes, opened)
+        return TlsLayer(connection, settings.tls, block, self._turns.handshakes(runtime), opened)
 
 
 def _opened(connection: Connection, settings: ListenerSecurity, tls: ssl.SSLObject) -> None:

@@ -33,7 +33,7 @@ async def open_sockets(
         ports[node_id] = {}
         for listener in config.listeners:
             port = listener.port + position * len(config.listeners) if listener.port else 0
-            admission = None if secured is None else secured.admission(listener.name)
+            admission = None if secured is None else secured.admission(node_id, listener.name)
             bind = Bind(listener.name, listener.host or "", port, admission)
             try:
                 ports[node_id][listener.name] = await server.listen(node_id, bind, config["socket.request.max.bytes"])

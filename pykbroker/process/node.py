@@ -156,7 +156,7 @@ class Node:
         from pykbroker.process.secured import SecuredListeners  # noqa: PLC0415 - start-up counts
 
         try:
-            return SecuredListeners(self._config, lambda: self.cluster)
+            return SecuredListeners(self._config, lambda: self.cluster, self._ids)
         except ConfigError as error:
             raise StartFailed(str(error)) from error
 

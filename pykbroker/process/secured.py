@@ -6,7 +6,8 @@ Imported only where a listener has another protocol than PLAINTEXT.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,7 @@ from pykbroker.config.listener_security import (
 from pykbroker.config.listeners import Listener
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
-from pykbroker.network.admission import Admission, ListenerSecurity
+from pykbroker.network.admission import Admission, ListenerSecurity, Turns
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.requests.authentication import Authenticating
 from pykbroker.security.exposed import tell_if_exposed
@@ -38,78 +39,107 @@ log = logging.getLogger(__name__)
 
 
 class SecuredListeners:
-    """Those of one process. ``cluster`` gives the cluster, once somebody connects."""
+    """Those of one process, of the brokers with these ``ids``. ``cluster`` gives the cluster, once somebody connects.
 
-    def __init__(self, config: BrokerConfig, cluster: Callable[[], Cluster]) -> None:
+    Brokers begin with the same; what is altered is altered of one of them.
+    """
+
+    def __init__(self, config: BrokerConfig, cluster: Callable[[], Cluster], ids: Iterable[int]) -> None:
         """Raises ConfigError, naming the listener."""
         self._mechanisms = Mechanisms(cluster)
         self._listeners = {each.name: each for each in config.listeners if each.security_protocol != "PLAINTEXT"}
-        self._tls: dict[str, ServerTls] = {}
-        self._admissions: dict[str, Admission] = {}
-        self._altered_before: frozenset[str] = frozenset()
-        for name, listener in self._listeners.items():
-            made = self._made(config, listener)
-            self._admissions[name] = Admission(self._in_force(config, name, made), config["socket.request.max.bytes"])
+        turns = Turns()
+        made = {name: self._made(config, listener) for name, listener in self._listeners.items()}
+        self._brokers = {
+            node_id: _OfBroker(
+                {
+                    name: Admission(each.security, config["socket.request.max.bytes"], turns)
+                    for name, each in made.items()
+                },
+                {name: each.tls for name, each in made.items()},
+            )
+            for node_id in ids
+        }
+        for name, each in made.items():
+            _tell_if_exposed(config, name, each)
 
-    def admission(self, listener: str) -> Admission | None:
-        """How a listener takes connections; None where it just takes them."""
-        return self._admissions.get(listener)
+    def admission(self, node_id: int, listener: str) -> Admission | None:
+        """How a listener of a broker takes connections; None where it just takes them."""
+        return self._brokers[node_id].admissions.get(listener)
 
     # ---- while it runs -----------------------------------------------------------------------------------------------
 
     def follow(self, cluster: Cluster) -> None:
         """Take over what is altered from now on, and what was before the start."""
-        self._altered_before = frozenset()
         cluster.check_listeners = partial(self._check, cluster.config)
-        self._take_over(cluster.config)
+        for node_id, broker in self._brokers.items():
+            broker.altered = frozenset()
+            self._take_over(cluster.config, cluster.metadata.image, node_id)
         self._mechanisms.follow(cluster)
         cluster.metadata.subscribe(partial(self._changed, cluster.config))
 
     def _changed(self, config: BrokerConfig, image: MetadataImage, delta: MetadataDelta) -> None:
-        del image
-        if (BROKER_RESOURCE, str(config.node_id)) in delta.configs:
-            self._take_over(config)
+        for node_id in self._brokers:
+            if (BROKER_RESOURCE, str(node_id)) in delta.configs:
+                self._take_over(config, image, node_id)
 
-    def _take_over(self, config: BrokerConfig) -> None:
+    def _take_over(self, config: BrokerConfig, image: MetadataImage, node_id: int) -> None:
         """New connections come in by what the settings say now; where that cannot be had, by what they said before."""
-        touched = _touched(config.this_broker)
-        for name in sorted(touched | self._altered_before):
-            if name in self._listeners:
-                try:
-                    made = self._made(config, self._listeners[name])
-                    self._admissions[name].settings = self._in_force(config, name, made)
-                    log.info("Listener %s: its security settings and stores are read anew, for new connections", name)
-                except ConfigError as error:
-                    log.error("Its security settings are not taken over, and stay as they are: %s", error)
-        self._altered_before = touched
+        broker, settings = self._brokers[node_id], image.config(BROKER_RESOURCE, str(node_id))
+        touched = self._touched(settings)
+        altered = config.if_altered(settings) if touched | broker.altered else config
+        for name in sorted(touched | broker.altered):
+            try:
+                made = self._made(altered, self._listeners[name], broker.tls[name])
+            except ConfigError as error:
+                log.error(
+                    "Its security settings are not taken over at broker %d, and stay as they are: %s", node_id, error
+                )
+                continue
+            broker.admissions[name].settings, broker.tls[name] = made.security, made.tls
+            _tell_if_exposed(altered, name, made)
+            log.info(
+                "Listener %s of broker %d: its security settings and stores are read anew, for new connections",
+                *(name, node_id),
+            )
+        broker.altered = touched
 
-    def _check(self, config: BrokerConfig, this_broker: Mapping[str, str]) -> None:
-        """Raises KafkaError INVALID_REQUEST where the listeners could not have these settings."""
-        wanted = config.if_altered(this_broker)
-        for name in sorted(_touched(this_broker) | _touched(config.this_broker)):
-            if name in self._listeners:
-                try:
-                    self._made(wanted, self._listeners[name])
-                except ConfigError as error:
-                    raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+    def _check(self, config: BrokerConfig, node_id: int, settings: Mapping[str, str]) -> None:
+        """Raises KafkaError INVALID_REQUEST where the listeners of a broker could not have these settings."""
+        wanted, broker = config.if_altered(settings), self._brokers[node_id]
+        for name in sorted(self._touched(settings) | broker.altered):
+            try:
+                self._made(wanted, self._listeners[name], broker.tls[name])
+            except ConfigError as error:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+    def _touched(self, settings: Mapping[str, str]) -> frozenset[str]:
+        """The listeners that have settings of their own among these."""
+        prefixed = (name.removeprefix(LISTENER_PREFIX) for name in settings if name.startswith(LISTENER_PREFIX))
+        return frozenset(rest.partition(".")[0].upper() for rest in prefixed) & self._listeners.keys()
 
     # ---- what settings make --------------------------------------------------------------------------------------------
 
-    def _made(self, config: BrokerConfig, listener: Listener) -> _Made:
-        """Raises ConfigError, naming the listener."""
+    def _made(self, config: BrokerConfig, listener: Listener, former: ServerTls | None = None) -> _Made:
+        """What replaces the ``former``. Raises ConfigError, naming the listener."""
         try:
-            tls = self._with_tls(config, listener) if listener.security_protocol in TLS_PROTOCOLS else None
+            tls, mapping = self._with_tls(config, listener, former)
             with_sasl = listener.security_protocol in SASL_PROTOCOLS
-            return _Made(tls, self._authenticating(sasl_settings(config, listener.name)) if with_sasl else None)
+            sasl = self._authenticating(sasl_settings(config, listener.name)) if with_sasl else None
         except (ConfigError, TlsError, RuleError) as error:
             raise ConfigError(f"listener {listener.name} ({listener.security_protocol}): {error}") from error
+        return _Made(tls, ListenerSecurity(None if tls is None else tls.context, mapping, sasl))
 
-    def _with_tls(self, config: BrokerConfig, listener: Listener) -> tuple[ServerTls, MappingRules]:
+    def _with_tls(
+        self, config: BrokerConfig, listener: Listener, former: ServerTls | None
+    ) -> tuple[ServerTls, MappingRules] | tuple[None, None]:
+        if listener.security_protocol not in TLS_PROTOCOLS:
+            return None, None
         from pykbroker.security.tls.context import ServerTls  # noqa: PLC0415 - SASL_PLAINTEXT does without
 
         settings = tls_settings(config, listener.name, listener.security_protocol)
         tls = ServerTls(settings)
-        if (former := self._tls.get(listener.name)) is not None:
+        if former is not None:
             tls.check_replaces(
                 former, new_name=config["ssl.allow.dn.changes"], fewer_hosts=config["ssl.allow.san.changes"]
             )
@@ -123,21 +153,22 @@ class SecuredListeners:
             {each.name: each.max_reauth_ms for each in settings.mechanisms},
         )
 
-    def _in_force(self, config: BrokerConfig, name: str, made: _Made) -> ListenerSecurity:
-        if made.tls is None:
-            return ListenerSecurity(None, None, made.sasl)
-        if (location := config.listener_value(name, "ssl.keystore.location")) is not None:
-            tell_if_exposed(location, "a private key")
-        self._tls[name], mapping = made.tls
-        return ListenerSecurity(made.tls[0].context, mapping, made.sasl)
-
 
 class _Made(NamedTuple):
-    tls: tuple[ServerTls, MappingRules] | None
-    sasl: Authenticating | None
+    tls: ServerTls | None
+    security: ListenerSecurity
 
 
-def _touched(settings: Mapping[str, str]) -> frozenset[str]:
-    """The listeners that have settings of their own among these."""
-    prefixed = (name.removeprefix(LISTENER_PREFIX) for name in settings if name.startswith(LISTENER_PREFIX))
-    return frozenset(rest.partition(".")[0].upper() for rest in prefixed)
+@dataclass(slots=True)
+class _OfBroker:
+    """Of one broker, by listener. ``altered`` are those listeners that have settings altered at run time."""
+
+    admissions: dict[str, Admission]
+    tls: dict[str, ServerTls | None]
+    altered: frozenset[str] = frozenset()
+
+
+def _tell_if_exposed(config: BrokerConfig, listener: str, made: _Made) -> None:
+    location = config.listener_value(listener, "ssl.keystore.location")
+    if made.tls is not None and location is not None:
+        tell_if_exposed(location, "a private key")

@@ -38,7 +38,7 @@ class Authority:
     def __init__(self, name: str, now_ms: int, days: float = DEFAULT_DAYS) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        builder = _unsigned(self._name, self._name, self._key.public_key(), now_ms, days)
+        builder = _unsigned(self._name, self._name, self._key.public_key(), self._key, now_ms, days)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
         self.certificate = _pem(builder.sign(self._key, hashes.SHA256()))
@@ -76,7 +76,7 @@ class Authority:
         attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
         if organization is not None:
             attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
-        builder = _unsigned(x509.Name(attributes), self._name, key.public_key(), now_ms, days)
+        builder = _unsigned(x509.Name(attributes), self._name, key.public_key(), self._key, now_ms, days)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
         both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -88,8 +88,14 @@ class Authority:
 
 
 def _unsigned(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now_ms: int, days: float
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    signed_by: ec.EllipticCurvePrivateKey,
+    now_ms: int,
+    days: float,
 ) -> x509.CertificateBuilder:
+    """With whose key it is and whose signs it: without these two, strict clients (Python from 3.13 on) believe none."""
     now = datetime.fromtimestamp(now_ms // 1000, UTC)
     ends = now + timedelta(days=days)
     begins = min(now - _BEFORE, ends - _BEFORE)
@@ -101,6 +107,8 @@ def _unsigned(
         .serial_number(x509.random_serial_number())
         .not_valid_before(begins)
         .not_valid_after(ends)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signed_by.public_key()), critical=False)
     )
 
 

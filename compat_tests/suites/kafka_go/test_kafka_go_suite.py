@@ -1,4 +1,4 @@
-"""kafka-go's own tests (segmentio), from its Go module: the client, its codecs and its listing of topics.
+"""kafka-go's own tests (segmentio), from its Go module: the client, signing in, codecs, and its listing of topics.
 
 They talk to localhost:9092, whatever the environment says; so they run in a copy that names the broker under test.
 Skipped where Go is not installed.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,15 +17,27 @@ from compat_tests.conftest import TARGET
 from compat_tests.harness.client_suites import UNPACKED, Excuses, check
 from compat_tests.harness.go_cases import GO
 from compat_tests.harness.go_tests import module_copy, run_tests
-from compat_tests.harness.process import BrokerProcess, free_ports
+from compat_tests.security.listeners import Listeners
+from compat_tests.security.users import add_users
+from compat_tests.suites.conftest import StartSecured
 
 pytestmark = pytest.mark.skipif(GO is None, reason="Go is not installed (on Debian: apt-get install golang)")
 
 MODULE, VERSION = "github.com/segmentio/kafka-go", "v0.4.51"
-SETTINGS = {"message.max.bytes": "200000000", "group.initial.rebalance.delay.ms": "0"}
+#: Names and passwords are the suite's.
+USERS = 'username="adminplain" password="admin-secret" user_adminplain="admin-secret"'
+SCRAM_USERS = {"adminscram256": "admin-secret-256", "adminscram512": "admin-secret-512"}
+SETTINGS = {
+    "message.max.bytes": "200000000",
+    "group.initial.rebalance.delay.ms": "0",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+        f"org.apache.kafka.common.security.plain.PlainLoginModule required {USERS};"
+    ),
+}
 LIMIT_S = 300
 
 _ADDRESS = re.compile(r'(?<=")(localhost|127\.0\.0\.1):9092(?=")')
+_SIGNED_IN = re.compile(r'(?<=")(localhost|127\.0\.0\.1):9093(?=")')
 _BARE = re.compile(r'TCP\("localhost"\)')
 _PORT = re.compile(r"(?<=Port: )9092\b|(?<=Port != )9092\b")
 #: About the form of addresses alone.
@@ -45,8 +56,6 @@ _LEFT_OUT = {
     "TestDialerResolver": "dials port 9092, which the client adds",
     "TestReaderReadCompactedMessage": "wants a setting that Apache Kafka 4 refuses",
     "TestRebalanceTooManyConsumers": _LATE,
-    "TestUnsupportedSASLMechanism": "wants a listener with SASL",
-    "TestWriter/writing_a_message_with_SASL_Plain_authentication": "wants a listener with SASL",
 }
 _GROUPS = {
     "TestReaderConsumerGroup/consumer_group_commits_on_close": _CRASHES,
@@ -64,32 +73,32 @@ else:
 _ALWAYS = {
     **_LEFT_OUT,
     "TestClient(InitProducerId|AddPartitionsToTxn|AddOffsetsToTxn|TxnOffsetCommit)": "the suite skips it for Apache Kafka from 3.0 on",
-    "TestClient(Create|Delete|Describe)ACLs": "wants an authorizer",
     "TestConsumerGroupWithMissingTopic|TestReadTruncatedMessages": "the suite skips it always",
 }
 
 
-def _with_address(port: int) -> Path:
-    """The module, its tests talking to this port of localhost."""
+def _with_addresses(listeners: Listeners) -> Path:
+    """The module, its tests talking to these ports of localhost."""
+    plain, signed_in = listeners.ports["PLAINTEXT"], listeners.ports["SASL_PLAINTEXT"]
     folder = module_copy(MODULE, VERSION, UNPACKED)
     for file in folder.rglob("*_test.go"):
         if file.name != _NO_BROKER:
-            text = _ADDRESS.sub(rf"\1:{port}", file.read_text())
-            file.write_text(_PORT.sub(str(port), _BARE.sub(f'TCP("localhost:{port}")', text)))
+            text = _SIGNED_IN.sub(rf"\1:{signed_in}", _ADDRESS.sub(rf"\1:{plain}", file.read_text()))
+            file.write_text(_PORT.sub(str(plain), _BARE.sub(f'TCP("localhost:{plain}")', text)))
     # Go no longer takes the short form of the language's version that its go.mod has.
     subprocess.run([str(GO), "mod", "edit", "-go=1.23.0"], cwd=folder, check=True)
     return folder
 
 
-def test_suite(start_target: Callable[..., BrokerProcess], subtests: pytest.Subtests) -> None:
-    (port,) = free_ports(1)
-    start_target({**SETTINGS, "advertised.listeners": f"PLAINTEXT://localhost:{port}"}, port)
+def test_suite(start_secured: StartSecured, subtests: pytest.Subtests) -> None:
+    listeners = start_secured(SETTINGS, "localhost")
+    add_users(listeners.address("PLAINTEXT"), SCRAM_USERS)
     cases = run_tests(
-        _with_address(port),
+        _with_addresses(listeners),
         [r"Test\w+"],
         {"KAFKA_VERSION": "4.3.1"},
         LIMIT_S,
         left_out=list(_LEFT_OUT),
-        packages=(".", "./compress", "./topics"),
+        packages=(".", "./compress", "./sasl", "./topics"),
     )
     check(cases, Excuses(_ALWAYS), subtests)

@@ -29,22 +29,40 @@ class SpawnedService:
         raise NotImplementedError("these tests run against a broker that is there")
 '''
 
-#: A plug-in for the suite's pytest: the TLS tests start a broker of their own, with scripts that are left out as well.
+#: A plug-in for the suite's pytest: where it would start a broker of its own, by scripts that are left out as well, it
+#: gets the one that runs, by the listener that it wants.
 _PLUGIN = """
-import pytest
+import json
+import os
+
+from kafka import KafkaAdminClient
+from test.integration.fixtures import KafkaFixture, client_params
+
+PORTS = json.loads(os.environ["RUNNING_BROKER"])
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if "ssl_kafka" in item.fixturenames:
-            item.add_marker(pytest.mark.skip(reason="starts a broker of its own"))
+def running(cls, broker_id, transport="PLAINTEXT", sasl_mechanism=None, **others):
+    broker = cls("127.0.0.1", PORTS[transport], broker_id, transport=transport, sasl_mechanism=sasl_mechanism,
+                 partitions=4, external=True)
+    broker.ssl_dir = os.environ["RUNNING_BROKER_CERTIFICATES"]
+    return broker
+
+
+def topic_names(broker):
+    with KafkaAdminClient(**client_params(broker)) as admin:
+        return admin.list_topics()
+
+
+KafkaFixture.instance = classmethod(running)
+KafkaFixture.start = lambda broker: None
+KafkaFixture.get_topic_names = topic_names
 """
 
 
 def unpacked() -> Path:
     """The folder of the distribution, in the version that is installed; downloaded where it is not there yet.
 
-    pytest runs there with ``-c suite.ini -p one_broker`` and the folder on its path.
+    pytest runs there with ``-c suite.ini -p running_broker`` and the folder on its path.
     """
     release = version("kafka-python")
     folder = UNPACKED / f"kafka_python-{release}"
@@ -53,9 +71,9 @@ def unpacked() -> Path:
         with tarfile.open(_download(release)) as archive:
             archive.extractall(UNPACKED, filter="data")
         (folder / "test" / "__init__.py").touch()  # without it, the standard library's package `test` is found first
-        (folder / "test" / "service.py").write_text(_SERVICE)
-        (folder / "one_broker.py").write_text(_PLUGIN)
         (folder / "suite.ini").write_text(_CONFIGURATION)
+    (folder / "test" / "service.py").write_text(_SERVICE)
+    (folder / "running_broker.py").write_text(_PLUGIN)
     return folder
 
 

@@ -8,6 +8,7 @@ from typing import Final, Protocol, cast
 
 #: Names as Confluent's image has them; Apache Kafka's have ``.sh`` behind.
 TOOLS: Final = {
+    "kafka-acls": "acls",
     "kafka-broker-api-versions": "broker_api_versions",
     "kafka-cluster": "cluster",
     "kafka-configs": "configs",

@@ -53,7 +53,7 @@ class Group:
 
 
 async def members_of(brokers: Brokers, coordinator: int, name: str) -> Group:
-    """Raises KafkaError GROUP_ID_NOT_FOUND where there is no such group."""
+    """Of a group that there is not, or no more: Dead, and without members, as Kafka had it before KIP-1043."""
     (found,) = (await brokers.ask(ConsumerGroupDescribeRequest([name]), 1, coordinator)).groups
     if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return await _classic(brokers, coordinator, name)
@@ -74,6 +74,8 @@ def _consumer(found: ConsumerGroup) -> Group:
 
 async def _classic(brokers: Brokers, coordinator: int, name: str) -> Group:
     (found,) = (await brokers.ask(DescribeGroupsRequest([name]), 6, coordinator)).groups
+    if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return Group("classic", "Dead", "")
     raise_for(found.error_code, found.error_message)
     members = [
         Member(

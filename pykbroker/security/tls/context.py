@@ -10,6 +10,9 @@ from pykbroker.security.tls.settings import TlsError, TlsSettings
 from pykbroker.security.tls.stores import read_key_store, read_trust_store
 
 _CLIENT_AUTH: Final = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+#: Of TLS 1.2's suites those with forward secrecy that encrypt and authenticate in one: no CBC. Every client of the last ten
+#: years has them; ``ssl.cipher.suites`` brings others.
+_WITHOUT_KNOWN_WEAKNESSES: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 #: X509_V_FLAG_NO_CHECK_TIME, which Python has no name for.
 _WHATEVER_THE_TIME: Final = 0x200000
 
@@ -25,6 +28,8 @@ class ServerTls:
                 "TLS needs a key: set ssl.keystore.location, or ssl.keystore.key and ssl.keystore.certificate.chain"
             )
         self.context = context_of(settings, ssl.PROTOCOL_TLS_SERVER)
+        if not settings.ciphers:
+            self.context.set_ciphers(_WITHOUT_KNOWN_WEAKNESSES)
         load_key(self.context, material)
         self.certificate = _tried(self.context, material.chain[0])
         self.context.verify_mode = _CLIENT_AUTH[settings.client_auth]

@@ -36,18 +36,20 @@ def sasl_settings(*listeners: str) -> dict[str, str]:
 
 
 class SecuredNode:
-    """One broker. ``ports`` by listener."""
+    """``ports`` of the first broker by listener, ``every_port`` of all of them."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        listeners = node.summary()["brokers"][0]["listeners"]
-        self.ports = {name: int(where.rpartition(":")[2]) for name, where in listeners.items()}
+        self.every_port = [
+            {name: int(where.rpartition(":")[2]) for name, where in broker["listeners"].items()}
+            for broker in node.summary()["brokers"]
+        ]
+        self.ports = self.every_port[0]
 
-    async def connect(self, listener: str, context: ssl.SSLContext | None = None) -> Client:
+    async def connect(self, listener: str, context: ssl.SSLContext | None = None, broker: int = 1) -> Client:
         host = "localhost" if context is not None else None
-        return Client(
-            *await asyncio.open_connection("127.0.0.1", self.ports[listener], ssl=context, server_hostname=host)
-        )
+        port = self.every_port[broker - 1][listener]
+        return Client(*await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=host))
 
 
 @asynccontextmanager
@@ -57,6 +59,7 @@ async def secured_node(
     settings: Mapping[str, str],
     clock: Clock | None = None,
     as_version: str = NEWEST,
+    brokers: int = 1,
 ) -> AsyncIterator[SecuredNode]:
     """``listeners`` are names and protocols; PLAINTEXT is there as well."""
     every = {"PLAINTEXT": "PLAINTEXT", **listeners}
@@ -65,7 +68,7 @@ async def secured_node(
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in every.items()),
         **settings,
     }
-    async with running_broker(folder / "data", config, clock=clock, as_version=as_version) as running:
+    async with running_broker(folder / "data", config, brokers=brokers, clock=clock, as_version=as_version) as running:
         yield SecuredNode(running.node)
 
 

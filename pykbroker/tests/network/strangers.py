@@ -93,7 +93,7 @@ class Strangers:
             **{name.replace(".", "_"): value for name, value in settings(folder).items()},
         )
         self._admit_alice()
-        self._listeners = SecuredListeners(self._world.cluster.config, lambda: self._world.cluster)
+        self._listeners = SecuredListeners(self._world.cluster.config, lambda: self._world.cluster, [1])
         self._listeners.follow(self._world.cluster)
         self._world.dispatcher.add_step(self._handled)
         self._block = shared_block()
@@ -172,7 +172,7 @@ class Strangers:
         connection = Connection(
             world.cluster.brokers[1], world.dispatcher, listener, 1 << 20, self._block, lambda _: None
         )
-        admission = self._listeners.admission(listener)
+        admission = self._listeners.admission(1, listener)
         assert admission is not None
         return connection, Wire(admission.admit(connection, world.dispatcher, self._block))
 

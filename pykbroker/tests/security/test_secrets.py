@@ -240,6 +240,6 @@ def test_no_start_that_fails_tells_a_secret(tmp_path: Path) -> None:
     told = []
     for wrong in refusals(tmp_path):
         with pytest.raises(ConfigError) as error:
-            SecuredListeners(BrokerConfig(wrong), lambda: pytest.fail("nobody connects"))
+            SecuredListeners(BrokerConfig(wrong), lambda: pytest.fail("nobody connects"), [1])
         told.append(str(error.value))
     assert [each for each in told if not hides(each)] == []

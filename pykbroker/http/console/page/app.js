@@ -12,6 +12,9 @@ const VIEWS = [
   ["transactions", "Transactions", "x"],
   ["brokers", "Brokers", "b"],
   ["settings", "Settings", "s"],
+  ["acls", "Access lists", "a"],
+  ["quotas", "Quotas", "q"],
+  ["metadata", "Metadata log", "m"],
   ["faults", "Faults", "f"],
 ];
 const OF = { topic: "topics", group: "groups" };
@@ -131,10 +134,11 @@ askTokenBy(() => new Promise((done) => {
 }));
 
 async function about() {
-  const found = await look("/overview");
-  fill(document.getElementById("about"), button("?", help, { class: "quiet", "aria-label": "Keys", title: "Keys (?)" }),
-    h("small", {}, `version ${found.version}`));
+  const version = h("small", {});
+  fill(document.getElementById("about"), button("?", help, { class: "quiet", "aria-label": "Keys", title: "Keys (?)" }), version);
+  await show();
+  fill(version, `version ${(await look("/overview")).version}`);
 }
 
 window.addEventListener("hashchange", show);
-show().then(about).then(pulse.start).catch((error) => say(error.message, "bad"));
+about().then(pulse.start).catch((error) => say(error.message, "bad"));

@@ -27,7 +27,8 @@ export async function send(method, path, { body, signal } = {}) {
   for (;;) {
     const headers = { Accept: "application/json" };
     if (method !== "GET") headers["Content-Type"] = "application/json";
-    if (token.get()) headers.Authorization = `Bearer ${token.get()}`;
+    const sent = token.get();
+    if (sent) headers.Authorization = `Bearer ${sent}`;
     let response;
     try {
       response = await fetch(path, { method, headers, signal, body: method === "GET" ? undefined : JSON.stringify(body ?? {}) });
@@ -39,6 +40,7 @@ export async function send(method, path, { body, signal } = {}) {
       if (response.ok) return response;
       throw new Refused(response.status, await why(response));
     }
+    if (sent !== token.get()) continue; // it was given meanwhile
     asking ??= wanted().finally(() => { asking = null; });
     await asking;
   }

@@ -81,11 +81,12 @@ class Records {
 
   // On with the search, until a page of records is found or there are no more.
   async go() {
-    const { signal } = this.begin();
+    const running = this.begin();
     const wanted = Math.min(this.rows.length + PAGE, MOST_FOUND);
     try {
       do {
-        const found = await look("/records", { ...this.asked, limit: PAGE, cursor: this.cursor ?? undefined }, signal);
+        const found = await look("/records", { ...this.asked, limit: PAGE, cursor: this.cursor ?? undefined }, running.signal);
+        if (running.signal.aborted) return;
         this.rows.push(...found.records);
         this.scanned += found.scanned;
         this.cursor = found.cursor;
@@ -93,8 +94,7 @@ class Records {
         this.tell(found.left);
       } while (this.cursor !== null && this.rows.length < wanted);
     } finally {
-      this.end();
-      this.more.hidden = this.cursor === null || this.rows.length >= MOST_FOUND;
+      if (this.end(running)) this.more.hidden = this.cursor === null || this.rows.length >= MOST_FOUND;
     }
   }
 
@@ -106,7 +106,7 @@ class Records {
   }
 
   async tail() {
-    const { signal } = this.begin();
+    const running = this.begin();
     const newest = [];
     let skipped = 0;
     this.rows = newest;
@@ -114,7 +114,7 @@ class Records {
     this.more.hidden = true;
     fill(this.status, "Asking for the ends of the partitions");
     try {
-      for await (const each of lines("/tail", this.conditions(), signal)) {
+      for await (const each of lines("/tail", this.conditions(), running.signal)) {
         if (each.ended) throw new Error(each.ended);
         // Only from here on nothing that is appended is missed.
         if (each.at) fill(this.status, badge("following", "good"), " waiting for records");
@@ -131,22 +131,25 @@ class Records {
       }
       say("The broker ended it.", "bad");
     } finally {
-      this.end();
-      fill(this.status, `Followed: the newest ${counted(newest.length, "record")}`, skipped > 0 && ` · ${number(skipped)} skipped`);
+      if (this.end(running)) {
+        fill(this.status, `Followed: the newest ${counted(newest.length, "record")}`, skipped > 0 && ` · ${number(skipped)} skipped`);
+      }
     }
   }
 
   begin() {
     this.running?.abort();
     this.running = new AbortController();
-    this.now = this.running;
     this.stop.hidden = false;
     this.more.hidden = true;
     return this.running;
   }
 
-  end() {
-    if (this.now === this.running) this.stop.hidden = true;
+  // Whether nothing else has begun since.
+  end(running) {
+    if (running !== this.running) return false;
+    this.stop.hidden = true;
+    return true;
   }
 
   open(each, enters) {

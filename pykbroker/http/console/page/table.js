@@ -11,6 +11,7 @@ export class Paged {
     this.empty = empty;
     this.limit = limit;
     this.start = 0;
+    this.wanted = 0;
     this.body = h("tbody");
     this.pager = h("div", { class: "pager" });
     this.table = h("table", { "aria-label": label },
@@ -18,7 +19,9 @@ export class Paged {
     this.element = h("div", {}, h("div", { class: "scroll" }, this.table), this.pager);
   }
 
-  async show(start = this.start) {
+  // Without ``start`` anew what is there, or what the reader has turned to and is on its way.
+  async show(start = this.wanted) {
+    this.wanted = start;
     const asked = (this.asked = Symbol("asked"));
     let { total, rows } = await this.load(start, this.limit);
     if (this.asked !== asked) return;

@@ -11,6 +11,7 @@ _OF_A_CLUSTER = [
 ]
 #: What is asked of a cluster, as far as a command has to be told.
 _ASKED = {
+    "kafka-acls": ["--list"],
     "kafka-cluster": ["cluster-id"],
     "kafka-configs": ["--describe", "--entity-type", "topics"],
     "kafka-console-consumer": ["--topic", "t"],
@@ -42,4 +43,4 @@ def test_zookeeper_is_not_started(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_command_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert main("kafka-magic", []) == 1
-    assert "There is no command kafka-magic; there are kafka-broker-api-versions" in capsys.readouterr().err
+    assert "There is no command kafka-magic; there are kafka-acls" in capsys.readouterr().err

@@ -101,4 +101,5 @@ def test_delete(http: WithHttp) -> None:
     http.change("/groups/delete", group="goes")
     assert http.look("/groups", match="goes")["total"] == 0
     assert http.changed("/groups/delete", group="goes").json["title"].startswith("GROUP_ID_NOT_FOUND")
-    assert http.refusal("/group", group="goes")[0] == 409
+    gone = http.look("/group", group="goes")
+    assert (gone["state"], gone["members"], gone["offsets"]) == ("Dead", [], [])

@@ -50,6 +50,13 @@ def test_cipher_suites_decide_on_versions_too(ciphers: Any, protocols: Any, high
     assert made(ciphers=ciphers, protocols=protocols).context.maximum_version == highest
 
 
+def test_without_a_choice_suites_encrypt_and_authenticate_in_one_and_keep_what_was_said_secret() -> None:
+    suites = made().context.get_ciphers()
+    assert {suite["protocol"] for suite in suites} == {"TLSv1.2", "TLSv1.3"}
+    assert all(suite["aead"] for suite in suites)
+    assert {suite["kea"] for suite in suites} == {"kx-ecdhe", "kx-any"}
+
+
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
