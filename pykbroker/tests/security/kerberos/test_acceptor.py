@@ -90,7 +90,8 @@ def test_what_is_not_of_the_context_is_refused(realm: Realm, alice: Path) -> Non
 
 
 def test_a_key_that_is_not_to_be_had_ends_the_start(realm: Realm, tmp_path: Path) -> None:
-    from pykbroker.security.kerberos.acceptor import Acceptor, KerberosError
+    from pykbroker.security.kerberos.acceptor import Acceptor
+    from pykbroker.security.kerberos.words import KerberosError
 
     with pytest.raises(KerberosError, match=r"none\.keytab.* not found"):
         Acceptor(f"{BROKER}@{REALM}", str(tmp_path / "none.keytab"))
