@@ -21,6 +21,7 @@ from pykbroker.http.console import (
     pulse,
     quotas,
     records,
+    registry,
     settings,
     tail,
     topics,
@@ -56,6 +57,7 @@ _LOOKS: Final[dict[str, Handler]] = {
     "/acls": acls.listed,
     "/quotas": quotas.listed,
     "/metadata": metadata.listed,
+    "/schema": registry.one,
     "/pulse": pulse.now,
 }
 _CHANGES: Final[dict[str, Handler]] = {
