@@ -12,11 +12,11 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET
 from pykbroker.process.node import Node
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.temporary import TESTS, TemporaryFolder
 from pykbroker.runtime.waits import Deferred
 from pykbroker.testing.clock import ManualTime
 from pykbroker.testing.disk import DiskFaults
 from pykbroker.testing.loop import LoopThread, RunningLoop
-from pykbroker.testing.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
     import asyncio
@@ -72,7 +72,7 @@ class Embedded:
         made._directory = directory
         if folder is not None:
             made._kept = None
-            made._temporary = TemporaryFolder(folder)
+            made._temporary = TemporaryFolder(TESTS, folder)
         return made
 
     @property
@@ -226,7 +226,7 @@ class Embedded:
 
     def _folder(self) -> TemporaryFolder:
         if self._temporary is None:
-            self._temporary = TemporaryFolder()
+            self._temporary = TemporaryFolder(TESTS)
         return self._temporary
 
     def _new_folder(self) -> Path:
