@@ -21,7 +21,7 @@ from pykbroker.http.console import (
     pulse,
     quotas,
     records,
-    registry,
+    schemas,
     settings,
     tail,
     topics,
@@ -57,7 +57,7 @@ _LOOKS: Final[dict[str, Handler]] = {
     "/acls": acls.listed,
     "/quotas": quotas.listed,
     "/metadata": metadata.listed,
-    "/schema": registry.one,
+    "/schema": schemas.one,
     "/pulse": pulse.now,
 }
 _CHANGES: Final[dict[str, Handler]] = {

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import aiohttp
 
 from pykbroker.http.api.refusal import Refusal
 
-if TYPE_CHECKING:
-    from pykbroker.http.console.call import Call
-    from pykbroker.http.console.console import Console
-
 _LARGEST: Final = 1024 * 1024
 _TIMEOUT_S: Final = 10
 _MOST_KEPT: Final = 500
 _MOST_AT_ONCE: Final = 4
-_LARGEST_ID: Final = 2**31 - 1
 #: Without a type it is Avro's.
 _KINDS: Final = {None: "avro", "AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json"}
 #: Unpacked, a small answer could be a large one.
@@ -90,10 +85,3 @@ def _understood(number: int, data: bytes) -> dict[str, Any]:
     if said.get("references"):
         raise Refusal(422, f"schema {number} refers to others, which are not fetched: paste it in whole")
     return {"id": number, "kind": _KINDS[kind], "text": text.encode("utf-8", "replace").decode()}
-
-
-async def one(console: Console, call: Call) -> dict[str, Any]:
-    """A schema by its id."""
-    if console.registry is None:
-        raise Refusal(404, "no schema registry is known: start the broker with --schema-registry URL")
-    return await console.registry.schema(call.whole("id", most=_LARGEST_ID))
