@@ -36,10 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
         marked.discard("pykbroker")
     config.addinivalue_line(
         "markers",
-        "kafka(settings=None, *, brokers=1, served_only=False, as_version=None, seed=None, **settings): the broker that the "
+        "kafka(settings=None, *, brokers=1, served_only=False, as_version=None, seed=None, clock='real', "
+        "strict_faults=False, security=None, users=None, **settings): the broker that the "
         "fixtures kafka and kafka_cluster give: Kafka's settings, with underscores for dots; seed is what there is at first, a "
         "path being one beside the test's file; served_only fails the test when a client sent what is not served; as_version "
-        "names the release of Kafka that the broker is taken for",
+        "names the release of Kafka that the broker is taken for; clock, strict_faults, security and users are those of Kafka(...)",
     )
 
 
@@ -56,11 +57,14 @@ class _Pool:
         key = (fixture, brokers, as_version, repr(sorted(settings.items())))
         kafka = self._brokers.pop(key, None)
         if kafka is None:
-            own: dict[str, Any] = {name: settings[name] for name in _OF_LISTENER if name in settings}
+            own: dict[str, Any] = {name: settings[name] for name in _OF_KAFKA if name in settings}
             others = {name: value for name, value in settings.items() if name not in own}
             kafka = Kafka(others, brokers=brokers, as_version=as_version, **own).start()
-        else:
+        elif kafka.running:
             kafka.reset()
+            kafka.forget_snapshots()
+        else:
+            kafka.start()  # its last test stopped it
         self._brokers[key] = kafka
         while len(self._brokers) > _KEPT:
             self._brokers.pop(next(iter(self._brokers))).stop()
@@ -105,8 +109,11 @@ def _given(request: pytest.FixtureRequest, pool: _Pool, fixture: str, brokers: i
     if seed is not None:
         kafka.seed(request.path.parent / seed if isinstance(seed, str | os.PathLike) else seed)
     yield kafka
-    if served_only:
-        kafka.check_served()
+    kafka.faults.clear()
+    with ExitStack() as both:
+        both.callback(kafka.faults.end)
+        if served_only:
+            kafka.check_served()
 
 
 def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, str | None, bool, Any]:
@@ -128,8 +135,8 @@ def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, str |
     return given, count, as_version, served_only, given.pop("seed", None)
 
 
-_OF_LISTENER = ("security", "users")
-_OWN = ("brokers", "served_only", "as_version", "seed", *_OF_LISTENER)
+_OF_KAFKA = ("security", "users", "clock", "strict_faults")
+_OWN = ("brokers", "served_only", "as_version", "seed", *_OF_KAFKA)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,6 +13,9 @@ VIEWS = {
     "transactions": "Transactions",
     "brokers": "Brokers",
     "settings": "Settings",
+    "acls": "Access lists",
+    "quotas": "Quotas",
+    "metadata": "Metadata log",
     "faults": "Faults",
 }
 

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
-from pykbroker.lake.ledger import Place
+from pykbroker.lake.ledger import NOTHING, Lost, Place, Progress
 from pykbroker.lake.tables.table import Compacted
 from pykbroker.lake.trouble import DataLost, LakeError
 
@@ -114,7 +114,7 @@ def test_aborted_transactions_are_left_out(make: Callable[..., Workshop], topics
     workshop.archive(topic)
     assert [row[5] for row in workshop.rows(topic)] == [b"0", b"2", b"4"]
     progress = workshop.lake.last_entry().partitions[Place(topic, 0)]
-    assert (progress.until, progress.rows, progress.lost) == (12, 3, ())
+    assert (progress.until, progress.rows, progress.lost) == (12, 3, NOTHING)
     assert workshop.verify().is_equal
 
 
@@ -137,19 +137,30 @@ def test_small_files_are_put_together(make: Callable[..., Workshop], topics: Top
 
 
 def test_what_expired_before_it_was_read_is_told(make: Callable[..., Workshop], topics: Topics) -> None:
-    """First the job refuses and says what is gone; told to record it, it goes on with what is left."""
-    topic = topics.create()
-    topics.send(topic, range(10))
+    """First the job refuses and says what is gone; told to record it, it goes on with what is left, and Spark writes it down."""
+    topic = topics.create(2)
     workshop = make()
+    for number in range(2):
+        topics.send(topic, range(10), number)
     workshop.archive(topic)
-    topics.send(topic, range(10))
+    for number in range(2):
+        topics.send(topic, range(10), number)
     topics.delete_records(topic, 15)
-    with pytest.raises(DataLost, match=rf"{topic}-0 offsets 10 to 14\."):
+    topics.delete_records(topic, 12, partition=1)
+    with pytest.raises(DataLost, match=rf"{topic}-0 offsets 10 to 14, {topic}-1 offsets 10 to 11\."):
         workshop.archive(topic)
     workshop.archive(topic, record_losses=True)
-    assert workshop.offsets(topic) == [(0, offset) for offset in [*range(10), *range(15, 20)]]
-    progress = workshop.lake.last_entry().partitions[Place(topic, 0)]
-    assert (progress.until, progress.rows, progress.lost) == (20, 15, ((10, 15),))
+    left = {0: [*range(10), *range(15, 20)], 1: [*range(10), *range(12, 20)]}
+    assert workshop.offsets(topic) == [(number, offset) for number, offsets in left.items() for offset in offsets]
+    found = workshop.lake.last_entry().partitions
+    assert found == {
+        Place(topic, 0): Progress(0, 20, 15, Lost(5, ((10, 15),))),
+        Place(topic, 1): Progress(0, 20, 18, Lost(2, ((10, 12),))),
+    }
+    lines = [line for file in workshop.path.glob("lost/000000000001/*.json") for line in file.read_text().splitlines()]
+    assert sorted((each["partition"], each["from"], each["until"]) for each in map(json.loads, lines)) == [
+        (0, 10, 15), (1, 10, 12),
+    ]  # fmt: skip
 
 
 def test_a_topic_made_anew_is_not_mixed_with_the_old(make: Callable[..., Workshop], topics: Topics) -> None:

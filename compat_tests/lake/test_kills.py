@@ -1,29 +1,25 @@
-"""Job and broker are killed while records come; then the lake has every record once.
+"""Job and broker are killed while records come; then the lake has every record once, and no files of Spark's stay.
 
 LAKE_KILLS is how often, 1 unless set. LAKE_RECORDS, 2,000 unless set, are there before: of every codec, with headers, null keys and
-null values, in transactions of which every other one is aborted.
+null values, in transactions of which every other one is aborted. With PYKBROKER_LONG they are sent to a new broker, too, and archived again.
 """
 
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from compat_tests.harness.process import ROOT, BrokerProcess
-from compat_tests.lake.conftest import SMALL
+from compat_tests.conftest import LONG
+from compat_tests.harness.process import BrokerProcess
+from compat_tests.lake.killing import Killing
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
-from scripts.jars import jars
 
 KILLS = int(os.environ.get("LAKE_KILLS", "1"))
 RECORDS = int(os.environ.get("LAKE_RECORDS", "2000"))
@@ -108,39 +104,6 @@ class Publisher(threading.Thread):
         self.join(60)
 
 
-def start_job(bootstrap: str, topic: str, lake: Path, log: Path) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-m",
-        "pykbroker",
-        "lake",
-        "archive",
-        "--topics",
-        topic,
-        "--to",
-        str(lake),
-        "-b",
-        bootstrap,
-    ]
-    command += ["--follow", "--every", "50ms", "--batch-records", str(max(60, RECORDS // 20)), "--master", "local[2]"]
-    command += ["--jars", ",".join(map(str, jars("spark")))]
-    for name, value in SMALL.items():
-        command += ["--conf", f"{name}={value}"]
-    with log.open("ab") as output:
-        return subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, start_new_session=True)
-
-
-def await_batches(lake: Path, count: int, job: subprocess.Popen[bytes], log: Path) -> None:
-    """Waits until the ledger has so many more batches than now."""
-    ledger = lake / "ledger"
-    before = len(list(ledger.glob("*.json")))
-    deadline = time.monotonic() + LIMIT_S
-    while len(list(ledger.glob("*.json"))) < before + count:
-        assert job.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.05)
-
-
 def test_every_record_is_there_once_after_kills(
     spark: SparkSession, start_target: Callable[..., BrokerProcess], tmp_path: Path
 ) -> None:
@@ -150,21 +113,16 @@ def test_every_record_is_there_once_after_kills(
     filled = fill(broker.bootstrap, topic, RECORDS)
     publisher = Publisher(broker.bootstrap, topic)
     publisher.start()
-    lake, log = tmp_path / "lake", tmp_path / "job.log"
+    killing = Killing(broker, topic, tmp_path, max(60, RECORDS // 20), LIMIT_S)
     for _ in range(KILLS):
-        job = start_job(broker.bootstrap, topic, lake, log)
-        try:
-            await_batches(lake, 2, job, log)
-            broker.kill()
-            broker.start()
-            await_batches(lake, 2, job, log)
-        finally:
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
+        killing.kill()
     publisher.stop()
-    workshop = Workshop(spark, broker.bootstrap, lake, Format.PARQUET)
+    killing.sweep()
+    workshop = Workshop(spark, broker.bootstrap, killing.lake, Format.PARQUET)
     workshop.archive(topic)
     rows = workshop.lake.read().where(f"topic = '{topic}'")
     assert rows.count() == rows.select("partition", "offset").distinct().count() == filled + publisher.committed
     report = workshop.verify()
     assert report.is_equal, report
+    if LONG:
+        assert workshop.replayed_and_archived(start_target().bootstrap, tmp_path / "again").sums() == workshop.sums()

@@ -16,6 +16,7 @@ from compat_tests.lake.conftest import SMALL
 from compat_tests.lake.registry import framed, serving
 from compat_tests.snippets.blocks import blocks
 from compat_tests.spark.topics import Topics
+from pykbroker.runtime.temporary import LAKE, sweep
 from scripts.jars import jars
 
 RUN = """
@@ -43,8 +44,12 @@ def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: P
     (tmp_path / "order.proto").write_text(ORDER)
     page = [line for block in blocks(ROOT / "docs" / "lake.md") for line in block.commands()]
     lines = [line for line in page if line.startswith("pykbroker lake ") and "--format" not in line]
+    killed, temporary = tmp_path / "tmp" / f"{LAKE}killed", tmp_path / "tmp"
+    killed.mkdir(parents=True)
+    (killed / ".owned").touch()  # by nobody who lives
     environment = {
         **os.environ,
+        "TMPDIR": str(temporary),
         "PYKBROKER_BOOTSTRAP": topics.bootstrap,
         "PYKBROKER_SPARK_JARS": ",".join(map(str, jars("spark"))),
         "PYSPARK_SUBMIT_ARGS": " ".join(f"--conf '{name}={value}'" for name, value in SMALL.items()) + " pyspark-shell",
@@ -56,6 +61,9 @@ def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: P
             env={**environment, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stdout
+    assert not killed.exists()
+    sweep(LAKE, temporary)  # the one Java of all these commands has the first one's folder as its own
+    assert list(temporary.iterdir()) == []
     assert done.stdout.count("32 rows added") == 1
     assert "equal: 32 rows of 5 partitions" in done.stdout
     for row in ("flights\t30\t0\tdelay", "orders-avro\t1\t0\tvalue", "orders-proto\t1\t0\twhat"):

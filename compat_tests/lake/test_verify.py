@@ -63,6 +63,8 @@ def test_each_kind_of_difference_is_told(archived: tuple[Workshop, str]) -> None
     assert report.ranges_differ == 2
     assert not report.is_equal
     assert [(each.broker_rows, each.lake_rows) for each in report.partitions] == [(30, 30), (30, 30)]
+    few = workshop.verify(range_records=10, sample=1)
+    assert (few.differences, few.ranges_differ) == (report.differences[:1], 2)
 
 
 def test_what_expired_on_the_broker_is_counted_against_the_ledger(

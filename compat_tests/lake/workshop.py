@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.window import Window
 
 from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.description import Description, Format
 from pykbroker.lake.lake import Lake
+from pykbroker.lake.replay import Replay, ReplayOptions
 from pykbroker.lake.sight import Sight
 from pykbroker.lake.verify import Report, Verification
 
@@ -30,6 +33,22 @@ class Workshop:
 
     def verify(self, **options: Any) -> Report:
         return Verification(self.lake, self.cluster, **options).run()
+
+    def replayed_and_archived(self, bootstrap: str, path: Path) -> Workshop:
+        """Sends the lake to another cluster, and archives that: with another lake."""
+        Replay(self.lake, bootstrap, {}, ReplayOptions()).run()
+        again = Workshop(self.lake.spark, bootstrap, path, self.lake.description.format)
+        again.archive(".*")
+        return again
+
+    def sums(self) -> dict[tuple[str, int], tuple[int, int]]:
+        """Of each partition the number of its records, and a sum of all of them in their order, whatever their offsets."""
+        order = f.row_number().over(Window.partitionBy("topic", "partition").orderBy("offset"))
+        content = f.xxhash64("order", "timestamp", *(f.to_json(f.struct(each)) for each in ("key", "value", "headers")))
+        digests = self.lake.read().withColumn("order", order)
+        digests = digests.select("topic", "partition", content.cast("decimal(20,0)").alias("digest"))
+        sums = digests.groupBy("topic", "partition").agg(f.count("*"), f.sum("digest")).collect()
+        return {(row[0], row[1]): (row[2], int(row[3])) for row in sums}
 
     def rows(self, topic: str) -> Rows:
         found = self.lake.read().where(f"topic = '{topic}'").drop("topic", "date").collect()

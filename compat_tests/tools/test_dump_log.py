@@ -20,7 +20,7 @@ _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 @pytest.fixture
 def folder(start_target):
-    """The data folder of a stopped broker, with six segments or so for each codec and a committed offset."""
+    """The log directory of a stopped broker, with six segments or so for each codec and a committed offset."""
     broker = start_target({"offsets.topic.num.partitions": "1"})
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     small = {"segment.bytes": "1048576", "index.interval.bytes": "1000"}

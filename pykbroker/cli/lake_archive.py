@@ -15,7 +15,7 @@ from pykbroker.cli.lake_options import (
     Teller,
     checked_cluster,
     checked_lake,
-    format_of,
+    checked_target,
     lake_errors,
     session,
 )
@@ -61,8 +61,9 @@ def archive(
     if on_data_loss not in ("fail", "record"):
         raise UsageError(f"--on-data-loss is fail or record, not {on_data_loss!r}.")
     interval_s = parse_duration(every) / 1000 if follow else None
+    found = checked_target(to)
+    table = table or found or Format.PARQUET
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
-    table = table or format_of(to) or Format.PARQUET
     with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
         from pykbroker.lake.archive import Archive, ArchiveOptions
         from pykbroker.lake.cluster import Cluster
@@ -73,9 +74,12 @@ def archive(
         lake = Lake.create(spark, to, Description(table, cluster.cluster_id()))
         job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
         try:
-            job.run(Teller(out).tell)
+            with Teller(out) as teller:
+                job.run(teller.tell)
         except KeyboardInterrupt:
             out.remark("Stopped; what was committed stays, and the next run goes on from it.")
+        if job.sight.finds_no_topic:
+            out.remark(f"No topic matches {topics!r}; it is the whole name that must, internal topics left out.")
         _show_archive(out, job.sight)
 
 

@@ -11,7 +11,17 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.lake_options import At, Conf, Jars, Master, Teller, checked_lake, lake_errors, session
+from pykbroker.cli.lake_options import (
+    At,
+    Conf,
+    Jars,
+    Master,
+    Teller,
+    checked_lake,
+    checked_pattern,
+    lake_errors,
+    session,
+)
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.signals import all_end_as_ctrl_c
@@ -71,6 +81,7 @@ def decode(
     """Decode archived values into columns, exactly once; what does not decode goes to a quarantine, with the reason."""
     out = Output(as_json=as_json)
     checked_lake(at)
+    checked_pattern(topics)
     with lake_errors():
         wanted = None if kind is None else _how(kind, schema, message, key, new_columns, most_columns)
     if wanted is None and (schema or message):
@@ -168,7 +179,10 @@ def _decode(decoded: Any, surveyor: Any, batch: int, out: Output, *, again: bool
     from pykbroker.lake.values.decode import Decode
 
     job = Decode(decoded, surveyor, batch)
-    return job.run_again() if again else job.run(Teller(out).tell)
+    if again:
+        return job.run_again()
+    with Teller(out) as teller:
+        return job.run(teller.tell)
 
 
 def _show(out: Output, outcomes: list[Any]) -> None:

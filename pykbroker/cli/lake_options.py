@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import typer
 
@@ -14,11 +14,12 @@ from pykbroker.cli import command_config as config_file
 from pykbroker.cli.options import address, connect_by, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.progress import Progress
-from pykbroker.cli.trouble import CliError
+from pykbroker.cli.trouble import CliError, UsageError
 from pykbroker.lake import needs
 from pykbroker.lake.description import FILE, Description, Format
 from pykbroker.lake.trouble import LakeError
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.runtime.temporary import LAKE, TemporaryFolder
 
 _LINE_EVERY_S = 10.0
 """How often a job that is no terminal's says how far it is."""
@@ -94,6 +95,25 @@ def checked_lake(at: str) -> None:
         needs.need_lake(at)
 
 
+def checked_target(to: str) -> Format | None:
+    """The format of the lake that is added to; None where one is to be made, or where only Spark can look.
+
+    Raises CliError where something else lies there.
+    """
+    with lake_errors():
+        needs.need_lake_or_room(to)
+    return format_of(to)
+
+
+def checked_pattern(topics: str) -> str:
+    """Raises UsageError for what is no regular expression. Archived topics are chosen by Python's."""
+    try:
+        re.compile(topics)
+    except re.error as error:
+        raise UsageError(f"--topics {topics!r} is no regular expression: {error}.") from None
+    return topics
+
+
 @contextmanager
 def session(
     master: str | None,
@@ -119,14 +139,16 @@ def session(
 
     from pykbroker.lake.session import SparkOptions, start_session
 
-    with TemporaryDirectory(prefix="pykbroker-lake-") as folder:
-        spark = start_session(
-            SparkOptions(master, options, files), (table,) if table else _formats_of(lake), Path(folder)
-        )
+    folder = TemporaryFolder(LAKE)
+    try:
+        tables = (table,) if table else _formats_of(lake)
+        spark = start_session(SparkOptions(master, options, files), tables, folder.path)
         try:
             yield spark
         finally:
             spark.stop()
+    finally:
+        folder.remove()
 
 
 def _formats_of(lake: str | None) -> tuple[Format, ...]:
@@ -148,13 +170,19 @@ def format_of(lake: str) -> Format | None:
 
 
 class Teller:
-    """Says how far a job is: on one line of a terminal, elsewhere on a line of its own now and then."""
+    """Says how far a job is until it has ended: on one line of a terminal, elsewhere on a line of its own now and then."""
 
     def __init__(self, out: Output) -> None:
         self._clock = SystemClock()
         self._progress = Progress(self._clock)
         self._out = out
         self._due = self._clock.monotonic() + _LINE_EVERY_S
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.done()  # no line stays behind
 
     def tell(self, sight: Any) -> None:
         line = sight.line()
@@ -163,7 +191,3 @@ class Teller:
         elif self._clock.monotonic() >= self._due:
             self._out.remark(line)
             self._due = self._clock.monotonic() + _LINE_EVERY_S
-
-    def done(self) -> None:
-        """Leave no line behind."""
-        self._progress.done()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pykbroker.cli.lake_options import At, Conf, Jars, Master, checked_lake, lake_errors, session
+from pykbroker.cli.lake_options import At, Conf, Jars, Master, checked_lake, checked_pattern, lake_errors, session
 from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output, counted
@@ -33,6 +33,7 @@ def profile(
     """Draw volume over time, key skew, sizes, lateness, gaps and duplicates of each topic on one HTML page."""
     out = Output(as_json=as_json)
     checked_lake(at)
+    checked_pattern(topics)
     if not to.parent.is_dir():
         raise UsageError(f"There is no folder {to.parent} to put the page into.")
     now_ms = SystemClock().now_ms()

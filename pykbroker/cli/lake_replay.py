@@ -14,6 +14,7 @@ from pykbroker.cli.lake_options import (
     Master,
     checked_cluster,
     checked_lake,
+    checked_pattern,
     lake_errors,
     session,
 )
@@ -58,6 +59,7 @@ def replay(
     """Write archived records into topics again, exactly once: same order, timestamps, keys and headers."""
     out = Output(as_json=as_json)
     checked_lake(at)
+    checked_pattern(topics)
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
     client = {**_librdkafka(options.file), **options.more}
     now_ms = SystemClock().now_ms()

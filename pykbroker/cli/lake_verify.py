@@ -14,6 +14,7 @@ from pykbroker.cli.lake_options import (
     Master,
     checked_cluster,
     checked_lake,
+    checked_pattern,
     lake_errors,
     session,
 )
@@ -47,6 +48,8 @@ def verify(
     """Compare lake and broker: counts and checksums of each range of offsets, and where they differ, each record."""
     out = Output(as_json=as_json)
     checked_lake(at)
+    if topics is not None:
+        checked_pattern(topics)
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
     with lake_errors(), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.cluster import Cluster

@@ -42,14 +42,15 @@ class Tasks:
 @contextmanager
 def watched(spark: Any, out: Output) -> Iterator[None]:
     """Tells of the jobs within, from a thread of its own."""
-    tasks, teller, ended = Tasks(SystemClock()), Teller(out), threading.Event()
+    tasks, ended = Tasks(SystemClock()), threading.Event()
 
     def look() -> None:
         tracker = spark.sparkContext.statusTracker()
-        while not ended.wait(_LOOK_EVERY_S):
-            found = {number: tracker.getStageInfo(number) for number in tracker.getActiveStageIds()}
-            tasks.seen({number: (info.numCompletedTasks, info.numTasks) for number, info in found.items() if info})
-            teller.tell(tasks)
+        with Teller(out) as teller:
+            while not ended.wait(_LOOK_EVERY_S):
+                found = {number: tracker.getStageInfo(number) for number in tracker.getActiveStageIds()}
+                tasks.seen({number: (info.numCompletedTasks, info.numTasks) for number, info in found.items() if info})
+                teller.tell(tasks)
 
     thread = threading.Thread(target=look, name="watch", daemon=True)
     thread.start()
@@ -58,4 +59,3 @@ def watched(spark: Any, out: Output) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-        teller.done()

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.delta import MetadataDelta
@@ -24,6 +24,9 @@ from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.metadata.source import Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, attempt
+
+if TYPE_CHECKING:
+    from pykbroker.storage.log.reading import ReadPlan
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +47,15 @@ class RecordLog(Protocol):
     @property
     def end_offset(self) -> int:
         """The offset that the next record will get."""
+        ...
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset that is there."""
+        ...
+
+    def plan_read(self, offset: int, max_bytes: int, upper_offset: int) -> ReadPlan | None:
+        """A read of whole batches below ``upper_offset``, for somebody who looks. Raises OFFSET_OUT_OF_RANGE."""
         ...
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.faults.book import FaultBook, Rule, UnknownRule
 from pykbroker.faults.fault import BadFault, Fault
+from pykbroker.faults.naming import like
 from pykbroker.faults.step import FaultStep, old_image
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class Injector:
         self._is_in = False
 
     def add(self, fault: Fault) -> Rule:
-        """Let a fault act from now on."""
+        """Let a fault act from now on. Raises BadFault for a broker or a listener that is not there."""
+        self._check_there(fault)
         rule = self.book.add(fault)
         if fault.stale:
             rule.kept = old_image(self._cluster().metadata.image)
@@ -33,6 +35,15 @@ class Injector:
             self._dispatcher.add_step(self._step)
             self._is_in = True
         return rule
+
+    def _check_there(self, fault: Fault) -> None:
+        cluster = self._cluster()
+        brokers = cluster.metadata.image.brokers
+        if fault.broker is not None and fault.broker not in brokers:
+            raise BadFault(f"there is no broker {fault.broker}; these are: {', '.join(map(str, sorted(brokers)))}")
+        listeners = [listener.name for listener in cluster.config.listeners]
+        if fault.listener is not None and not any(like(fault.listener, name) for name in listeners):
+            raise BadFault(f"there is no listener {fault.listener!r}; these are: {', '.join(listeners)}")
 
     def remove(self, number: int) -> Rule:
         """End a rule; what it held goes on. Raises UnknownRule."""

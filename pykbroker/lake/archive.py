@@ -17,13 +17,13 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.window import Window
 
 from pykbroker.lake import ledger
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.columns import with_date
 from pykbroker.lake.lake import CHECKPOINT, Lake
 from pykbroker.lake.ledger import Entry, Offsets, Place, Range
+from pykbroker.lake.losses import losses
 from pykbroker.lake.sight import Sight
 from pykbroker.lake.trouble import DataLost, LakeError
 
@@ -56,7 +56,7 @@ class Archive:
         self._check_checkpoint()
         self.lake.table.recover()
         self._check_nothing_is_lost()
-        self.sight.lag = self._behind()
+        self._look_ahead()
         restarts = 0
         while True:
             before = self.sight.batch
@@ -73,10 +73,10 @@ class Archive:
             finally:
                 query.stop()
 
-    def _behind(self) -> int:
-        """Offsets that are there to be read: what a person sees until Spark has made its first report."""
+    def _look_ahead(self) -> None:
+        """What is there to be read a person sees before Spark has made its first report."""
         places = self.cluster.partitions(self.cluster.matching(self.options.topics))
-        return ledger.behind(self.lake.last_entry(), self.cluster.earliest(places), self.cluster.ends(places))
+        self.sight = Sight(self.lake.last_entry(), self.cluster.earliest(places), self.cluster.ends(places))
 
     def _start(self) -> StreamingQuery:
         options = {
@@ -110,12 +110,10 @@ class Archive:
         before = self.lake.entry(batch - 1)
         ends = ledger.source_offsets(self._checkpointed(f"offsets/{batch}"))
         initial = ledger.offsets_of(self._checkpointed("sources/0/0"))
-        counted = taken.groupBy("topic", "partition").agg(f.count("*").alias("rows"), f.min("offset").alias("first"))
-        found = {Place(row.topic, row.partition): row for row in counted.collect()}
-        rows = {place: row.rows for place, row in found.items()}
-        firsts = {place: row.first for place, row in found.items()}
+        counted = taken.groupBy("topic", "partition").agg(f.count("*")).collect()
+        rows = {Place(topic, partition): count for topic, partition, count in counted}
         starts = before.starts(ends, initial)
-        lost = self._lost(taken, starts, ends, firsts) if self.options.record_losses else {}
+        lost = losses(self.lake.folder, batch, taken, self._gone(starts, ends)) if self.options.record_losses else {}
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return before.after(batch, now, ends, initial, rows, lost)
 
@@ -127,16 +125,11 @@ class Archive:
             )
         return text
 
-    def _lost(self, taken: DataFrame, starts: Offsets, ends: Offsets, firsts: Offsets) -> dict[Place, list[Range]]:
-        """Offsets of this batch that the table lacks and the broker no longer has. At most: some may have been markers."""
+    def _gone(self, starts: Offsets, ends: Offsets) -> dict[Place, Range]:
+        """Offsets of this batch that the broker no longer has."""
         begins = self.cluster.earliest(starts)
-        gone = {place: begin for place, begin in begins.items() if starts[place] < min(begin, ends[place])}
-        found: dict[Place, list[Range]] = {}
-        for place, begin in gone.items():
-            limit = min(begin, ends[place])
-            there = taken.where((f.col("topic") == place.topic) & (f.col("partition") == place.partition))
-            found[place] = _gaps(there, starts[place], limit)
-        return {place: gaps for place, gaps in found.items() if gaps}
+        limits = {place: min(begin, ends[place]) for place, begin in begins.items()}
+        return {place: (starts[place], limit) for place, limit in limits.items() if starts[place] < limit}
 
     # What is lost
 
@@ -183,15 +176,6 @@ def _arranged(rows: DataFrame) -> DataFrame:
     """One file of each topic and day, or several where there is much; in order of offsets, so that files know their ranges."""
     rows.sparkSession.conf.set("spark.sql.adaptive.enabled", "true")
     return rows.hint("rebalance", "topic", "date").sortWithinPartitions("topic", "date", "partition", "offset")
-
-
-def _gaps(rows: DataFrame, start: int, limit: int) -> list[Range]:
-    """Offsets from ``start`` to before ``limit`` that the rows, of one partition, do not have."""
-    order = Window.orderBy("offset")
-    ends = rows.where(f.col("offset") < limit).select("offset").union(rows.sparkSession.range(limit, limit + 1))
-    after = f.coalesce(f.lag("offset").over(order) + 1, f.lit(start))
-    gaps = ends.select(after.alias("from"), f.col("offset").alias("until")).where("`from` < until")
-    return [(row["from"], row["until"]) for row in gaps.collect()]
 
 
 def _first_line(message: str) -> str:

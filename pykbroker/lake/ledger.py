@@ -14,6 +14,10 @@ Range = tuple[int, int]
 """Offsets from the first up to, not including, the second."""
 
 
+MOST_RANGES = 100
+"""So many of the offsets that were lost of a partition are kept here, as ranges: the longest."""
+
+
 class Place(NamedTuple):
     """A partition of a topic; its text is as Kafka names its folder."""
 
@@ -27,9 +31,23 @@ class Place(NamedTuple):
 Offsets = Mapping[Place, int]
 
 
+class Lost(NamedTuple):
+    """How many offsets of a partition expired before they were read, and the longest ranges of them, in order."""
+
+    offsets: int
+    ranges: tuple[Range, ...]
+
+    def and_then(self, later: Lost) -> Lost:
+        ranges = sorted([*self.ranges, *later.ranges], key=lambda each: each[0] - each[1])
+        return Lost(self.offsets + later.offsets, tuple(sorted(ranges[:MOST_RANGES])))
+
+
+NOTHING = Lost(0, ())
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One partition: every offset from ``begin`` to before ``until`` has been read, or stands in ``lost``.
+    """One partition: every offset from ``begin`` to before ``until`` has been read, or is one of those ``lost``.
 
     ``rows`` are fewer than offsets where there were markers of transactions, aborted records or compacted ones.
     """
@@ -37,11 +55,7 @@ class Progress:
     begin: int
     until: int
     rows: int = 0
-    lost: tuple[Range, ...] = ()
-
-    @property
-    def lost_offsets(self) -> int:
-        return sum(end - start for start, end in self.lost)
+    lost: Lost = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +79,7 @@ class Entry:
         }
 
     def after(
-        self, batch: int, at: str, ends: Offsets, initial: Offsets, rows: Offsets, lost: Mapping[Place, list[Range]]
+        self, batch: int, at: str, ends: Offsets, initial: Offsets, rows: Offsets, lost: Mapping[Place, Lost]
     ) -> Entry:
         """The entry after ``batch``, which read to ``ends`` and added ``rows``; partitions it does not name stay as they are."""
         partitions = dict(self.partitions)
@@ -75,13 +89,13 @@ class Entry:
                 before,
                 until=ends[place],
                 rows=before.rows + rows.get(place, 0),
-                lost=before.lost + tuple(lost.get(place, ())),
+                lost=before.lost.and_then(lost.get(place, NOTHING)),
             )
         return Entry(batch, at, sum(rows.values()), partitions)
 
     def to_json(self) -> str:
         partitions = [
-            {"topic": place.topic, "partition": place.partition, **asdict(progress)}
+            {"topic": place.topic, "partition": place.partition, **asdict(progress), "lost": progress.lost._asdict()}
             for place, progress in sorted(self.partitions.items())
         ]
         return json.dumps({"batch": self.batch, "at": self.at, "rows": self.rows, "partitions": partitions})
@@ -91,11 +105,18 @@ class Entry:
         fields = json.loads(text)
         partitions = {
             Place(item["topic"], item["partition"]): Progress(
-                item["begin"], item["until"], item["rows"], tuple((start, end) for start, end in item["lost"])
+                item["begin"],
+                item["until"],
+                item["rows"],
+                Lost(item["lost"]["offsets"], _ranges(item["lost"]["ranges"])),
             )
             for item in fields["partitions"]
         }
         return cls(fields["batch"], fields["at"], fields["rows"], partitions)
+
+
+def _ranges(found: list[list[int]]) -> tuple[Range, ...]:
+    return tuple((start, until) for start, until in found)
 
 
 def offsets_of(text: str) -> dict[Place, int]:
@@ -145,7 +166,7 @@ def as_numbers(entry: Entry) -> list[dict[str, Any]]:
     return [
         {
             "topic": place.topic, "partition": place.partition, "begin": each.begin, "until": each.until,
-            "rows": each.rows, "lost": each.lost_offsets,
+            "rows": each.rows, "lost": each.lost.offsets,
         }
         for place, each in sorted(entry.partitions.items())
     ]  # fmt: skip

@@ -70,6 +70,17 @@ def need_lake(path: str) -> None:
         raise Missing(f"{path} is no lake of ours: it has no {FILE}. `pykbroker lake archive --to {path}` makes one.")
 
 
+def need_lake_or_room(path: str) -> None:
+    """A lake at ``path``, or nothing: one is made there. What lies elsewhere than on this machine is looked at by Spark."""
+    local = local_path(path)
+    if local is None or (local / FILE).is_file() or not local.exists():
+        return
+    if not local.is_dir():
+        raise Missing(f"{path} is no folder.")
+    if any(not each.name.startswith(".") for each in local.iterdir()):
+        raise Missing(f"{path} is not empty and no lake of ours; name another folder with --to.")
+
+
 def local_path(path: str) -> Path | None:
     """Where ``path`` lies on this machine; None for hdfs://, s3a:// and their like."""
     if "://" not in path:

@@ -55,8 +55,11 @@ class SparkOptions:
     jars: tuple[str, ...] = ()
 
 
-def settings(options: SparkOptions, tables: Collection[Format], *, submitted: bool) -> dict[str, str]:
-    """What the session is told. Where spark-submit has started us, the master and the jars are its own affair."""
+def settings(options: SparkOptions, tables: Collection[Format], scratch: Path, *, submitted: bool) -> dict[str, str]:
+    """What the session is told; on this machine Spark has its files in ``scratch``.
+
+    Where spark-submit has started us, the master and the jars are its own affair.
+    """
     found = _QUIET | (_DELTA_CATALOG if Format.DELTA in tables else {})
     if extensions := [EXTENSIONS[table] for table in tables if table in EXTENSIONS]:
         found["spark.sql.extensions"] = ",".join(extensions)
@@ -69,21 +72,22 @@ def settings(options: SparkOptions, tables: Collection[Format], *, submitted: bo
     if options.master or not submitted:
         found["spark.master"] = options.master or "local[*]"
     if found.get("spark.master", "").startswith("local"):
-        found |= _ON_THIS_MACHINE
+        found |= {**_ON_THIS_MACHINE, "spark.local.dir": str(scratch)}
     return found | dict(options.conf) | _EXACT
 
 
 def start_session(options: SparkOptions, tables: Collection[Format], folder: Path) -> SparkSession:
-    """A session for tables of these formats; Parquet needs nothing. Its log is in ``folder``, which is to outlive it.
+    """A session for tables of these formats; Parquet needs nothing. ``folder``, which is to outlive it, has its log, and on this
+    machine what Spark keeps on disk while it runs.
 
     Raises LakeError with the end of the log where it does not start.
     """
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    wanted = settings(options, tables, submitted=submitted)
+    wanted = settings(options, tables, folder, submitted=submitted)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     log = folder / "spark.log"
     if "spark.driver.extraJavaOptions" not in wanted and not submitted:
-        wanted["spark.driver.extraJavaOptions"] = logging_to(log)
+        wanted["spark.driver.extraJavaOptions"] = f"{logging_to(log)} -Djava.io.tmpdir={folder}"
     builder = SparkSession.Builder().appName("pykbroker lake")
     for name, value in wanted.items():
         builder = builder.config(name, value)

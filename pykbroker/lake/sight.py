@@ -5,18 +5,31 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pykbroker.lake.ledger import Entry, flat
+from pykbroker.lake.ledger import Entry, Offsets, behind, flat
 
 
 class Sight:
-    """What a person sees while the job runs. ``rows`` are those of this run, ``entry`` is what the lake has."""
+    """What a person sees while the job runs. ``rows`` are those of this run, ``entry`` is what the lake has.
 
-    def __init__(self, entry: Entry) -> None:
+    Where logs begin and end is what was asked at the beginning; of the ends Spark tells more as it goes.
+    """
+
+    def __init__(self, entry: Entry, begins: Offsets | None = None, ends: Offsets | None = None) -> None:
         self.entry = entry
         self.rows = 0
         self.batches = 0
         self.rate = 0.0
-        self.lag = 0
+        self._begins = dict(begins or {})
+        self._ends = dict(ends or {})
+
+    @property
+    def lag(self) -> int:
+        """Offsets that are there to be read."""
+        return behind(self.entry, dict.fromkeys(self._ends, 0) | self._begins, self._ends)
+
+    @property
+    def finds_no_topic(self) -> bool:
+        return not self._ends
 
     @property
     def batch(self) -> int:
@@ -31,9 +44,7 @@ class Sight:
     def seen(self, report: Any) -> Sight:
         """Takes Spark's last report of a batch, if there is one; returns itself."""
         if report is not None and report["sources"]:
-            source = report["sources"][0]
-            ends, latest = flat(_offsets(source["endOffset"])), flat(_offsets(source["latestOffset"]))
-            self.lag = sum(max(end - ends.get(place, 0), 0) for place, end in latest.items())
+            self._ends |= flat(_offsets(report["sources"][0]["latestOffset"]))  # none of a batch that was begun before
             if report["numInputRows"]:
                 self.rate = float(report["processedRowsPerSecond"])
         return self

@@ -87,8 +87,10 @@ class Verification:
             unequal = buckets.where(_unequal() & ~f.col("topic").isin(sorted(compacted))).select(_BUCKET)
             count = unequal.count()
             # Of a compacted topic the broker has fewer records, wherever one looks: each is looked at.
-            looked_at = self._within(broker, unequal, compacted), self._within(lake, unequal, compacted)
-            found = _differences(*looked_at, compacted).limit(self.sample).collect() if count or compacted else []
+            shown = unequal.orderBy(_BUCKET).limit(self.sample)  # each has one difference at least
+            looked_at = self._within(broker, shown, compacted), self._within(lake, shown, compacted)
+            different = _differences(*looked_at, compacted).orderBy(_PLACE).limit(self.sample)
+            found = different.collect() if count or compacted else []
         finally:
             buckets.unpersist()
         partitions = [Compared(place, ranges[place], *sums.get(place, (0, 0)), gone[place]) for place in sorted(ranges)]

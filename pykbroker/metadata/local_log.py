@@ -39,6 +39,7 @@ from pykbroker.wire.errors import KafkaError
 if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
     from pykbroker.storage.log.log import Log
+    from pykbroker.storage.log.reading import ReadPlan
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,15 @@ class LocalLog:
     def end_offset(self) -> int:
         """The offset that the next record will get."""
         return self._log.log_end_offset
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset that is there; what is before it a snapshot has."""
+        return self._log.log_start_offset
+
+    def plan_read(self, offset: int, max_bytes: int, upper_offset: int) -> ReadPlan | None:
+        """A read of whole batches, for somebody who looks. See ``Log.plan_read``."""
+        return self._log.plan_read(offset, max_bytes, upper_offset=upper_offset)
 
     def load(self, image: MetadataImage) -> None:
         """Bring an empty image to the end of the log: from the newest snapshot on.

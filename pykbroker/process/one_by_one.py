@@ -97,6 +97,6 @@ class OneByOne:
 async def done(wait: Deferred[None]) -> None:
     """Come back when the wait is over. Raises what it failed with."""
     over = asyncio.get_running_loop().create_future()
-    wait.when_done(lambda _: over.set_result(None))
+    wait.settled().map(lambda _: over.set_result(None)).or_log("telling who waits for a broker")
     await over
     _ = wait.value

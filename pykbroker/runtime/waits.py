@@ -5,7 +5,7 @@ whoever waits leaves a callback, whoever has the result completes it, and the ca
 
 A wait that is lost is a client that waits for ever, so waits go on by verbs that hand on every failure: ``map``,
 ``chain``, ``recover``, ``settled``, ``pass_to``, ``or_log``, and ``gather`` and ``attempt`` below. The raw form,
-``when_done``, is for the ends of the line: a connection, a thread's result, the simulator (a test holds it so).
+``when_done``, is for the ends of the line: a connection and the simulator (a test holds it so).
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.control import SOCKET
 from pykbroker.process.node import Node
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.temporary import TESTS, TemporaryFolder
 from pykbroker.runtime.waits import Deferred
 from pykbroker.testing.clock import ManualTime
 from pykbroker.testing.disk import DiskFaults
 from pykbroker.testing.loop import LoopThread, RunningLoop
-from pykbroker.testing.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
     import asyncio
@@ -72,7 +72,7 @@ class Embedded:
         made._directory = directory
         if folder is not None:
             made._kept = None
-            made._temporary = TemporaryFolder(folder)
+            made._temporary = TemporaryFolder(TESTS, folder)
         return made
 
     @property
@@ -156,6 +156,7 @@ class Embedded:
     def reset(self) -> None:
         """Go on with nothing."""
         self._check_may_forget("reset")
+        self.disk.heal()
         self._go_on_with(self._new_folder(), seeded=True)
 
     def snapshot(self, name: str) -> None:
@@ -181,9 +182,15 @@ class Embedded:
                 + (f"there are {', '.join(map(repr, sorted(self._snapshots)))}" if self._snapshots else "none was made")
             )
         self._check_may_forget("restore")
+        self.disk.heal()
         directory = self._new_folder()
         shutil.copytree(kept, directory, dirs_exist_ok=True)
         self._go_on_with(directory, seeded=False)
+
+    def forget_snapshots(self) -> None:
+        """What was kept goes."""
+        while self._snapshots:
+            self._folder().remove_later(self._snapshots.popitem()[1])
 
     def _go_on_with(self, directory: Path, *, seeded: bool) -> None:
         before, self._directory = self._directory, directory
@@ -219,7 +226,7 @@ class Embedded:
 
     def _folder(self) -> TemporaryFolder:
         if self._temporary is None:
-            self._temporary = TemporaryFolder()
+            self._temporary = TemporaryFolder(TESTS)
         return self._temporary
 
     def _new_folder(self) -> Path:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from pykbroker.faults.book import Rule
+from pykbroker.faults.checks import check_words
 from pykbroker.faults.fault import BadFault, Fault
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BadFault", "Fault", "Faults", "NeverMatched", "NeverMatchedWarning", "PlacedFault"]
 
+#: What connections are told apart by.
+_WHO = ("client", "principal", "listener", "broker")
 #: Seconds that a wait lasts at most, unless it is told otherwise.
 TIMEOUT_S = 10.0
 
@@ -87,6 +90,7 @@ class Faults:
 
     def add(self, fault: Fault | str = "*", **words: Any) -> PlacedFault:
         """Let a fault act from now on: a Fault, its text, or an API and the words of a fault. Raises BadFault."""
+        check_words(words)
         if isinstance(fault, str):
             fault = Fault.parse(fault) if " " in fault and not words else Fault(fault, **words)
         elif words:
@@ -101,8 +105,11 @@ class Faults:
 
     def cut(self, **who: Any) -> PlacedFault:
         """Cut off whoever is meant, such as ``client="app-*"``, ``listener="EXTERNAL"``, ``broker=2``, until it is removed:
-        connections of a broker or a listener end now, any other with its next request.
+        connections of a broker or a listener end now, any other with its next request. Raises BadFault for other words.
         """
+        for word in who:
+            if word not in _WHO:
+                raise BadFault(f"connections are not told apart by {word}; write one of {', '.join(_WHO)}")
         placed = self.add("*", close=True, **who)
         self._host.call(self._cut_now, placed.fault)
         return placed

@@ -208,6 +208,11 @@ class Kafka(Asking):
         return self._here.node
 
     @property
+    def running(self) -> bool:
+        """Whether it was started and not stopped."""
+        return (self._separate or self._embedded).running
+
+    @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker that runs, with commas between, as clients want it."""
         return ",".join((self._separate or self._embedded).addresses())
@@ -240,8 +245,8 @@ class Kafka(Asking):
         self._ask_later(secured.alter, secured.another_certificate(self.security, days))
 
     def reset(self) -> None:
-        """As at the start: topics, groups, transactions, credentials and settings altered at run time are gone, and connections of
-        clients are cut. It takes as long however much there was. Raises RuntimeError for a broker with a ``data_dir``.
+        """As at the start: topics, groups, transactions, credentials, faults and settings altered at run time are gone, the disk is
+        whole, and connections of clients are cut. It takes as long however much there was. Raises RuntimeError for a broker with a ``data_dir``.
         """
         self._here.reset()
 
@@ -254,6 +259,10 @@ class Kafka(Asking):
         that name, and RuntimeError for a broker with a ``data_dir``.
         """
         self._here.restore(name)
+
+    def forget_snapshots(self) -> None:
+        """What ``snapshot`` kept goes."""
+        self._here.forget_snapshots()
 
     @property
     def log_lines(self) -> list[str]:

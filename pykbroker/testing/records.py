@@ -124,4 +124,4 @@ class Reader:
 def raise_refusal(error: KafkaError | None, about: str) -> None:
     """Raises the error, where there is one, with words of what it is about."""
     if error is not None:
-        raise KafkaError(ErrorCode(error.code), f"{about}: {error}")
+        raise KafkaError(ErrorCode(error.code), f"{about}: {error.message}")

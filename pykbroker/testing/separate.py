@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.process.log_directories import StartFailed
-from pykbroker.testing.temporary import TemporaryFolder
+from pykbroker.runtime.temporary import TESTS, TemporaryFolder
 
 if TYPE_CHECKING:
     from pykbroker.seeding.seed import Seed
@@ -47,6 +47,10 @@ class Separate:
         self.http: str | None = None
         self._reading: threading.Thread | None = None
         self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+
+    @property
+    def running(self) -> bool:
+        return self._running is not None
 
     @property
     def pid(self) -> int:
@@ -85,7 +89,7 @@ class Separate:
             return []
         from pykbroker.seeding.writing import write  # noqa: PLC0415 - start-up counts
 
-        self._folder = self._folder or TemporaryFolder()
+        self._folder = self._folder or TemporaryFolder(TESTS)
         path = self._folder.path / "seed.jsonl"
         write(self._seed, path)
         return ["--seed", str(path)]

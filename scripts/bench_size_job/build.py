@@ -1,4 +1,4 @@
-"""Data folders made through the broker's own store, without sockets: many partitions, many segments, many bytes."""
+"""Log directories made through the broker's own store, without sockets: many partitions, many segments, many bytes."""
 
 from __future__ import annotations
 

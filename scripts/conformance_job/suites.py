@@ -35,7 +35,7 @@ SUITES = [
     Suite("settings", "raw requests", "names, types, defaults and validation of settings", _COMPARES),
     Suite("assignors", "Kafka's classes", "the server's assignors of KIP-848 on random groups", _COMPARES),
     Suite("patterns", "RE2/J", "patterns of topics and transactional ids", _COMPARES),
-    Suite("directories", "Apache Kafka", "data folders served by both in turn", _COMPARES),
+    Suite("directories", "Apache Kafka", "log directories served by both in turn", _COMPARES),
     Suite("security", "stock clients, Kafka's tools", "TLS and SASL, and raw flows beside Apache Kafka's", _COMPARES),
     Suite("authorization", "raw requests", "every API with each right and without, Kafka's own authorizer", _COMPARES),
     Suite("quotas", "confluent-kafka (librdkafka)", "rates under a quota"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.http.api.refusal import refusing
@@ -10,8 +10,6 @@ from pykbroker.http.api.route import Call
 
 if TYPE_CHECKING:
     from pykbroker.http.api.steering import Steering
-
-VERBS: Final = ("stop", "kill", "start")
 
 
 async def listed(steering: Steering, call: Call) -> dict[str, Any]:

@@ -89,11 +89,15 @@ class Brokers:
 
     def sees(self, topic: str) -> bool:
         """Whether the console may know of a topic."""
+        return self.may(DESCRIBE, TOPIC, topic)
+
+    def may(self, operation: int, resource_type: int, name: str) -> bool:
+        """Whether the console may do something to a resource."""
         authorizer = self.cluster().authorizer
         if authorizer is None:
             return True
         asker = RequestContext(int(ApiKey.METADATA), 0, 0, "console", _HOST, "", PRINCIPAL)
-        return authorizer.may(asker, DESCRIBE, TOPIC, topic, tells=False)
+        return authorizer.may(asker, operation, resource_type, name, tells=False)
 
     async def ask(self, request: Message, version: int, node_id: int | None = None) -> Any:
         """The answer of a broker; of any that runs where none is named. Raises Refusal, and the errors of the wire."""

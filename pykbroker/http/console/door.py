@@ -13,7 +13,19 @@ from aiohttp import hdrs, web
 
 from pykbroker.http.api.door import check_origin
 from pykbroker.http.api.refusal import Refusal
-from pykbroker.http.console import brokers, groups, pulse, records, settings, tail, topics, transactions
+from pykbroker.http.console import (
+    acls,
+    brokers,
+    groups,
+    metadata,
+    pulse,
+    quotas,
+    records,
+    settings,
+    tail,
+    topics,
+    transactions,
+)
 from pykbroker.http.console.call import Call
 from pykbroker.http.guard import problem
 from pykbroker.wire.errors import KafkaError, WireError
@@ -41,6 +53,9 @@ _LOOKS: Final[dict[str, Handler]] = {
     "/group": groups.one,
     "/transactions": transactions.listed,
     "/settings": settings.listed,
+    "/acls": acls.listed,
+    "/quotas": quotas.listed,
+    "/metadata": metadata.listed,
     "/pulse": pulse.now,
 }
 _CHANGES: Final[dict[str, Handler]] = {
@@ -53,6 +68,9 @@ _CHANGES: Final[dict[str, Handler]] = {
     "/groups/reset": groups.reset,
     "/transactions/abort": transactions.abort,
     "/settings/alter": settings.alter,
+    "/acls/add": acls.add,
+    "/acls/remove": acls.remove,
+    "/quotas/alter": quotas.alter,
 }
 
 

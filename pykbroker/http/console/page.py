@@ -13,7 +13,10 @@ from aiohttp import web
 
 _TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _INDEX: Final = "index.html"
-_VIEWS: Final = ("brokers", "faults", "group", "groups", "overview", "settings", "topic", "topics", "transactions")
+_VIEWS: Final = (
+    *("acls", "brokers", "faults", "group", "groups", "metadata", "overview", "quotas", "settings"),
+    *("topic", "topics", "transactions"),
+)
 NAMES: Final = (
     *(_INDEX, "style.css", "icon.svg"),
     *(

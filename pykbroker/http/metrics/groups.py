@@ -77,7 +77,6 @@ _BY_STATE: Final = {
     )
     for state in ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 }
-NUM_BY_STATE = tuple(_BY_STATE.values())
 
 _IN_A_STEP: Final = 8
 

@@ -105,8 +105,3 @@ _LISTS = ("partitions", "volume", "sizes", "lateness", "top_keys", "key_counts",
 def step_for(span_ms: int) -> int:
     """The width of a bar by which a span of time becomes a chart."""
     return next((step for step in _STEPS_MS if span_ms / step <= MOST_STEPS), -(-span_ms // MOST_STEPS))
-
-
-def late_from(late_ms: int) -> int:
-    """The beginning of the bin in which a delay lies."""
-    return max(start for start in LATE_FROM_MS if start <= max(late_ms, 0))

@@ -5,6 +5,7 @@ The rows are read once and kept narrow: without values, of which size and hash a
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -70,12 +71,14 @@ def measured(lake: Lake, wanted: Wanted) -> list[TopicFacts]:
         rows.unpersist()
     lost: dict[str, int] = defaultdict(int)
     for place, progress in lake.last_entry().partitions.items():
-        lost[place.topic] += progress.lost_offsets
+        lost[place.topic] += progress.lost.offsets
     return [_facts(topic, totals[topic], places[topic], found, steps[topic], lost[topic]) for topic in sorted(totals)]
 
 
 def _narrow(lake: Lake, wanted: Wanted) -> DataFrame:
-    rows = lake.read().where(f.col("topic").rlike(f"^(?:{wanted.topics})$"))
+    archived = {place.topic for place in lake.last_entry().partitions}
+    chosen = sorted(topic for topic in archived if re.fullmatch(wanted.topics, topic))
+    rows = lake.read().where(f.col("topic").isin(chosen))
     if wanted.since_ms is not None:
         rows = rows.where(f.col("timestamp") >= f.timestamp_millis(f.lit(wanted.since_ms)))
     if wanted.until_ms is not None:

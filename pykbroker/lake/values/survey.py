@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -18,7 +19,7 @@ from pykbroker.lake.values.naming import Naming
 from pykbroker.lake.values.protoc import compiled_texts
 from pykbroker.lake.values.reading import columns_of, columns_of_frame
 from pykbroker.lake.values.registry import Registry
-from pykbroker.lake.values.tasks import FOUND, Survey
+from pykbroker.lake.values.tasks import FOUND, MOST_FRAMES, Survey
 from pykbroker.lake.values.types import Columns, grown, width
 
 
@@ -41,21 +42,23 @@ class Surveyor:
             return columns_of(how)
         if (fixed or given) and how.new_columns is not NewColumns.ADD:
             if how.is_framed:
-                self._fetch(decoded, how, rows)
+                self._fetch(decoded, how, fixed, rows)
             return given
-        return merged_columns(self._fetch(decoded, how, rows), {}) | given
+        return merged_columns(self._fetch(decoded, how, fixed, rows), {}) | given
 
-    def _fetch(self, decoded: Decoded, how: How, rows: DataFrame) -> Columns:
-        """What the tasks found, put together; schemas that are not known yet are fetched."""
-        survey = Survey(how, decoded.lake.description.format)
+    def _fetch(self, decoded: Decoded, how: How, fixed: Columns, rows: DataFrame) -> Columns:
+        """What the tasks found, put together as it comes; schemas that are not known yet are fetched."""
+        table = decoded.lake.description.format
         values = rows.where("value IS NOT NULL").select("value")
-        lines = [json.loads(row.found) for row in values.mapInArrow(survey.survey, FOUND).distinct().collect()]
+        found_by_tasks = values.mapInArrow(Survey(how, table).survey, FOUND).distinct()
+        lines = (json.loads(row.found) for row in found_by_tasks.toLocalIterator())
         found: Columns = {}
         if how.kind is Kind.JSON:
+            most = how.most_columns + width(fixed)  # each task keeps to it, and so do all of them together
             for each in lines:
-                found = merged_columns(found, each)
+                found = grown({}, merged_columns(found, each), Naming(table, most).taken)
             return found
-        frames = {Frame(number, tuple(path)) for each in lines for number, *path in each}
+        frames = set(islice((Frame(number, tuple(path)) for each in lines for number, *path in each), MOST_FRAMES))
         schemas = self._schemas(decoded, {frame.schema for frame in frames})
         for frame in sorted(frames):
             found = merged_columns(found, columns_of_frame(how, frame, schemas) or {})

@@ -23,7 +23,7 @@ from pykbroker.lake.values.unfit import Unfit
 
 FOUND = "found STRING"
 _LONGEST_REASON = 500
-_MOST_FRAMES = 1000
+MOST_FRAMES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Survey:
             except Unfit:
                 continue
             found.add((frame.schema, *frame.path))
-            if len(found) >= _MOST_FRAMES:
+            if len(found) >= MOST_FRAMES:
                 break
         return sorted(map(list, found))
 

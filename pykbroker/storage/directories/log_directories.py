@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 from pykbroker.runtime.clock import Clock
-from pykbroker.storage.checkpoints import TopicPartition
+from pykbroker.storage.checkpoints import TopicPartition, read_topic_id
 from pykbroker.storage.directories.contents import METADATA_LOG, DirectoryContents, check_ours
 from pykbroker.storage.directories.warming import directory_bytes, warm
 from pykbroker.storage.directory import LogDirectory
@@ -172,24 +173,40 @@ class LogDirectories:
 
     # -- strays -------------------------------------------------------------------------------------------------------
 
-    def put_strays_aside(self, known: Collection[TopicPartition]) -> None:
+    def put_strays_aside(self, known: Mapping[TopicPartition, bytes]) -> None:
         """Rename the directories of partitions that the metadata does not know, as Kafka does: nothing is lost, and a new
-        topic of that name begins empty. A kill between the end of a topic and that of its files leaves such; one between
-        the two renames at the end of a move leaves a partition twice, and both are equal. What holds anything else is no
-        partition, whatever its name, and stays.
+        topic of that name begins empty. ``known``: the topic ids. A kill between the end of a topic and that of its files
+        leaves such. What holds anything else is no partition, whatever its name, and stays.
+
+        A partition may have two directories. A kill between the two renames at the end of a move leaves two that are equal; and
+        one that was offline while the topic was deleted and made again has the old one's. One that names the topic stays.
         """
-        found: set[TopicPartition] = set()
-        for contents in self.of_partitions:
-            if contents.directory.offline:
-                continue
+        names = self._partition_names()
+        counts = Counter(key for keys in names.values() for key in keys)
+        kept: set[TopicPartition] = set()
+        for contents, keys in names.items():
+            disk = contents.directory.disk
             try:
-                for key in contents.partition_names():
-                    stray = (key not in known or key in found) and key[0] != METADATA_LOG
-                    if stray and is_partition(contents.directory.disk, f"{contents.path}/{key[0]}-{key[1]}"):
+                for key in keys:
+                    path = f"{contents.path}/{key[0]}-{key[1]}"
+                    alone = counts[key] == 1
+                    if key in known and (alone or (key not in kept and read_topic_id(disk, path) == known[key])):
+                        kept.add(key)
+                    elif key[0] != METADATA_LOG and is_partition(disk, path):
                         put_stray_aside(contents, key)
-                    found.add(key)
             except OSError as error:
                 contents.directory.failed(error, "putting stray partitions aside")
+
+    def _partition_names(self) -> dict[DirectoryContents, list[TopicPartition]]:
+        """What lies in each directory that can be read."""
+        names: dict[DirectoryContents, list[TopicPartition]] = {}
+        for contents in self.of_partitions:
+            if not contents.directory.offline:
+                try:
+                    names[contents] = contents.partition_names()
+                except OSError as error:
+                    contents.directory.failed(error, "looking for partitions")
+        return names
 
 
 def put_stray_aside(contents: DirectoryContents, key: TopicPartition) -> None:

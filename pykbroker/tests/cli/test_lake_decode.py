@@ -39,3 +39,11 @@ def test_what_is_missing_is_said(lake: Path, options: list[str], said: str, caps
 def test_a_folder_that_is_no_lake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lake", "decode", str(tmp_path), "--as", "json"]) != 0
     assert "is no lake of ours" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["decode", "verify", "profile", "replay"])
+def test_a_pattern_that_is_none(lake: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lake", command, str(lake), "--topics", "*flights"]) == 2
+    assert "--topics '*flights' is no regular expression: nothing to repeat" in " ".join(
+        capsys.readouterr().err.split()
+    )

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from pykbroker.lake.ledger import (
+    MOST_RANGES,
     Entry,
+    Lost,
     Place,
     Progress,
     as_numbers,
@@ -32,15 +34,25 @@ def test_an_initial_offset_beyond_the_first_end_is_the_end() -> None:
 
 def test_what_is_lost_is_kept_and_partitions_that_are_gone_stay() -> None:
     first = Entry().after(0, "", {A0: 10, A1: 5}, {}, {A0: 10, A1: 5}, {})
-    second = first.after(1, "", {A0: 20}, {}, {A0: 5}, {A0: [(10, 15)]})
-    third = second.after(2, "", {A0: 30}, {}, {A0: 9}, {A0: [(20, 21)]})
-    assert third.partitions == {A0: Progress(0, 30, 24, ((10, 15), (20, 21))), A1: Progress(0, 5, 5)}
-    assert third.partitions[A0].lost_offsets == 6
+    second = first.after(1, "", {A0: 20}, {}, {A0: 5}, {A0: Lost(5, ((10, 15),))})
+    third = second.after(2, "", {A0: 30}, {}, {A0: 9}, {A0: Lost(1, ((20, 21),))})
+    assert third.partitions == {A0: Progress(0, 30, 24, Lost(6, ((10, 15), (20, 21)))), A1: Progress(0, 5, 5)}
     assert [row["lost"] for row in as_numbers(third)] == [6, 0]
 
 
+def test_of_what_is_lost_the_longest_ranges_are_kept_and_all_offsets_counted() -> None:
+    """However long a topic is lost record by record, an entry stays small."""
+    long = Lost(60, ((1000, 1020), (2000, 2040)))
+    short = Lost(150, tuple((2 * each, 2 * each + 1) for each in range(150)))
+    both = short.and_then(long)
+    assert both.offsets == 210
+    assert len(both.ranges) == MOST_RANGES
+    assert both.ranges[-2:] == long.ranges
+    assert list(both.ranges) == sorted(both.ranges)
+
+
 def test_an_entry_is_read_as_it_was_written() -> None:
-    entry = Entry(7, "2026-01-31T00:00:00.000Z", 3, {A1: Progress(1, 9, 5, ((2, 4),)), B0: Progress(0, 0)})
+    entry = Entry(7, "2026-01-31T00:00:00.000Z", 3, {A1: Progress(1, 9, 5, Lost(7, ((2, 4),))), B0: Progress(0, 0)})
     assert Entry.from_json(entry.to_json()) == entry
 
 

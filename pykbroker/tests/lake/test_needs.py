@@ -51,3 +51,16 @@ def test_packages_jars_and_folders(tmp_path: Path) -> None:
         needs.need_lake(f"file://{tmp_path}")
     needs.need_lake("hdfs://elsewhere/lake")
     assert needs.local_path(os.curdir) == Path()
+
+
+def test_a_lake_is_made_where_nothing_lies(tmp_path: Path) -> None:
+    needs.need_lake_or_room(str(tmp_path / "none"))
+    (tmp_path / ".hidden").touch()
+    needs.need_lake_or_room(str(tmp_path))
+    (tmp_path / "file").touch()
+    with pytest.raises(Missing, match=r"is not empty and no lake of ours; name another folder with --to\."):
+        needs.need_lake_or_room(str(tmp_path))
+    with pytest.raises(Missing, match=r"file is no folder\."):
+        needs.need_lake_or_room(str(tmp_path / "file"))
+    (tmp_path / "lake.json").touch()
+    needs.need_lake_or_room(f"file://{tmp_path}")

@@ -21,10 +21,15 @@ def test_lag_and_time_left_come_from_the_last_report() -> None:
     sight.seen(report(120, json.dumps({"a": {"0": 120}}), json.dumps({"a": {"0": 220, "1": 100}})))
     assert (sight.lag, sight.seconds_left) == (200, 4.0)
     assert sight.line() == "120 rows, 50 rows/s, 200 behind, 4 s left"
+    sight.took(Entry(1, "", 190, {Place("a", 0): Progress(0, 220, 215), Place("a", 1): Progress(0, 100, 95)}))
     sight.seen(report(0, {"a": {"0": 220, "1": 100}}, {"a": {"0": 220, "1": 100}}))
-    assert (sight.lag, sight.rate, sight.batches) == (0, 50.0, 1)
+    assert (sight.lag, sight.rate, sight.batches) == (0, 50.0, 2)
 
 
-def test_reports_without_offsets_say_nothing() -> None:
-    assert Sight(Entry()).seen(None).lag == 0
-    assert Sight(Entry()).seen(report(0, "None", None)).lag == 0
+def test_before_the_first_report_and_without_offsets_in_it_lag_is_from_what_the_cluster_said() -> None:
+    """As in a run that begins with the batch of one that was killed: Spark looks for no new ends before it."""
+    sight = Sight(Entry(), {Place("a", 0): 10}, {Place("a", 0): 110})
+    assert sight.line() == "0 rows, 0 rows/s, 100 behind"
+    sight.took(Entry(0, "", 30, {Place("a", 0): Progress(10, 40, 30)}))
+    assert sight.seen(None).lag == 70
+    assert sight.seen(report(0, "None", None)).line() == "30 rows, 0 rows/s, 70 behind"

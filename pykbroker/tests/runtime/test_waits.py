@@ -174,13 +174,8 @@ def test_a_failure_for_which_nobody_waits_is_logged(caplog) -> None:
     assert "lost" in caplog.text
 
 
-#: The ends of the line, where a callback may listen for itself: the socket; a coroutine of the shell.
-ENDS = {
-    "runtime/waits.py",
-    "network/connection.py",
-    "network/streaming.py",
-    "process/one_by_one.py",
-}
+#: The ends of the line, where a callback may listen for itself: the verbs, and the socket.
+ENDS = {"runtime/waits.py", "network/connection.py", "network/streaming.py"}
 
 
 def test_waits_go_on_by_the_verbs_that_lose_no_failure() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.runtime.temporary import TESTS, sweep
 from pykbroker.testing import Kafka, KafkaCluster
-from pykbroker.testing.temporary import sweep
 
 USE = "from pykbroker.testing import Kafka\nkafka = Kafka(process={process}).start()\nprint(kafka.pid, flush=True)\n"
 
@@ -67,9 +67,10 @@ def test_what_a_killed_interpreter_left_is_swept_up_by_the_next(tmp_path: Path) 
     with script(tmp_path, f"{USE.format(process=False)}import signal; signal.pause()") as killed:
         assert killed.stdout is not None
         killed.stdout.readline()
-        sweep(tmp_path)
+        sweep(TESTS, tmp_path)
         assert len(left_in(tmp_path)) == 1  # its owner lives
         killed.kill()
+    (tmp_path / f"{TESTS}half-removed").mkdir()
     script(tmp_path, USE.format(process=False)).communicate(timeout=30)
     assert left_in(tmp_path) == []
 

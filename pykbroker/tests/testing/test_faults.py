@@ -176,6 +176,14 @@ def test_a_fault_that_never_matched_is_told() -> None:
 def test_what_cannot_act_is_refused_where_it_is_added(kafka: Kafka) -> None:
     with pytest.raises(BadFault, match="leave topic out"):
         kafka.faults.add("Heartbeat", topic="t", drop=True)
+    with pytest.raises(BadFault, match="there is no broker 2; these are: 1"):
+        kafka.faults.add("Produce", broker=2, drop=True)
+    with pytest.raises(BadFault, match="there is no listener 'EXTERNAL'; these are: PLAINTEXT"):
+        kafka.faults.add("Produce", listener="EXTERNAL", drop=True)
+    with pytest.raises(BadFault, match="a fault has no 'topc'; did you mean topic"):
+        kafka.faults.add("Produce", topc="t", drop=True)
+    with pytest.raises(BadFault, match="not told apart by topic; write one of client, principal, listener, broker"):
+        kafka.faults.cut(topic="t")
     with pytest.raises(TimeoutError, match="acted 0 times, not 1"):
         kafka.faults.add("Heartbeat", drop=True, group="g").wait(timeout=0.01)
     kafka.faults._placed.clear()

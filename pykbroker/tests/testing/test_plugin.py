@@ -219,6 +219,45 @@ def test_does_not_mind(kafka):
     assert status == 1
 
 
+def test_what_a_test_leaves_does_not_reach_the_next(tmp_path: Path) -> None:
+    status, output = run(
+        tmp_path,
+        """
+import pytest
+
+def test_leaves_much(kafka):
+    kafka.snapshot("of another")
+    kafka.disk.fill()
+    kafka.faults.add("Fetch topic=nobody drop")
+
+def test_finds_nothing(kafka):
+    produce(kafka, "t", b"v")
+    assert kafka.faults.list() == []
+    with pytest.raises(LookupError, match="none was made"):
+        kafka.restore("of another")
+
+    kafka.stop()
+
+def test_finds_it_started(kafka):
+    assert kafka.topics() == {}
+
+@pytest.mark.kafka(strict_faults=True)
+def test_is_strict(kafka):
+    kafka.faults.add("Fetch topic=nobody_else drop")
+
+@pytest.mark.kafka(clock="manual")
+def test_moves_time(kafka):
+    kafka.advance("2h")
+""",
+    )
+    assert (status, "5 passed, 1 warning, 1 error" in output) == (1, True), output
+    warned = output.partition("warnings summary")[2]
+    assert "test_leaves_much\n" in warned, output
+    assert "faults that matched no request: 'Fetch topic=nobody drop'" in warned, output
+    assert "ERROR test_it.py::test_is_strict" in output, output
+    assert "faults that matched no request: 'Fetch topic=nobody_else drop'" in output, output
+
+
 def test_workers_have_a_broker_each(tmp_path: Path) -> None:
     status, output = run(
         tmp_path,

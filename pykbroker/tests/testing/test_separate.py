@@ -33,6 +33,7 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "renew_certificate": lambda kafka: kafka.renew_certificate(),
     "requests": lambda kafka: kafka.requests(),
     "reset": lambda kafka: kafka.reset(),
+    "forget_snapshots": lambda kafka: kafka.forget_snapshots(),
     "restore": lambda kafka: kafka.restore("s"),
     "run_compaction": lambda kafka: kafka.run_compaction(),
     "run_retention": lambda kafka: kafka.run_retention(),
@@ -49,7 +50,7 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "wait_for_transaction": lambda kafka: kafka.wait_for_transaction("t"),
     "wait_until": lambda kafka: kafka.wait_until(lambda _: True),
 }
-WORKS = {"bootstrap_servers", "http_address", "log_lines", "pid", "play", "security", "start", "stop"}
+WORKS = {"bootstrap_servers", "http_address", "log_lines", "pid", "play", "running", "security", "start", "stop"}
 
 
 def test_all_of_it_works_or_says_what_to_do(tmp_path: Path) -> None:

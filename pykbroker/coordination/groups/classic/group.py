@@ -165,11 +165,6 @@ class ClassicGroup:
     def is_empty(self) -> bool:
         return self.state is ClassicGroupState.EMPTY
 
-    @property
-    def is_simple(self) -> bool:
-        """Whether it only commits offsets (KIP: a "simple consumer group")."""
-        return self.protocol_type is None and self.is_empty and not self.members.pending
-
     def subscribes(self, topic: str) -> bool:
         """Whether its members read this topic; when their subscriptions are not known, consumers count as reading all."""
         if self.subscribed_topics is not None:

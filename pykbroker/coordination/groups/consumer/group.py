@@ -77,7 +77,6 @@ class ConsumerGroup:
 
     type_name = "consumer"
     protocol_type = "consumer"
-    is_simple = False
     #: Its offsets age, each from its commit (``committing.expire``).
     offsets_age = True
     empty_since_ms = None

@@ -12,6 +12,9 @@ const VIEWS = [
   ["transactions", "Transactions", "x"],
   ["brokers", "Brokers", "b"],
   ["settings", "Settings", "s"],
+  ["acls", "Access lists", "a"],
+  ["quotas", "Quotas", "q"],
+  ["metadata", "Metadata log", "m"],
   ["faults", "Faults", "f"],
 ];
 const OF = { topic: "topics", group: "groups" };

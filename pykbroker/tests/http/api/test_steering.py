@@ -103,12 +103,12 @@ def test_what_is_no_address_is_said_at_once() -> None:
         Kafka(http="nowhere:")
 
 
-def test_a_port_that_is_taken_leaves_nothing_behind() -> None:
-    before = set(Path(tempfile.gettempdir()).glob("pykbroker-test-*"))
+def test_a_port_that_is_taken_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # others' tests have folders in the common one meanwhile
     with Kafka(http=0) as kafka:
         second = Kafka(http=kafka.http_address)
         with pytest.raises(StartFailed, match="the port is in use"):
             second.start()
         with pytest.raises(RuntimeError, match="not running"):
             _ = second.node
-    assert set(Path(tempfile.gettempdir()).glob("pykbroker-test-*")) <= before
+    assert list(tmp_path.iterdir()) == []

@@ -15,6 +15,7 @@ _CREATE = json.dumps({"topic": "evil", "partitions": 1}).encode()
 _CHANGES = (
     *("/topics/create", "/topics/delete", "/topics/partitions", "/topics/empty", "/records/produce"),
     *("/groups/delete", "/groups/reset", "/transactions/abort", "/settings/alter"),
+    *("/acls/add", "/acls/remove", "/quotas/alter"),
 )
 
 

@@ -14,7 +14,6 @@ from pykbroker.lake.profile.facts import (
     Partition,
     Pause,
     TopicFacts,
-    late_from,
     step_for,
 )
 from pykbroker.lake.profile.page import page
@@ -76,4 +75,3 @@ def test_bins() -> None:
         7 * 24 * HOUR_MS,
     ]
     assert step_for(1 << 60) == -(-(1 << 60) // 120)
-    assert [late_from(late) for late in (-5, 0, 1, 999, 1000, HOUR_MS)] == [0, 0, 1, 1, 1000, HOUR_MS]

@@ -142,7 +142,7 @@ def test_ended_at(number, power):
         disk.crash(random.Random(number))
     for _ in range(2):
         moving.stores.start()
-        moving.stores.manager.directories.put_strays_aside({("t", 0)})
+        moving.stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
         assert picture(moving.log()) == before
         names = [name for path in ("/a", "/b") for name in disk.list(path) if name.startswith("t-0")]
         assert names.count("t-0") == 1
@@ -163,5 +163,5 @@ def test_refused_at(number, code):
     with suppress(KafkaError):  # a directory is offline
         assert picture(moving.log()) == before
     moving.stores.start()
-    moving.stores.manager.directories.put_strays_aside({("t", 0)})
+    moving.stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
     assert picture(moving.log()) == before

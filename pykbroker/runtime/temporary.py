@@ -11,7 +11,11 @@ import threading
 from pathlib import Path
 from typing import Final
 
-_PREFIX: Final = "pykbroker-test-"
+TESTS: Final = "pykbroker-test-"
+"""How the names of folders begin that brokers of tests have."""
+LAKE: Final = "pykbroker-lake-"
+"""And those of Spark's files while a command of ``pykbroker lake`` runs."""
+_UNFINISHED: Final = "pykbroker-new-"
 #: Held locked in the folder as long as its owner lives; the system lets the lock go with the process, however it ends.
 _OWNED: Final = ".owned"
 
@@ -19,14 +23,14 @@ _OWNED: Final = ".owned"
 class TemporaryFolder:
     """A folder that is there from its making to ``remove``, with numbered folders inside."""
 
-    def __init__(self, parent: Path | None = None) -> None:
+    def __init__(self, prefix: str, parent: Path | None = None) -> None:
         parent = parent or Path(tempfile.gettempdir())
-        sweep(parent)
+        sweep(prefix, parent)
         # Under another name until it is locked: who sweeps up at this very moment would take it for one without an owner.
-        made = Path(tempfile.mkdtemp(prefix="pykbroker-new-", dir=parent))
+        made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=parent))
         self._lock = os.open(made / _OWNED, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self.path = made.rename(parent / made.name.replace("pykbroker-new-", _PREFIX))
+        self.path = made.rename(parent / made.name.replace(_UNFINISHED, prefix))
         self._made = 0
         self._removing: list[threading.Thread] = []
 
@@ -51,11 +55,12 @@ class TemporaryFolder:
         os.close(self._lock)
 
 
-def sweep(parent: Path) -> None:
-    """Remove the folders whose owner was killed."""
-    for folder in parent.glob(f"{_PREFIX}*"):
+def sweep(prefix: str, parent: Path) -> None:
+    """Remove the folders of this kind whose owner was killed."""
+    for folder in parent.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):  # gone meanwhile, somebody else's, or still owned
-            lock = os.open(folder / _OWNED, os.O_RDWR | os.O_CLOEXEC)
+            # One without the file is what a removal that was cut off has left.
+            lock = os.open(folder / _OWNED, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,98 @@
+"""Access lists: a page of them, one more, one less. What each means is Kafka's, by Kafka's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.console.asking import raise_for
+from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
+from pykbroker.security.operations import ALL, OPERATION_NAMES
+from pykbroker.security.resources import LITERAL, PATTERN_NAMES, PREFIXED, TOPIC, TYPE_NAMES
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from pykbroker.wire.messages.describe_acls import DescribeAclsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.console import Console
+
+_VERSION: Final = 3
+_MOST_ROWS: Final = 200
+_NAME: Final = 249
+_PRINCIPAL: Final = 1000
+
+
+async def listed(console: Console, call: Call) -> dict[str, Any]:
+    """A page of those that have ``match`` somewhere; without an authorizer there are none, and ``off`` says so."""
+    start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
+    match = call.text("match", "", most=_PRINCIPAL).lower()
+    answer = await console.brokers.ask(DescribeAclsRequest(*AclFilter()), _VERSION)
+    if answer.error_code == ErrorCode.SECURITY_DISABLED:
+        return {"off": True, "total": 0, "start": 0, "acls": []}
+    raise_for(answer.error_code, answer.error_message)
+    turn = console.turn()
+    found = []
+    for resource in answer.resources:
+        where = (resource.resource_type, resource.resource_name, resource.pattern_type)
+        rows = (Acl(*where, each.principal, each.host, each.operation, each.permission_type) for each in resource.acls)
+        found += [row for row in map(_as_json, sorted(rows)) if _has(row.values(), match)]
+        await turn.share()
+    found.sort(key=lambda row: (row["type"], row["name"]))
+    return {"off": False, "total": len(found), "start": start, "acls": found[start : start + limit]}
+
+
+def _has(texts: Iterable[str], match: str) -> bool:
+    return any(match in text.lower() for text in texts)
+
+
+def _as_json(acl: Acl) -> dict[str, str]:
+    return {
+        "type": name_of(acl.resource_type, TYPE_NAMES),
+        "name": acl.resource_name,
+        "pattern": name_of(acl.pattern_type, PATTERN_NAMES),
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": name_of(acl.operation, OPERATION_NAMES),
+        "permission": name_of(acl.permission_type, PERMISSION_NAMES),
+    }
+
+
+async def add(console: Console, call: Call) -> dict[str, Any]:
+    """Add one, said as it is listed."""
+    answer = await console.brokers.ask(CreateAclsRequest([AclCreation(*_said(call))]), _VERSION)
+    (result,) = answer.results
+    raise_for(result.error_code, result.error_message)
+    return {}
+
+
+async def remove(console: Console, call: Call) -> dict[str, Any]:
+    """Remove one, said as it is listed; how many these were."""
+    answer = await console.brokers.ask(DeleteAclsRequest([DeleteAclsFilter(*_said(call))]), _VERSION)
+    (result,) = answer.filter_results
+    raise_for(result.error_code, result.error_message)
+    return {"removed": len(result.matching_acls)}
+
+
+def _said(call: Call) -> Acl:
+    """Raises Refusal for what would be a filter, or is none of Kafka's words."""
+    return Acl(
+        _code(call, "type", TYPE_NAMES, range(TOPIC, len(TYPE_NAMES))),
+        call.text("name", most=_NAME),
+        _code(call, "pattern", PATTERN_NAMES, (LITERAL, PREFIXED)),
+        call.text("principal", most=_PRINCIPAL),
+        call.text("host", most=_NAME),
+        _code(call, "operation", OPERATION_NAMES, range(ALL, len(OPERATION_NAMES))),
+        _code(call, "permission", PERMISSION_NAMES, (DENY, ALLOW)),
+    )
+
+
+def _code(call: Call, word: str, names: tuple[str, ...], codes: Iterable[int]) -> int:
+    known = {names[code]: code for code in codes}
+    text = call.text(word, most=40)
+    if text not in known:
+        raise Refusal(400, f"{word!r} is one of: {', '.join(known)}")
+    return known[text]

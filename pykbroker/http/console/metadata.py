@@ -1,0 +1,80 @@
+"""The metadata log, the newest decision first: its records by their own types, without the secrets that are in some.
+
+No client may fetch it as a topic. Where there is an authorizer the console needs what a broker that fetches it needs:
+ClusterAction on the cluster.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.cli.dump_meaning import meaning
+from pykbroker.config.layers import setting_of
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.console.asking import outcome
+from pykbroker.http.console.reading import records_of
+from pykbroker.metadata.image import BROKER_RESOURCE
+from pykbroker.metadata.names import CLUSTER_METADATA
+from pykbroker.security.operations import CLUSTER_ACTION
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.messages.fetch import PartitionData
+
+if TYPE_CHECKING:
+    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.console import Console
+    from pykbroker.http.console.reading import Found
+
+_MOST_ROWS: Final = 200
+_FETCHED: Final = 256 * 1024
+_HIDDEN: Final = "(hidden)"
+_SCRAM: Final = "UserScramCredentialRecord"
+_SECRETS: Final = ("salt", "stored_key", "server_key")
+
+
+async def listed(console: Console, call: Call) -> dict[str, Any]:
+    """A page of what is committed, from ``start`` records before the end on. What a snapshot has replaced is no longer there."""
+    start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
+    if not console.brokers.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME):
+        raise Refusal(403, "the metadata log is for who may ClusterAction on the cluster: User:console may not")
+    metadata = console.brokers.cluster().metadata
+    begin, end = metadata.log.start_offset, metadata.image.offset + 1
+    high = max(end - start, begin)
+    rows = [row async for row in _rows(console, max(high - limit, begin), high)]
+    return {"total": end - begin, "start": start, "records": rows[::-1]}
+
+
+async def _rows(console: Console, low: int, high: int) -> Any:
+    cluster = console.brokers.cluster()
+    offset, before = low, -1
+    while before < offset < high:
+        before = offset
+        plan = cluster.metadata.log.plan_read(offset, _FETCHED, high)
+        raw = b"" if plan is None else bytes(await outcome(cluster.runtime.offload_read(plan.read)))
+        if not raw:
+            return
+        async for found in records_of(console, PartitionData(records=raw), offset, high):
+            offset = found.record.offset + 1
+            yield _as_json(found)
+
+
+def _as_json(found: Found) -> dict[str, Any]:
+    record, control = found
+    try:
+        means = meaning(CLUSTER_METADATA, record, control=control) or {}
+    except WireError as error:
+        means = {"type": "unreadable", "value": str(error)}
+    value = means.get("value")
+    if isinstance(value, dict):
+        value = _without_secrets(str(means["type"]), value)
+    return {"offset": record.offset, "timestamp": record.timestamp, "type": means.get("type"), "value": value}
+
+
+def _without_secrets(kind: str, value: dict[str, Any]) -> dict[str, Any]:
+    if kind == _SCRAM:
+        return value | dict.fromkeys(_SECRETS, _HIDDEN)
+    if kind == "ConfigRecord" and value["resource_type"] == BROKER_RESOURCE and value["value"] is not None:
+        setting = setting_of(value["name"])
+        if setting is None or setting.sensitive:
+            return value | {"value": _HIDDEN}
+    return value
