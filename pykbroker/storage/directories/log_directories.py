@@ -179,20 +179,17 @@ class LogDirectories:
         leaves such. What holds anything else is no partition, whatever its name, and stays.
 
         A partition may have two directories. A kill between the two renames at the end of a move leaves two that are equal; and
-        one that was offline while the topic was deleted and made again has the old one's. One that names the topic stays.
+        one that was offline while the topic was deleted and made again has the old one's.
         """
         names = self._partition_names()
         counts = Counter(key for keys in names.values() for key in keys)
-        kept: set[TopicPartition] = set()
+        several = (key for key, count in counts.items() if count > 1 and key in known)
+        homes = {key: _home([each for each, keys in names.items() if key in keys], key, known[key]) for key in several}
         for contents, keys in names.items():
-            disk = contents.directory.disk
             try:
                 for key in keys:
-                    path = f"{contents.path}/{key[0]}-{key[1]}"
-                    alone = counts[key] == 1
-                    if key in known and (alone or (key not in kept and read_topic_id(disk, path) == known[key])):
-                        kept.add(key)
-                    elif key[0] != METADATA_LOG and is_partition(disk, path):
+                    stays = (key in known and homes.get(key, contents) is contents) or key[0] == METADATA_LOG
+                    if not stays and is_partition(contents.directory.disk, f"{contents.path}/{key[0]}-{key[1]}"):
                         put_stray_aside(contents, key)
             except OSError as error:
                 contents.directory.failed(error, "putting stray partitions aside")
@@ -207,6 +204,24 @@ class LogDirectories:
                 except OSError as error:
                     contents.directory.failed(error, "looking for partitions")
         return names
+
+
+def _home(several: Iterable[DirectoryContents], key: TopicPartition, topic_id: bytes) -> DirectoryContents | None:
+    """Of several directories that have a partition the first that names its topic; else the first where that cannot be read, as a
+    loss of power may leave it.
+    """
+    unreadable: DirectoryContents | None = None
+    for contents in several:
+        try:
+            stored = read_topic_id(contents.directory.disk, f"{contents.path}/{key[0]}-{key[1]}")
+        except OSError as error:
+            contents.directory.failed(error, "looking whose a partition is")
+            continue
+        if stored == topic_id:
+            return contents
+        if stored is None and unreadable is None:
+            unreadable = contents
+    return unreadable
 
 
 def put_stray_aside(contents: DirectoryContents, key: TopicPartition) -> None:
