@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import aiokafka
@@ -15,7 +14,7 @@ import pytest
 
 from compat_tests.harness.java_cases import JavaCases, wanted_cases
 from compat_tests.kerberos.brokers import Listeners
-from pykbroker.tests.kit.kerberos import LOGIN_MODULE, REALM, Realm, needs_kerberos
+from pykbroker.tests.kit.kerberos import REALM, Realm, needs_kerberos
 
 pytestmark = needs_kerberos
 RECORD = b"x" * 100_000
@@ -69,27 +68,6 @@ def test_aiokafka(listeners: Listeners, signed_in: None, name) -> None:
             assert (await consumer.getone()).value == RECORD
 
     asyncio.run(asyncio.wait_for(there_and_back(), 60))
-
-
-@pytest.mark.parametrize("by", ["a key table", "a ticket cache"])
-def test_our_commands(realm: Realm, listeners: Listeners, tmp_path: Path, name, by: str) -> None:
-    jaas = realm.jaas(realm.principal("people"), "people")
-    if by == "a ticket cache":
-        jaas = f'{LOGIN_MODULE} required useTicketCache="true" ticketCache="{realm.ticket("visitor")}";'
-    settings = {
-        "bootstrap.servers": listeners.address(),
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "GSSAPI",
-        "sasl.kerberos.service.name": "kafka",
-        "sasl.jaas.config": jaas,
-    }
-    path, topic = tmp_path / "client.properties", name()
-    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    for words in (("create", topic), ("describe", topic)):
-        command = [sys.executable, "-m", "pykbroker", "topics", *words, "--command-config", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-    assert topic in done.stdout
 
 
 @pytest.mark.skipif(

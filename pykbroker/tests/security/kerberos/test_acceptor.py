@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.security.sasl.mechanism import Refused
-from pykbroker.tests.kit.kerberos import BROKER, REALM, Realm, initiator, needs_kerberos, running_realm
+from pykbroker.tests.kit.kerberos import BROKER, REALM, Realm, initiator, needs_faketime, needs_kerberos, running_realm
 
 pytestmark = needs_kerberos
 
@@ -53,6 +53,14 @@ def test_a_ticket_for_another_service_is_not_taken(realm: Realm, alice: Path) ->
     realm.principal("http/localhost")
     with pytest.raises(Refused, match="http/localhost"):
         acceptor(realm).begin().accept(initiator(alice, "http/localhost").step())
+
+
+@needs_faketime
+@pytest.mark.parametrize(("clock", "said"), [("-1d", "Ticket expired"), ("+1d", "Ticket not yet valid")])
+def test_a_ticket_of_another_time_is_not_taken(realm: Realm, clock: str, said: str) -> None:
+    token = realm.first_token("traveller", clock)
+    with pytest.raises(Refused, match=said):
+        acceptor(realm).begin().accept(token)
 
 
 def test_a_key_that_is_new_is_read_from_the_file(realm: Realm, alice: Path) -> None:
