@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 #: Before any end of a log.
-_NO_END = (-1, -1)
+_NO_END = (False, -1, -1)
 
 
 class LogDirectories:
@@ -207,7 +207,7 @@ def _home(key: TopicPartition, topic_id: bytes | None, found: list[DirectoryCont
 
     There are two after a kill between the renames at the end of a move, and then both are equal; where a disk failed there, the
     log that went on ends behind the other one; and a directory that was offline while the topic was deleted and made again
-    has the old one's.
+    has the old one's. One that cannot say whose it is, as a loss of power may leave it, has it where no other one does.
     """
     if topic_id is None:
         return None
@@ -217,13 +217,17 @@ def _home(key: TopicPartition, topic_id: bytes | None, found: list[DirectoryCont
     return None if max(ends) == _NO_END else found[ends.index(max(ends))]
 
 
-def _end_of(contents: DirectoryContents, key: TopicPartition, topic_id: bytes) -> tuple[int, int]:
-    """Where a log ends: base offset and size of its last segment; ``_NO_END`` where it is not this topic's. Raises OSError."""
+def _end_of(contents: DirectoryContents, key: TopicPartition, topic_id: bytes) -> tuple[bool, int, int]:
+    """Whether the directory names the topic, and where the log ends: base offset and size of its last segment; ``_NO_END`` where
+    it names another one. Raises OSError.
+    """
     disk, path = contents.directory.disk, f"{contents.path}/{key[0]}-{key[1]}"
-    if read_topic_id(disk, path) != topic_id:
+    stored = read_topic_id(disk, path)
+    if stored not in (topic_id, None):
         return _NO_END
     logs = [name for name in disk.list(path) if name.endswith(".log")]
-    return max(((offset_in(name), disk.size(f"{path}/{name}")) for name in logs), default=(0, 0))
+    end = max(((offset_in(name), disk.size(f"{path}/{name}")) for name in logs), default=(0, 0))
+    return stored is not None, *end
 
 
 def _put_aside_if_partition(contents: DirectoryContents, key: TopicPartition) -> None:

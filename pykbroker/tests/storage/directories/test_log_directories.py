@@ -11,6 +11,7 @@ import pytest
 
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.storage.checkpoints import encode_partition_metadata
 from pykbroker.storage.directories.contents import ForeignDirectoryError
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
@@ -243,6 +244,22 @@ def test_something_else_has_the_name_of_a_partition(stores, foreign):
     stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
     assert contents(stores.log(0)) == [(0, b"x")]
     assert stores.disk.list("/a/t-0") == foreign
+
+
+@pytest.mark.parametrize("other", [None, OTHER_ID])
+@pytest.mark.parametrize("place", ["/b", "/c"])
+def test_one_that_does_not_say_whose_it_is_stays_where_no_other_one_is_the_topics(stores, place, other):
+    """A loss of power may tear partition.metadata: with what names another topic beside it, or as little, it is no stray."""
+    append(stores.log(0), batch([b"kept"]))
+    first = stores.log(0).directory.path
+    stores.manager.shutdown()
+    stores.disk.write(f"{first}/t-0/partition.metadata", b"")
+    stores.disk.make_directory(f"{place}/t-0")
+    stores.disk.write(f"{place}/t-0/00000000000000000000.log", b"")
+    stores.disk.write(f"{place}/t-0/partition.metadata", b"" if other is None else encode_partition_metadata(other))
+    stores.start()
+    stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
+    assert contents(stores.log(0)) == [(0, b"kept")]
 
 
 def test_strays_on_a_disk_that_fails(stores):
