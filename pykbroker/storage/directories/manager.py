@@ -209,11 +209,15 @@ class LogManager:
         if contents is not None and _belongs(contents.directory.disk, f"{contents.path}/{topic}-{partition}", topic_id):
             self._discard(contents, key, config)
 
-    def _discard(self, contents: DirectoryContents, key: TopicPartition, config: LogConfig) -> str:
-        """Put a partition's directory aside, to be removed later; its new path."""
+    def _discard(
+        self, contents: DirectoryContents, key: TopicPartition, config: LogConfig, *, sync: bool = False
+    ) -> str:
+        """Put a partition's directory aside, to be removed later; its new path. ``sync``: it lasts, when this returns."""
         contents.forget(key)
         try:
             aside = contents.put_aside(key, DELETE)
+            if sync:
+                contents.directory.disk.sync_directory(contents.path)
         except OSError as error:
             raise contents.directory.failed(error, f"deleting {key[0]}-{key[1]}") from error
         contents.directory.remove_later(aside, config.file_delete_delay_ms)
@@ -222,6 +226,8 @@ class LogManager:
     def finish_move(self, move: LogMove) -> None:
         """Complete the move of a log, which is opened again where it lies now. Raises OSError or KAFKA_STORAGE_ERROR; the log
         is still served from where it was then.
+
+        Nothing is appended before the old directory's new name lasts: it would come back as it was.
         """
         log, key = move.log, (move.log.topic, move.log.partition)
         source, target = self.directories.at(log.directory), move.target
@@ -237,7 +243,8 @@ class LogManager:
         del self.logs[key]
         end_flushes(log)
         self._retries.forget(log)
-        log.moved(self._discard(source, key, log.config))
+        with contextlib.suppress(KafkaError):  # the directory that it has left is offline
+            log.moved(self._discard(source, key, log.config, sync=True))
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
         """Those of the partitions that have files, but whose log is not open. Raises OSError."""

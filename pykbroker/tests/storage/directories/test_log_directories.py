@@ -233,6 +233,19 @@ def test_made_again_while_its_directory_was_offline(stores, failing):
     assert stray.endswith("-stray")
 
 
+@pytest.mark.parametrize("foreign", [[], ["note"]], ids=["empty", "somebody's"])
+def test_something_else_has_the_name_of_a_partition(stores, foreign):
+    stores.manager.directories.place_in(stores.manager.directories.all[1], ("t", 0))
+    append(stores.log(0), batch([b"x"]))
+    stores.disk.make_directory("/a/t-0")
+    for name in foreign:
+        stores.disk.create(f"/a/t-0/{name}")
+    stores.start()
+    stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
+    assert contents(stores.log(0)) == [(0, b"x")]
+    assert stores.disk.list("/a/t-0") == foreign
+
+
 @pytest.mark.parametrize("other", [None, OTHER_ID])
 @pytest.mark.parametrize("place", ["/b", "/c"])
 def test_one_that_does_not_say_whose_it_is_stays_where_no_other_one_is_the_topics(stores, place, other):
