@@ -40,7 +40,7 @@ def _of(kind, folder, listeners: Listeners, tickets: Tickets) -> Seen:
                 flow(talk, tickets)
             except TimeoutError:
                 talk.seen.append("no answer")
-            talk.end(_PATIENCE_S)
+            talk.end(_PATIENCE_S if talk._refused else None)
             return ["closed" if what == "closed late" else what for what in talk.seen]
 
         with ThreadPoolExecutor(20) as pool:
