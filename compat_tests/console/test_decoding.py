@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from pykbroker.http.options import HttpOptions
+from pykbroker.tests.http.asking import with_http
+from pykbroker.tests.http.console.registry import registry
+
 _AVRO = {
     "type": "record",
     "name": "Flight",
@@ -212,3 +216,36 @@ def test_a_schema_is_pasted_and_decodes_what_a_registrys_client_wrote(opened, ka
     view.reload()
     view.click(".row")
     expect(view.locator("pre[aria-label=Value]")).to_contain_text('"price": "-123.45"')
+
+
+_TWO_MESSAGES = 'syntax = "proto3"; message Other { int32 a = 1; } message Outer { message Inner { string b = 2; } }'
+
+
+def test_values_by_the_ids_of_a_registry(opened):
+    with registry() as schemas, with_http(HttpOptions("127.0.0.1", 0, schema_registry=schemas.url)) as http:
+        schemas.schema(7, schema=json.dumps(_AVRO))
+        schemas.schema(8, schema=_TWO_MESSAGES, schemaType="PROTOBUF")
+        schemas.schema(9, schema='{"type": "object"}', schemaType="JSON")
+        schemas.schema(10, schema='{"type": "<script>window.hacked = 1</script>"}')
+        http.kafka.create_topic("by-id")
+        nested = zigzag(2) + zigzag(1) + zigzag(0)  # the first message in the second
+        values = [
+            (b"\x00\x00\x00\x00\x07" + flight(), '"carrier": "UA"'),
+            (b"\x00\x00\x00\x00\x08" + nested + framed(2, 2, b"inside"), '"b": "inside"'),
+            (b"\x00\x00\x00\x00\x08" + zigzag(0) + framed(1, 0, varint(5)), '"a": 5'),
+            (b'\x00\x00\x00\x00\x09{"n": 12345678901234567890}', '"n": 12345678901234567890'),
+            (b"\x00\x00\x00\x00\x07\xff", "By its schema it cannot be decoded"),
+            (b"\x00\x00\x00\x00\x0aevil", "By its schema it cannot be decoded"),
+            (b"\x00\x00\x00\x00\x63?", "no schema 99"),
+            (b"\x00\xff\xff\xff\xff?", "-1 is no id"),
+            (b"plain", "plain"),
+        ]
+        for value, _ in values:
+            http.kafka.produce("by-id", value)
+        view = opened("topic?name=by-id&order=oldest", at=f"127.0.0.1:{http.port}", complaints=("404",))
+        for number, (_, shown) in enumerate(values):
+            view.click(f".row >> nth={number}")
+            expect(view.locator("pre[aria-label=Value]")).to_contain_text(shown)
+        view.select_option("[aria-label='Value as']", "hex")
+        assert view.evaluate("window.hacked === undefined")
+    assert schemas.asked == [f"/schemas/ids/{number}" for number in (7, 8, 9, 10, 99)]

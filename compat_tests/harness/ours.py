@@ -18,7 +18,6 @@ class Pykbroker(BrokerProcess):
     """One pykbroker process, which may hold several brokers. It keeps its ports across restarts."""
 
     name = "pykbroker"
-    start_limit_s = 20.0
 
     def __init__(
         self, folder: Path, settings: dict[str, str] | None = None, *, brokers: int = 1, racks: Sequence[str] = ()

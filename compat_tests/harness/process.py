@@ -41,7 +41,7 @@ class ServerProcess(ABC):
     name: str
     #: What its log is called in the folder.
     log_name = "server.log"
-    start_limit_s = 60.0
+    start_limit_s = 120.0
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from compat_tests.harness.java import QUICK, compile_java, java_command
 from compat_tests.harness.process import ServerProcess, free_ports
+from pykbroker.config.properties import text_of
 
 _MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 _FLAGS = [*QUICK, "-Xmx384m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
@@ -52,7 +54,10 @@ class MirrorMaker(ServerProcess):
     name = "mirror-maker"
     log_name = "mirror-maker.log"
 
-    def __init__(self, folder: Path, a: str, b: str, topics: str) -> None:
+    def __init__(
+        self, folder: Path, a: str, b: str, topics: str, security: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """``a`` and ``b`` are addresses, ``security`` the properties of their clients where they ask for such."""
         super().__init__(folder)
         (self.port,) = free_ports(1)
         self._settings = {
@@ -63,6 +68,7 @@ class MirrorMaker(ServerProcess):
             "listeners": f"http://{self.host}:{self.port}",
             **_COPYING,
             **{f"{cluster}.{name}": value for cluster in "ab" for name, value in _CLUSTER.items()},
+            **{f"{cluster}.{name}": value for cluster, of in (security or {}).items() for name, value in of.items()},
         }
 
     @staticmethod
@@ -71,7 +77,7 @@ class MirrorMaker(ServerProcess):
 
     def command(self) -> list[str]:
         properties = self.folder / "mirror-maker.properties"
-        properties.write_text("".join(f"{name} = {value}\n" for name, value in self._settings.items()))
+        properties.write_text(text_of(self._settings))
         return [*java_command(_MAIN, "connect", flags=_FLAGS), str(properties)]
 
     def is_ready(self) -> bool:

@@ -98,7 +98,7 @@ def test_librdkafka_with_a_token_that_is_renewed(secured: Listeners, name) -> No
     producer, topic = confluent_kafka.Producer(settings), name()
     while len(given) < 3:
         producer.produce(topic, RECORD)
-        assert producer.flush(20) == 0
+        assert producer.flush(120) == 0
         producer.poll(0.2)
 
 
@@ -142,7 +142,7 @@ def test_librdkafka(secured: Listeners, name, way: Way) -> None:
     topic, settings = name(), librdkafka(way, secured)
     producer = confluent_kafka.Producer(settings)
     producer.produce(topic, RECORD)
-    assert producer.flush(20) == 0
+    assert producer.flush(120) == 0
     consumer = confluent_kafka.Consumer({**settings, "group.id": name("g"), "auto.offset.reset": "earliest"})
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     message = consumer.poll(20)

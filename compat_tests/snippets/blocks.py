@@ -11,6 +11,7 @@ from compat_tests.harness.process import ROOT
 _LINK = re.compile(r"\]\((?!https?://)([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`[^`\n]+`")
 
 
 class Block(NamedTuple):
@@ -42,7 +43,7 @@ def blocks(page: Path) -> list[Block]:
 
 def links(page: Path) -> list[str]:
     """The targets of a page's links and pictures, but for those on other machines."""
-    return _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    return _LINK.findall(_CODE.sub("", _FENCE.sub("", page.read_text(encoding="utf-8"))))
 
 
 def headings(page: Path) -> set[str]:

@@ -140,7 +140,7 @@ class Cluster:
             features=features,
         )
         cluster = cls(config, logs, metadata, runtime)
-        logs.directories.put_strays_aside(cluster._partitions)
+        logs.directories.put_strays_aside({key: each.topic_id for key, each in cluster._partitions.items()})
         cluster.dormant.partitions.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
         if not logs.clean:
             cluster._recover()

@@ -137,6 +137,11 @@ def parser() -> argparse.ArgumentParser:
         help="a host name by which it may be asked, beside addresses and names without a dot; repeatable",
     )
     made.add_argument(
+        "--schema-registry",
+        metavar="URL",
+        help="a schema registry that the console asks what Avro, Protobuf and JSON of its clients mean",
+    )
+    made.add_argument(
         "--clock",
         choices=("real", "manual"),
         default="real",
@@ -289,9 +294,11 @@ def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptio
             raise ConfigError("--clock manual leaves nobody to move it: open the HTTP side with --http")
         if options.http_token_file or options.http_name:
             raise ConfigError("--http-token-file and --http-name say who may ask the HTTP side: open it with --http")
+        if options.schema_registry:
+            raise ConfigError("--schema-registry is for the console: open the HTTP side with --http")
         return None
     from pykbroker.http import options as http
 
-    found = http.parse(options.http, options.http_token_file, options.http_name)
+    found = http.parse(options.http, options.http_token_file, options.http_name, options.schema_registry)
     http.check(found, config.listeners)
     return found

@@ -17,6 +17,7 @@ HTTP: Final = "0.0.0.0:8080"
 HTTP_VARIABLE: Final = "PYKBROKER_HTTP"
 _NAMES_VARIABLE: Final = "PYKBROKER_HTTP_NAMES"
 _TOKEN_VARIABLE: Final = "PYKBROKER_HTTP_TOKEN_FILE"  # noqa: S105 - names a file
+_REGISTRY_VARIABLE: Final = "PYKBROKER_SCHEMA_REGISTRY"
 _LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 OFF: Final = "off"
 #: The token that is made where one is needed and none is named.
@@ -39,6 +40,8 @@ def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> 
     made = ["--http", address]
     for name in filter(None, environment.get(_NAMES_VARIABLE, "").split(",")):
         made += ["--http-name", name.strip()]
+    if environment.get(_REGISTRY_VARIABLE):
+        made += ["--schema-registry", environment[_REGISTRY_VARIABLE]]
     named = environment.get(_TOKEN_VARIABLE)
     if named:
         return [*made, "--http-token-file", named]

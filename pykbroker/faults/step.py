@@ -13,7 +13,7 @@ from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.refusals import shapes
 from pykbroker.refusals.naming import own_names
 from pykbroker.runtime.waits import Deferred
-from pykbroker.wire.apis import APIS
+from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.headers import begin_response
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class FaultStep:
         if fault.drop or fault.close:
             return _unanswered(fault, request, proceed)
         if fault.duplicate:
-            return _twice(proceed)
+            return _twice(ctx, request, proceed)
         if fault.stale:
             return _stale(rule.kept, broker, request, proceed)
         answer = proceed()
@@ -168,9 +168,17 @@ def _closing(request: Any) -> CloseConnection:
     return CloseConnection(f"a fault ends it at {type(request).__name__}")
 
 
-def _twice(proceed: Callable[[], Answer]) -> Answer:
-    """As when the first answer is lost and the client sends it again: what it sees is the second."""
-    first, second = proceed(), proceed()
+def _twice(ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Answer:
+    """As when the first answer is lost and the client sends it again: what it sees is the second. Batches are patched where
+    they lie when they are appended, so the second time they are as the client sent them.
+    """
+    topics = request.topic_data if ctx.api_key == ApiKey.PRODUCE else ()
+    produced = [data for topic in topics for data in topic.partition_data if data.records]
+    sent = [bytearray(data.records) for data in produced]
+    first = proceed()
+    for data, records in zip(produced, sent, strict=True):
+        data.records = records
+    second = proceed()
     if not isinstance(first, Deferred):
         return second
     again = second if isinstance(second, Deferred) else Deferred.completed(second)

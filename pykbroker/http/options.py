@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pykbroker.config.listeners import Listener
 
 _ADDRESS: Final = re.compile(r"(?:(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<host>[^\[\]:]+)):)?(?P<port>[0-9]{1,5})")
+#: Neither a user nor a query: what follows is added to it.
+_URL: Final = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
 _LOOPBACK: Final = "127.0.0.1"
 #: A shorter token could be guessed.
 _SHORTEST_TOKEN: Final = 16
@@ -24,13 +26,14 @@ _SHORTEST_TOKEN: Final = 16
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
     """``token``: who asks for more than health has to know it. ``names``: host names by which the side may be asked,
-    beside addresses and names without a dot.
+    beside addresses and names without a dot. ``schema_registry``: the address of one, for the console.
     """
 
     host: str
     port: int
     token: str | None = None
     names: frozenset[str] = frozenset()
+    schema_registry: str | None = None
 
     @property
     def is_loopback(self) -> bool:
@@ -38,16 +41,25 @@ class HttpOptions:
         return is_loopback(self.host)
 
 
-def parse(address: str, token_file: Path | None = None, names: Iterable[str] = ()) -> HttpOptions:
+def parse(
+    address: str, token_file: Path | None = None, names: Iterable[str] = (), schema_registry: str | None = None
+) -> HttpOptions:
     """``HOST:PORT``, ``[::1]:PORT`` or a port alone, which is one of this machine. Raises ConfigError."""
     found = _ADDRESS.fullmatch(address.strip())
     if found is None or int(found["port"]) > 65535:
         raise ConfigError(
             f"--http wants HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, or a port of this machine, not {address!r}"
         )
-    token = None if token_file is None else read_token(token_file)
+    if schema_registry is not None and _URL.fullmatch(schema_registry) is None:
+        raise ConfigError(
+            f"--schema-registry wants http://HOST:PORT or https://HOST:PORT, perhaps with a path, not {schema_registry!r}"
+        )
     return HttpOptions(
-        found["six"] or found["host"] or _LOOPBACK, int(found["port"]), token, frozenset(map(str.lower, names))
+        found["six"] or found["host"] or _LOOPBACK,
+        int(found["port"]),
+        None if token_file is None else read_token(token_file),
+        frozenset(map(str.lower, names)),
+        schema_registry,
     )
 
 

@@ -119,10 +119,12 @@ class HttpSide:
 
     async def _ask_console(self, request: web.Request) -> web.StreamResponse:
         await self._have("pykbroker.http.console.door")
-        from pykbroker.http.console import console, door  # noqa: PLC0415 - nobody may ever look
+        from pykbroker.http.console import console, door, registry  # noqa: PLC0415 - nobody may ever look
 
         if self._console is None:
-            self._console = console.Console(self._node, self._meter, self._clock)
+            address = self._options.schema_registry
+            known = None if address is None else registry.Registry(address)
+            self._console = console.Console(self._node, self._meter, self._clock, known)
         return await door.answer(request, self._console)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:

@@ -228,7 +228,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def _strange_size(self, prefix: bytes, size: int) -> str:
         if prefix[:2] == b"\x16\x03":
-            return "it opened with a TLS handshake, but this listener speaks plaintext"
+            return (
+                "it opened with a TLS handshake, but this listener speaks plaintext: its client needs "
+                "security.protocol=PLAINTEXT, or SASL_PLAINTEXT, or the port of another listener"
+            )
         if prefix in (b"GET ", b"POST", b"HEAD", b"PUT "):
             return "it speaks HTTP, not Kafka's protocol"
         return f"it announced a frame of {size} bytes, and socket.request.max.bytes is {self._max_frame}"

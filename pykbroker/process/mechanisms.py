@@ -42,8 +42,14 @@ class Mechanisms:
         if settings.name == "OAUTHBEARER":
             _check_module(settings, f"{_MODULES}.oauthbearer.OAuthBearerLoginModule")
             return self._with_tokens(settings)
+        if settings.name == "GSSAPI":
+            from pykbroker.process.kerberos import LOGIN_MODULE, with_tickets  # noqa: PLC0415 - others do without
+
+            _check_module(settings, LOGIN_MODULE)
+            _check_no_handler(settings)
+            return with_tickets(settings)
         raise ConfigError(
-            f"the SASL mechanism {settings.name} is not served: PLAIN, {', '.join(_SCRAM)} and OAUTHBEARER are"
+            f"the SASL mechanism {settings.name} is not served: PLAIN, {', '.join(_SCRAM)}, OAUTHBEARER and GSSAPI are"
         )
 
     def follow(self, cluster: Cluster) -> None:

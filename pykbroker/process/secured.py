@@ -48,6 +48,7 @@ class SecuredListeners:
         """Raises ConfigError, naming the listener."""
         self._mechanisms = Mechanisms(cluster)
         self._listeners = {each.name: each for each in config.listeners if each.security_protocol != "PLAINTEXT"}
+        self._told: set[str] = set()
         turns = Turns()
         made = {name: self._made(config, listener) for name, listener in self._listeners.items()}
         self._brokers = {
@@ -61,7 +62,7 @@ class SecuredListeners:
             for node_id in ids
         }
         for name, each in made.items():
-            _tell_if_exposed(config, name, each)
+            self._tell_if_exposed(config, name, each)
 
     def admission(self, node_id: int, listener: str) -> Admission | None:
         """How a listener of a broker takes connections; None where it just takes them."""
@@ -97,7 +98,7 @@ class SecuredListeners:
                 )
                 continue
             broker.admissions[name].settings, broker.tls[name] = made.security, made.tls
-            _tell_if_exposed(altered, name, made)
+            self._tell_if_exposed(altered, name, made)
             log.info(
                 "Listener %s of broker %d: its security settings and stores are read anew, for new connections",
                 *(name, node_id),
@@ -117,6 +118,13 @@ class SecuredListeners:
         """The listeners that have settings of their own among these."""
         prefixed = (name.removeprefix(LISTENER_PREFIX) for name in settings if name.startswith(LISTENER_PREFIX))
         return frozenset(rest.partition(".")[0].upper() for rest in prefixed) & self._listeners.keys()
+
+    def _tell_if_exposed(self, config: BrokerConfig, listener: str, made: _Made) -> None:
+        """Once for each store, however many listeners and brokers have it."""
+        location = config.listener_value(listener, "ssl.keystore.location")
+        if made.tls is not None and location is not None and location not in self._told:
+            self._told.add(location)
+            tell_if_exposed(location, "a private key")
 
     # ---- what settings make --------------------------------------------------------------------------------------------
 
@@ -166,9 +174,3 @@ class _OfBroker:
     admissions: dict[str, Admission]
     tls: dict[str, ServerTls | None]
     altered: frozenset[str] = frozenset()
-
-
-def _tell_if_exposed(config: BrokerConfig, listener: str, made: _Made) -> None:
-    location = config.listener_value(listener, "ssl.keystore.location")
-    if made.tls is not None and location is not None:
-        tell_if_exposed(location, "a private key")

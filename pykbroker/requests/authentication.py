@@ -144,7 +144,7 @@ class Authentication:
             raise _malformed(error) from error
         response = SaslAuthenticateResponse()
         try:
-            response.auth_bytes = self._conversation.token(bytes(request.auth_bytes))
+            response.auth_bytes = self._conversation.token(bytes(request.auth_bytes)) or b""
         except Failed as failure:
             if failure.told is None:
                 raise _Ending(str(failure)) from failure
@@ -162,6 +162,8 @@ class Authentication:
         except Failed as failure:
             raise _Ending(str(failure)) from failure
         self._end()
+        if answer is None:
+            return None
         return [len(answer).to_bytes(4, "big") + answer]
 
     def _end(self) -> int | None:

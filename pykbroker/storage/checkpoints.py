@@ -108,6 +108,14 @@ def decode_partition_metadata(data: bytes) -> bytes:
     raise CorruptCheckpointError("no topic id")
 
 
+def read_topic_id(disk: Disk, path: str) -> bytes | None:
+    """Which topic a log's directory belongs to; None where that cannot be read, for instance after a power loss."""
+    try:
+        return decode_partition_metadata(disk.read(f"{path}/{PARTITION_METADATA}"))
+    except (FileNotFoundError, CorruptCheckpointError):
+        return None
+
+
 def encode_properties(properties: Mapping[str, str]) -> bytes:
     """meta.properties, as java.util.Properties reads it."""
     return "".join(f"{name}={value}\n" for name, value in sorted(properties.items())).encode()

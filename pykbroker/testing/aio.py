@@ -50,3 +50,27 @@ class Aio:
     transaction = _awaited(Asking.transaction)
     wait_for_transaction = _awaited(Asking.wait_for_transaction)
     wait_until = _awaited(Asking.wait_until)
+
+    async def reset(self) -> None:
+        """``Kafka.reset``."""
+        await asyncio.to_thread(self.kafka.reset)
+
+    async def snapshot(self, name: str) -> None:
+        """``Kafka.snapshot``."""
+        await asyncio.to_thread(self.kafka.snapshot, name)
+
+    async def restore(self, name: str) -> None:
+        """``Kafka.restore``."""
+        await asyncio.to_thread(self.kafka.restore, name)
+
+    async def advance(self, text: str | float | None = None, **units: float) -> None:
+        """``Kafka.advance``."""
+        await asyncio.to_thread(self.kafka.advance, text, **units)
+
+    async def run_retention(self) -> None:
+        """``Kafka.run_retention``."""
+        await asyncio.to_thread(self.kafka.run_retention)
+
+    async def run_compaction(self) -> None:
+        """``Kafka.run_compaction``."""
+        await asyncio.to_thread(self.kafka.run_compaction)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.http.console.registry import Registry
     from pykbroker.http.metrics.meter import RequestMeter
     from pykbroker.process.node import Node
     from pykbroker.runtime.clock import Clock
@@ -22,11 +23,12 @@ _TURN_S: Final = 0.0005
 class Console:
     """Of one HTTP side. ``clock`` is the machine's: a test's own may stand still."""
 
-    def __init__(self, node: Node, meter: RequestMeter, clock: Clock) -> None:
+    def __init__(self, node: Node, meter: RequestMeter, clock: Clock, registry: Registry | None = None) -> None:
         self.node = node
         self.meter = meter
         self.clock = clock
         self.brokers = Brokers(self._current)
+        self.registry = registry
         #: Connections that follow what is appended.
         self.tails: set[asyncio.Task[None]] = set()
 

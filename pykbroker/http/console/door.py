@@ -21,6 +21,7 @@ from pykbroker.http.console import (
     pulse,
     quotas,
     records,
+    schemas,
     settings,
     tail,
     topics,
@@ -56,6 +57,7 @@ _LOOKS: Final[dict[str, Handler]] = {
     "/acls": acls.listed,
     "/quotas": quotas.listed,
     "/metadata": metadata.listed,
+    "/schema": schemas.one,
     "/pulse": pulse.now,
 }
 _CHANGES: Final[dict[str, Handler]] = {

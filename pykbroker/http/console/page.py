@@ -31,7 +31,17 @@ NAMES: Final = (
         "list.js",
         "partitions.js",
     ),
-    *("produce.js", "protobuf.js", "pulse.js", "record.js", "records.js", "schema.js", "settings.js", "table.js"),
+    *(
+        "produce.js",
+        "protobuf.js",
+        "pulse.js",
+        "record.js",
+        "registry.js",
+        "records.js",
+        "schema.js",
+        "settings.js",
+        "table.js",
+    ),
     *(f"views/{view}.js" for view in _VIEWS),
 )
 HOME: Final = "/console/"

@@ -80,8 +80,9 @@ async def _sums(console: Console, cluster: Cluster, topic: TopicImage) -> dict[s
 
 
 async def one(console: Console, call: Call) -> dict[str, Any]:
-    """A topic, with its sums."""
-    return await _sums(console, console.brokers.cluster(), _topic(console, call))
+    """A topic, with its sums, and whether a schema registry can be asked what its values mean."""
+    sums = await _sums(console, console.brokers.cluster(), _topic(console, call))
+    return {**sums, "registry": console.registry is not None}
 
 
 def _topic(console: Console, call: Call) -> TopicImage:

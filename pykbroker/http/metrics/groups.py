@@ -77,6 +77,8 @@ _BY_STATE: Final = {
     )
     for state in ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 }
+#: For the catalogue, which lists what modules have by name.
+NUM_BY_STATE: Final = tuple(_BY_STATE.values())
 
 _IN_A_STEP: Final = 8
 

@@ -92,8 +92,8 @@ class Conversation:
         self.mechanism = mechanism
         self.state = State.TOKEN if version >= 1 else State.RAW_TOKEN
 
-    def token(self, token: bytes) -> bytes:
-        """The mechanism's answer to a token; then ``result`` may be there. Raises Failed."""
+    def token(self, token: bytes) -> bytes | None:
+        """The mechanism's answer to a token, if it has one; then ``result`` may be there. Raises Failed."""
         assert self._exchange is not None, "a handshake came before"
         try:
             answer = self._exchange.evaluate(token)

@@ -37,8 +37,8 @@ class Exchange(Protocol):
 
     result: Authenticated | None
 
-    def evaluate(self, token: bytes, /) -> bytes:
-        """The answer to a token of the client. Raises Refused."""
+    def evaluate(self, token: bytes, /) -> bytes | None:
+        """The answer to a token of the client; None where the mechanism has none. Raises Refused."""
         ...
 
 

@@ -176,7 +176,7 @@ class DirectoryContents:
     # -- serving ------------------------------------------------------------------------------------------------------
 
     def holds(self, name: str) -> bool:
-        """Whether the directory of the partition ``name`` lies here."""
+        """Whether the directory of the partition ``name``, or a file in such a one, lies here."""
         return not self.directory.offline and self.directory.disk.exists(f"{self.path}/{name}")
 
     def partition_names(self) -> list[tuple[str, int]]:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 from pykbroker.runtime.clock import Clock
-from pykbroker.storage.checkpoints import TopicPartition
+from pykbroker.storage.checkpoints import PARTITION_METADATA, TopicPartition, read_topic_id
 from pykbroker.storage.directories.contents import METADATA_LOG, DirectoryContents, check_ours
 from pykbroker.storage.directories.warming import directory_bytes, warm
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.disk import Disk
+from pykbroker.storage.log.leftovers import offset_in
 from pykbroker.storage.names import STRAY, is_partition
 from pykbroker.wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+#: Before any end of a log.
+_NO_END = (False, -1, -1)
 
 
 class LogDirectories:
@@ -117,9 +124,16 @@ class LogDirectories:
             placed.partitions -= 1
 
     def holding(self, key: TopicPartition) -> DirectoryContents | None:
-        """The directory that has a partition's files; None where they are nowhere, or in one that is offline."""
+        """The directory that has a partition's files; None where they are nowhere, or in one that is offline.
+
+        Something of that name may lie in another one too, which is no partition: somebody's, or one that lost all its files
+        with the power.
+        """
         name = f"{key[0]}-{key[1]}"
-        return next((contents for contents in self.of_partitions if contents.holds(name)), None)
+        found = [contents for contents in self.of_partitions if contents.holds(name)]
+        if len(found) > 1:
+            found = [contents for contents in found if contents.holds(f"{name}/{PARTITION_METADATA}")] or found
+        return found[0] if found else None
 
     def of(self, key: TopicPartition) -> DirectoryContents:
         """Where a partition lies, or is to be made. Raises KAFKA_STORAGE_ERROR where that is perhaps one that is offline."""
@@ -172,24 +186,64 @@ class LogDirectories:
 
     # -- strays -------------------------------------------------------------------------------------------------------
 
-    def put_strays_aside(self, known: Collection[TopicPartition]) -> None:
+    def put_strays_aside(self, known: Mapping[TopicPartition, bytes]) -> None:
         """Rename the directories of partitions that the metadata does not know, as Kafka does: nothing is lost, and a new
-        topic of that name begins empty. A kill between the end of a topic and that of its files leaves such; one between
-        the two renames at the end of a move leaves a partition twice, and both are equal. What holds anything else is no
-        partition, whatever its name, and stays.
+        topic of that name begins empty. ``known``: the topic ids. A kill between the end of a topic and that of its files
+        leaves such. What holds anything else is no partition, whatever its name, and stays.
         """
-        found: set[TopicPartition] = set()
+        places: dict[TopicPartition, list[DirectoryContents]] = {}
         for contents in self.of_partitions:
-            if contents.directory.offline:
-                continue
-            try:
-                for key in contents.partition_names():
-                    stray = (key not in known or key in found) and key[0] != METADATA_LOG
-                    if stray and is_partition(contents.directory.disk, f"{contents.path}/{key[0]}-{key[1]}"):
-                        put_stray_aside(contents, key)
-                    found.add(key)
-            except OSError as error:
-                contents.directory.failed(error, "putting stray partitions aside")
+            for key in _tried(contents, contents.partition_names) or ():
+                places.setdefault(key, []).append(contents)
+        for key, found in places.items():
+            home = _home(key, known.get(key), found)
+            for contents in found:
+                if contents is not home and key[0] != METADATA_LOG:
+                    _tried(contents, partial(_put_aside_if_partition, contents, key))
+
+
+def _home(key: TopicPartition, topic_id: bytes | None, found: list[DirectoryContents]) -> DirectoryContents | None:
+    """Which of the directories with files of its name has a partition.
+
+    There are two after a kill between the renames at the end of a move, and then both are equal; where a disk failed there, the
+    log that went on ends behind the other one; and a directory that was offline while the topic was deleted and made again
+    has the old one's. One that cannot say whose it is, as a loss of power may leave it, has it where no other one does.
+    """
+    if topic_id is None:
+        return None
+    if len(found) == 1:
+        return found[0]
+    ends = [_tried(contents, partial(_end_of, contents, key, topic_id)) or _NO_END for contents in found]
+    return None if max(ends) == _NO_END else found[ends.index(max(ends))]
+
+
+def _end_of(contents: DirectoryContents, key: TopicPartition, topic_id: bytes) -> tuple[bool, int, int]:
+    """Whether the directory names the topic, and where the log ends: base offset and size of its last segment; ``_NO_END`` where
+    it names another one. Raises OSError.
+    """
+    disk, path = contents.directory.disk, f"{contents.path}/{key[0]}-{key[1]}"
+    stored = read_topic_id(disk, path)
+    if stored not in (topic_id, None):
+        return _NO_END
+    logs = [name for name in disk.list(path) if name.endswith(".log")]
+    end = max(((offset_in(name), disk.size(f"{path}/{name}")) for name in logs), default=(0, 0))
+    return stored is not None, *end
+
+
+def _put_aside_if_partition(contents: DirectoryContents, key: TopicPartition) -> None:
+    """Raises OSError."""
+    if is_partition(contents.directory.disk, f"{contents.path}/{key[0]}-{key[1]}"):
+        put_stray_aside(contents, key)
+
+
+def _tried(contents: DirectoryContents, action: Callable[[], _T]) -> _T | None:
+    """What the action returns; None where it fails, which takes the directory offline, or it is that already."""
+    if not contents.directory.offline:
+        try:
+            return action()
+        except OSError as error:
+            contents.directory.failed(error, "putting stray partitions aside")
+    return None
 
 
 def put_stray_aside(contents: DirectoryContents, key: TopicPartition) -> None:

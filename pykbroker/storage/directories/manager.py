@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.runtime.clock import Clock
 from pykbroker.storage import checkpoints
-from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
+from pykbroker.storage.checkpoints import TopicPartition
 from pykbroker.storage.compaction.retries import Retries
 from pykbroker.storage.directories.contents import DirectoryContents
 from pykbroker.storage.directories.log_directories import LogDirectories, put_stray_aside
@@ -157,20 +157,22 @@ class LogManager:
     def _load_log(self, contents: DirectoryContents, key: TopicPartition, topic_id: bytes, config: LogConfig) -> Log:
         disk = contents.directory.disk
         log = Log(contents.directory, key[0], key[1], topic_id=topic_id, config=config)
-        stored = _stored_topic_id(disk, log.path)
+        stored = checkpoints.read_topic_id(disk, log.path)
         if stored is not None and stored != topic_id:
             put_stray_aside(contents, key)
             contents.partitions += 1
             stored = None
         contents.make(key)
+        clean = contents.clean or key in contents.closed
+        metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
         if stored is None:
             _check_free(disk, log)
-            metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
             disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
+        if stored is None or not clean:  # a process that was killed may have written it and never synced it
             log.must_sync([metadata])
         recovery.load(
             log,
-            clean=contents.clean or key in contents.closed,
+            clean=clean,
             recovery_point=contents.recovery_points.get(key, 0),
             log_start_offset=contents.log_starts.get(key, 0),
             compacted_to=contents.cleaner_offsets.get(key, 0),
@@ -207,11 +209,15 @@ class LogManager:
         if contents is not None and _belongs(contents.directory.disk, f"{contents.path}/{topic}-{partition}", topic_id):
             self._discard(contents, key, config)
 
-    def _discard(self, contents: DirectoryContents, key: TopicPartition, config: LogConfig) -> str:
-        """Put a partition's directory aside, to be removed later; its new path."""
+    def _discard(
+        self, contents: DirectoryContents, key: TopicPartition, config: LogConfig, *, sync: bool = False
+    ) -> str:
+        """Put a partition's directory aside, to be removed later; its new path. ``sync``: it lasts, when this returns."""
         contents.forget(key)
         try:
             aside = contents.put_aside(key, DELETE)
+            if sync:
+                contents.directory.disk.sync_directory(contents.path)
         except OSError as error:
             raise contents.directory.failed(error, f"deleting {key[0]}-{key[1]}") from error
         contents.directory.remove_later(aside, config.file_delete_delay_ms)
@@ -220,6 +226,8 @@ class LogManager:
     def finish_move(self, move: LogMove) -> None:
         """Complete the move of a log, which is opened again where it lies now. Raises OSError or KAFKA_STORAGE_ERROR; the log
         is still served from where it was then.
+
+        Nothing is appended before the old directory's new name lasts: it would come back as it was.
         """
         log, key = move.log, (move.log.topic, move.log.partition)
         source, target = self.directories.at(log.directory), move.target
@@ -235,7 +243,8 @@ class LogManager:
         del self.logs[key]
         end_flushes(log)
         self._retries.forget(log)
-        log.moved(self._discard(source, key, log.config))
+        with contextlib.suppress(KafkaError):  # the directory that it has left is offline
+            log.moved(self._discard(source, key, log.config, sync=True))
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
         """Those of the partitions that have files, but whose log is not open. Raises OSError."""
@@ -364,17 +373,9 @@ def _check_free(disk: Disk, log: Log) -> None:
         )
 
 
-def _stored_topic_id(disk: Disk, path: str) -> bytes | None:
-    """Which topic a log's directory belongs to; None where that cannot be read, for instance after a power loss."""
-    try:
-        return checkpoints.decode_partition_metadata(disk.read(f"{path}/{checkpoints.PARTITION_METADATA}"))
-    except (FileNotFoundError, CorruptCheckpointError):
-        return None
-
-
 def _belongs(disk: Disk, path: str, topic_id: bytes) -> bool:
     """Whether the directory is the topic's. A name alone says nothing: somebody's files may lie there."""
-    stored = _stored_topic_id(disk, path)
+    stored = checkpoints.read_topic_id(disk, path)
     return stored == topic_id or (stored is None and not strangers(disk.list(path)))
 
 

@@ -75,10 +75,13 @@ class LogMove:
         disk.sync_directory(self.path)
 
     def install(self) -> None:
-        """Give the copy the log's name."""
+        """Give the copy the log's name. Raises KAFKA_STORAGE_ERROR where it may have that or not: the directory is offline then."""
         disk = self.target.directory.disk
         disk.rename(self.path, f"{self.target.path}/{self.log.name}")
-        disk.sync_directory(self.target.path)
+        try:
+            disk.sync_directory(self.target.path)
+        except OSError as error:
+            raise self.target.directory.failed(error, f"moving {self.log.name}") from error
 
     def give_up(self) -> None:
         """The log stays where it is."""

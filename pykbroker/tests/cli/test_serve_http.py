@@ -37,6 +37,8 @@ def test_programs_are_told_too() -> None:
         (["--http", "nowhere"], "--http wants HOST:PORT"),
         (["--http", "0", "--http-token-file", "/nowhere"], "--http-token-file /nowhere cannot be read"),
         (["--http-name", "broker.example"], "open it with --http"),
+        (["--schema-registry", "http://sr:8081"], "open the HTTP side with --http"),
+        (["--http", "0", "--schema-registry", "sr:8081"], "--schema-registry wants http://HOST:PORT"),
         (["--clock", "manual"], "--clock manual leaves nobody to move it: open the HTTP side with --http"),
         (["--http", "0", "--listen", "SSL://127.0.0.1:0"], "SSL (SSL) are protected"),
     ],

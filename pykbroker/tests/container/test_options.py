@@ -32,6 +32,10 @@ def test_what_is_advertised_is_told() -> None:
         ({"PYKBROKER_HTTP": "127.0.0.1:80"}, ["--http", "127.0.0.1:80"]),
         ({"PYKBROKER_HTTP_NAMES": "a.b, c"}, ["--http", "0.0.0.0:8080", "--http-name", "a.b", "--http-name", "c"]),
         ({"PYKBROKER_HTTP_TOKEN_FILE": "/t"}, ["--http", "0.0.0.0:8080", "--http-token-file", "/t"]),
+        (
+            {"PYKBROKER_SCHEMA_REGISTRY": "http://sr:8081"},
+            ["--http", "0.0.0.0:8080", "--schema-registry", "http://sr:8081"],
+        ),
         ({"KAFKA_LOG4J_ROOT_LOGLEVEL": "warn"}, ["--log-level", "WARN", "--http", "0.0.0.0:8080"]),
         ({"KAFKA_LOG4J_ROOT_LOGLEVEL": "OFF"}, ["--http", "0.0.0.0:8080"]),
     ],

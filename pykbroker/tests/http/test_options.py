@@ -39,6 +39,22 @@ def test_no_address(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.parametrize(
+    "url", ["http://sr:8081", "https://sr.example/registry/", "http://[::1]:8081", "http://10.0.0.1"]
+)
+def test_a_schema_registry(url: str) -> None:
+    assert parse("8080", schema_registry=url).schema_registry == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "sr:8081", "ftp://sr", "file:///etc/passwd", "http://user:secret@sr", "http://sr?x=", "http://sr#", "http://"],
+)
+def test_no_schema_registry(url: str) -> None:
+    with pytest.raises(ConfigError, match="--schema-registry wants http://HOST:PORT"):
+        parse("8080", schema_registry=url)
+
+
 def test_a_token_is_the_first_line_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("  0123456789abcdef \nwhat else there is\n")

@@ -15,8 +15,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from pykbroker.network.connection import Connection
@@ -84,13 +85,19 @@ class Wire(asyncio.Transport):
 
 
 class Strangers:
-    """See the module. ``says`` is what they say, where that is something else. ``found`` is what must not be, in words; ``slowest_s`` the longest that one piece took of the CPU."""
+    """See the module. ``says`` is what they say, where that is something else, ``more`` further settings of the broker. ``found`` is what must not be, in words; ``slowest_s`` the longest that one piece took of the CPU."""
 
-    def __init__(self, folder: Path, seed: int, says: Sequence[Sequence[Part]] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        seed: int,
+        says: Sequence[Sequence[Part]] | None = None,
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._random = random.Random(seed)
         self._world = MemoryCluster(
             seed=seed,
-            **{name.replace(".", "_"): value for name, value in settings(folder).items()},
+            **{name.replace(".", "_"): value for name, value in {**settings(folder), **more}.items()},
         )
         self._admit_alice()
         self._listeners = SecuredListeners(self._world.cluster.config, lambda: self._world.cluster, [1])

@@ -1,9 +1,11 @@
-"""Several brokers of one process: what is altered of a listener is so for the broker that was named, and no other."""
+"""Several brokers of one process: what is altered of a listener is so for the broker that was named, and no other; a store is told of once."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+
+import pytest
 
 from pykbroker.tests.kit.certificates import HOSTS, authority, now_ms, written
 from pykbroker.tests.kit.secured import SecuredNode, client_context, secured_node, tls_settings
@@ -44,3 +46,18 @@ def test_stores_are_each_brokers_own(tmp_path: Path) -> None:
             assert await serials(node) == (begun, altered)
 
     asyncio.run(scenario())
+
+
+def test_a_store_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings = tls_settings(tmp_path)
+    store = Path(settings["ssl.keystore.location"])
+    store.chmod(0o644)
+
+    async def scenario() -> None:
+        async with secured_node(tmp_path, {"SSL": "SSL", "MORE": "SSL"}, settings, brokers=2) as node:
+            talk = await node.connect("PLAINTEXT")
+            assert await alter(talk, {LOCATION: str(store)}, "1") == 0
+            talk.close()
+
+    asyncio.run(scenario())
+    assert len([record for record in caplog.records if f"{store} holds a private key" in record.getMessage()]) == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.storage.checkpoints import PARTITION_METADATA, decode_partition_metadata
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import AppendResult, Log
@@ -43,6 +44,10 @@ class Store:
         make_room = self.manager.directories.plan_room([(topic, 0)])
         if make_room is not None:
             make_room()
+
+    def topic_id_on_disk(self, topic: str = "t") -> bytes:
+        """Whose the partition's files are, as they say themselves. Raises CorruptCheckpointError or FileNotFoundError."""
+        return decode_partition_metadata(self.disk.read(f"/data/{topic}-0/{PARTITION_METADATA}"))
 
     def stop(self) -> None:
         self.manager.shutdown()

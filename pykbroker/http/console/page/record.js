@@ -4,6 +4,7 @@ import { look } from "./ask.js";
 import { asHex, asJson, asText, bytesOf, line } from "./bytes.js";
 import { badge, button, choice, doing, fill, h } from "./dom.js";
 import { number, size, time } from "./format.js";
+import * as registry from "./registry.js";
 import * as schema from "./schema.js";
 
 const FORMS = [["auto", "as it looks"], ["text", "text"], ["json", "JSON"], ["hex", "hex"], ["avro", "Avro"], ["protobuf", "Protobuf"]];
@@ -40,7 +41,13 @@ function datum(title, which, topic, data) {
   const edit = button("Schema", () => schema.ask(topic.name, which, form.value, draw), { class: "quiet" });
   function draw() {
     edit.hidden = !["avro", "protobuf"].includes(form.value);
-    fill(shown, written(data, form.value, schema.of(topic.name, which)));
+    if (form.value === "auto" && registry.fits(topic, data)) byRegistry();
+    else fill(shown, written(data, form.value, schema.of(topic.name, which)));
+  }
+  async function byRegistry() {
+    fill(shown, "Asking the schema registry …");
+    const text = await registry.decoded(data).catch((error) => registry.undecoded(error, data));
+    if (form.value === "auto") fill(shown, text);
   }
   form.addEventListener("change", () => {
     schema.keep(topic.name, which, { form: form.value });

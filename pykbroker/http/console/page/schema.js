@@ -53,11 +53,11 @@ export function decode(kind, known, data) {
     bytes = data.subarray(5);
   }
   if (kind === "avro") return avro(JSON.parse(schema.text))(bytes);
-  return protobuf(schema.text, schema.message, schema.frame === "confluent" ? afterIndexes(bytes) : bytes);
+  return protobuf(schema.text, schema.message, schema.frame === "confluent" ? indexed(bytes).rest : bytes);
 }
 
 // Behind the id, Protobuf has a list of numbers that say which message it is; one byte of 0 stands for the first.
-function afterIndexes(data) {
+export function indexed(data) {
   let at = 0;
   const next = () => {
     let value = 0;
@@ -71,6 +71,7 @@ function afterIndexes(data) {
   };
   const count = next();
   if (count < 0 || count > 100) throw new Error("its message indexes make no sense.");
-  for (let each = 0; each < count; each += 1) next();
-  return data.subarray(at);
+  const indexes = [];
+  for (let each = 0; each < count; each += 1) indexes.push(next());
+  return { indexes: count ? indexes : [0], rest: data.subarray(at) };
 }

@@ -11,6 +11,7 @@ import pytest
 
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.storage.checkpoints import encode_partition_metadata
 from pykbroker.storage.directories.contents import ForeignDirectoryError
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
@@ -20,6 +21,7 @@ from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, batch, c
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 DISKS = ("/a", "/b", "/c")
+OTHER_ID = bytes(range(1, 17))
 
 
 class Stores:
@@ -201,7 +203,7 @@ def test_partitions_of_topics_that_are_gone_are_put_aside(stores):
     stores.disk.write("/a/note-1", b"a file, of whoever")
     stores.manager.shutdown()
     stores.start()
-    stores.manager.directories.put_strays_aside({("t", 1), ("t", 3)})
+    stores.manager.directories.put_strays_aside({("t", 1): TOPIC_ID, ("t", 3): TOPIC_ID})
     names = [name.partition(".")[0] for path in DISKS for name in stores.disk.list(path) if name.endswith("-stray")]
     assert sorted(names) == ["t-0", "t-2"]
     assert {"note-1", "t-3", "__cluster_metadata-0"} <= set(stores.disk.list("/a"))
@@ -211,10 +213,59 @@ def test_partitions_of_topics_that_are_gone_are_put_aside(stores):
     assert len([name for path in DISKS for name in stores.disk.list(path) if name.endswith("-stray")]) == 2
 
 
+@pytest.mark.parametrize("failing", DISKS)
+def test_made_again_while_its_directory_was_offline(stores, failing):
+    """The directory comes back with the old one, which is a stray, wherever it comes in the order of the directories."""
+    index = DISKS.index(failing)
+    stores.fill(3)
+    old, ids = stores.log(index), {("t", each): TOPIC_ID for each in range(3)}
+    stores.fail(failing)
+    assert refused(lambda: append(old, batch([b"lost"])))
+    assert refused(lambda: stores.manager.delete(old))
+    stores.manager.directories.place(("t", index))
+    append(stores.manager.open("t", OTHER_ID, index, LogConfig()), batch([b"new"]))
+    stores.manager.shutdown()
+    stores.disk.fail = None
+    stores.start()
+    stores.manager.directories.put_strays_aside(ids | {("t", index): OTHER_ID})
+    assert contents(stores.manager.open("t", OTHER_ID, index, LogConfig())) == [(0, b"new")]
+    (stray,) = [name for name in stores.disk.list(failing) if name.startswith("t-")]
+    assert stray.endswith("-stray")
+
+
+@pytest.mark.parametrize("foreign", [[], ["note"]], ids=["empty", "somebody's"])
+def test_something_else_has_the_name_of_a_partition(stores, foreign):
+    stores.manager.directories.place_in(stores.manager.directories.all[1], ("t", 0))
+    append(stores.log(0), batch([b"x"]))
+    stores.disk.make_directory("/a/t-0")
+    for name in foreign:
+        stores.disk.create(f"/a/t-0/{name}")
+    stores.start()
+    stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
+    assert contents(stores.log(0)) == [(0, b"x")]
+    assert stores.disk.list("/a/t-0") == foreign
+
+
+@pytest.mark.parametrize("other", [None, OTHER_ID])
+@pytest.mark.parametrize("place", ["/b", "/c"])
+def test_one_that_does_not_say_whose_it_is_stays_where_no_other_one_is_the_topics(stores, place, other):
+    """A loss of power may tear partition.metadata: with what names another topic beside it, or as little, it is no stray."""
+    append(stores.log(0), batch([b"kept"]))
+    first = stores.log(0).directory.path
+    stores.manager.shutdown()
+    stores.disk.write(f"{first}/t-0/partition.metadata", b"")
+    stores.disk.make_directory(f"{place}/t-0")
+    stores.disk.write(f"{place}/t-0/00000000000000000000.log", b"")
+    stores.disk.write(f"{place}/t-0/partition.metadata", b"" if other is None else encode_partition_metadata(other))
+    stores.start()
+    stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
+    assert contents(stores.log(0)) == [(0, b"kept")]
+
+
 def test_strays_on_a_disk_that_fails(stores):
     stores.fill(3)
     stores.start()
     stores.fail("/b")
-    stores.manager.directories.put_strays_aside(())
+    stores.manager.directories.put_strays_aside({})
     assert [contents.directory.offline for contents in stores.manager.directories] == [False, True, False]
     assert next(name for name in stores.disk.list("/c") if name.startswith("t-")).endswith("-stray")

@@ -109,6 +109,16 @@ def test_a_topic_made_again_begins_empty(store):
     assert store.disk.list(f"/data/{stray}")
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_whose_a_log_is_lasts_with_what_is_flushed_after_a_kill(seed):
+    store = Store(seed)
+    append(store.log(), batch([b"x"]))
+    store.start()
+    store.log().flush()
+    store.lose_power()
+    assert store.topic_id_on_disk() == TOPIC_ID
+
+
 def test_deleting_and_making_again_while_running(store):
     log = store.log(LogConfig(file_delete_delay_ms=100))
     append(log, batch([b"old"]))

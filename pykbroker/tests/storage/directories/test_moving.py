@@ -142,7 +142,7 @@ def test_ended_at(number, power):
         disk.crash(random.Random(number))
     for _ in range(2):
         moving.stores.start()
-        moving.stores.manager.directories.put_strays_aside({("t", 0)})
+        moving.stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
         assert picture(moving.log()) == before
         names = [name for path in ("/a", "/b") for name in disk.list(path) if name.startswith("t-0")]
         assert names.count("t-0") == 1
@@ -163,5 +163,59 @@ def test_refused_at(number, code):
     with suppress(KafkaError):  # a directory is offline
         assert picture(moving.log()) == before
     moving.stores.start()
-    moving.stores.manager.directories.put_strays_aside({("t", 0)})
+    moving.stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
+    assert picture(moving.log()) == before
+
+
+def restarted(stores: Stores) -> None:
+    stores.disk.fail = None
+    stores.start()
+    stores.manager.directories.put_strays_aside({("t", 0): TOPIC_ID})
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_flushed_after_the_move_survives_a_power_loss(seed):
+    """The old directory does not come back under its name."""
+    moving = Moving()
+    moving.move()
+    append(moving.log(), batch([b"next"]), epoch=2)
+    moving.log().flush()
+    before = picture(moving.log())
+    moving.stores.disk.crash(random.Random(seed))
+    restarted(moving.stores)
+    assert picture(moving.log()) == before
+    assert moving.log().directory.path == "/b"
+
+
+@pytest.mark.parametrize("source", ["/a", "/b"])
+def test_of_two_equal_ones_that_is_kept_which_went_on(source):
+    """The last sync of the move fails: the log stays where it was, and the copy has its name."""
+    moving = Moving()
+    if source == "/b":
+        moving.move()
+    target = "/b" if source == "/a" else "/a"
+    disk = moving.stores.disk
+    disk.fail = lambda _, name: OSError(errno.EIO, "on purpose") if name == f"sync directory {target}" else None
+    move = LogMove(moving.log(), next(each for each in moving.stores.manager.directories if each.path == target))
+    move.copy()
+    with pytest.raises((OSError, KafkaError)):
+        moving.stores.manager.finish_move(move)
+    move.give_up()
+    append(moving.log(), batch([b"next"]), epoch=2)
+    before = picture(moving.log())
+    restarted(moving.stores)
+    assert picture(moving.log()) == before
+    assert moving.log().directory.path == source
+
+
+def test_a_directory_that_fails_when_the_log_has_left_it():
+    moving = Moving()
+    moving.stores.disk.fail = lambda _, name: (
+        OSError(errno.EIO, "on purpose") if name.startswith("rename /a/t-0 ") else None
+    )
+    moving.move()
+    assert moving.log().directory.path == "/b"
+    append(moving.log(), batch([b"next"]), epoch=2)
+    before = picture(moving.log())
+    restarted(moving.stores)
     assert picture(moving.log()) == before

@@ -59,6 +59,10 @@ class Worker:
         self.late = self.random.random() < 0.4
         self.truncating: int | None = None
         self.topic_id = TOPIC_ID
+        #: Whether the topic is in the metadata: not before there is room for its files.
+        self.made = True
+        #: What is being appended, and not acknowledged.
+        self.sending: list[bytes | None] = []
         #: What threads have begun, each to be called to its end.
         self.begun: list[Callable[[], None]] = []
         self.log: Log = self.opened()
@@ -98,10 +102,15 @@ class Worker:
         return self.random.choice((Compression.NONE, Compression.NONE, Compression.GZIP))
 
     def add(self, data: bytearray, values: list[bytes]) -> None:
+        self.sending = [*values]
         result = append(self.log, data, epoch=self.epoch, now_ms=self.now(), committed=not self.late)
         assert result.base_offset == len(self.values)
         assert not result.duplicate
-        self.values += values
+        self.acknowledge()
+
+    def acknowledge(self) -> None:
+        self.values += self.sending
+        self.sending = []
 
     def now(self) -> int:
         self.store.clock.advance(self.random.randrange(100))
@@ -126,8 +135,9 @@ class Worker:
         producer = self.random.choice(PRODUCERS)
         if self.log.has_open_transaction(producer):
             commit = self.random.random() < 0.5
+            self.sending = [None]
             append_marker(self.log, producer, self.epochs[producer], commit=commit, committed=not self.late)
-            self.values.append(None)
+            self.acknowledge()
             return
         values = self.new_values()
         sequence = self.sequences.get(producer, 0)
@@ -198,17 +208,22 @@ class Worker:
         """Delete the topic, and have another one of its name, whose log somebody asks for now or after the next start."""
         old = self.log
         self.forget()
+        self.made = False
         self.store.manager.delete(old)
-        self.store.make_room(old.topic)
+        self.make_room()
         if self.random.random() < 0.3:
             self.random.choice((self.stop_cleanly, self.kill, self.lose_power))()
         self.log = self.opened()
         assert self.log.log_end_offset == 0
 
+    def make_room(self) -> None:
+        self.store.make_room(self.log.topic)
+        self.made = True
+
     def forget(self) -> None:
         """Nothing is known of a topic that is new."""
         self.topic_id = self.random.randbytes(16)
-        self.values, self.sequences = [], {}
+        self.values, self.sending, self.sequences = [], [], {}
         self.synced = self.start_synced = self.epoch = 0
 
     # -- threads ------------------------------------------------------------------------------------------------------
@@ -261,6 +276,11 @@ class Worker:
         """Begin a new process; what the old one had begun is over."""
         self.begun = []
         self.store.start()
+        if self.synced:
+            assert self.store.topic_id_on_disk() == self.topic_id
+        if not self.made:
+            self.store.manager.directories.put_strays_aside({})
+            self.make_room()
         if self.random.random() < 0.1:
             topic, topic_id = self.log.topic, self.topic_id
             self.forget()
@@ -309,10 +329,10 @@ class Worker:
             self.flush()  # or else what it had begun to drop could come back with the next loss of power
 
     def adopt_unsure(self) -> None:
-        """A batch without an answer: whole if it is there."""
-        found = dict(contents(self.log))
-        for offset in range(len(self.values), self.log.log_end_offset):
-            self.values.append(found.get(offset))
+        """A batch without an answer: whole if it is there, and nothing else."""
+        if self.log.log_end_offset > len(self.values):
+            self.acknowledge()
+            assert self.log.log_end_offset == len(self.values)
 
     def fill_the_disk(self) -> None:
         """Some appends are refused for lack of space; those that were not are kept, and later ones go through again."""

@@ -1,0 +1,1 @@
+"""GSSAPI: brokers and clients of one realm, whose KDC is MIT's."""

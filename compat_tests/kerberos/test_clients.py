@@ -1,0 +1,102 @@
+"""Stock clients that have a key table or a ticket: Java's, librdkafka (kcat: wheels of confluent-kafka have no GSSAPI), Python's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import aiokafka
+import kafka
+import pytest
+
+from compat_tests.harness.java_cases import JavaCases, wanted_cases
+from compat_tests.kerberos.brokers import Listeners
+from pykbroker.tests.kit.kerberos import REALM, Realm, needs_kerberos
+
+pytestmark = needs_kerberos
+RECORD = b"x" * 100_000
+JAVA = JavaCases(Path(__file__).with_name("KerberosCases.java"), "kafka")
+KCAT = shutil.which("kcat")
+#: What Cyrus SASL, of which librdkafka makes use, needs of its own.
+PLUGIN = next(Path("/usr/lib").glob("*/sasl2/libgssapiv2.so"), None)
+
+
+@pytest.fixture(scope="module")
+def java(realm: Realm, listeners: Listeners) -> dict[str, str]:
+    """What its cases are told."""
+    jaas = realm.jaas(realm.principal("java"), "java")
+    return {"KERBEROS_JAAS": jaas, "KERBEROS_SHORT": listeners.address("SHORT")}
+
+
+@pytest.mark.parametrize("case", JAVA.names)
+def test_java(request, monkeypatch, listeners: Listeners, java: dict[str, str], case: str) -> None:
+    for name, value in java.items():
+        monkeypatch.setenv(name, value)
+    JAVA.check(case, listeners.address(), wanted_cases(request))
+
+
+@pytest.fixture
+def signed_in(realm: Realm, monkeypatch: pytest.MonkeyPatch, request) -> None:
+    """This process has a ticket."""
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{realm.ticket(request.node.name)}")
+
+
+PYTHON = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
+
+
+def test_kafka_python(listeners: Listeners, signed_in: None, name) -> None:
+    settings = {**PYTHON, "bootstrap_servers": listeners.address(), "sasl_kerberos_service_name": "kafka"}
+    settings["sasl_kerberos_domain_name"] = "localhost"
+    topic = name()
+    producer = kafka.KafkaProducer(**settings)
+    producer.send(topic, RECORD).get(60)
+    producer.close()
+    consumer = kafka.KafkaConsumer(topic, **settings, auto_offset_reset="earliest", consumer_timeout_ms=60_000)
+    assert next(consumer).value == RECORD
+    consumer.close()
+
+
+def test_aiokafka(listeners: Listeners, signed_in: None, name) -> None:
+    async def there_and_back() -> None:
+        topic, settings = name(), {**PYTHON, "bootstrap_servers": listeners.address()}
+        async with aiokafka.AIOKafkaProducer(**settings) as producer:
+            await producer.send_and_wait(topic, RECORD)
+        async with aiokafka.AIOKafkaConsumer(topic, **settings, auto_offset_reset="earliest") as consumer:
+            assert (await consumer.getone()).value == RECORD
+
+    asyncio.run(asyncio.wait_for(there_and_back(), 60))
+
+
+@pytest.mark.skipif(
+    KCAT is None or PLUGIN is None, reason="not installed: apt-get install kcat libsasl2-modules-gssapi-mit"
+)
+def test_librdkafka(realm: Realm, listeners: Listeners, name) -> None:
+    key_table, topic = realm.principal("kcat"), name()
+    settings = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        "sasl.kerberos.keytab": key_table,
+        "sasl.kerberos.principal": f"kcat@{REALM}",
+    }
+    options = [word for key, value in settings.items() for word in ("-X", f"{key}={value}")]
+    environment = {**os.environ, "KRB5CCNAME": f"FILE:{realm.folder}/kcat.cache"}
+
+    def kcat(*arguments: str, said: str = "") -> str:
+        done = subprocess.run(
+            [str(KCAT), "-b", listeners.address(), *options, *arguments],
+            input=said,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    kcat("-P", "-t", topic, said="value\n")
+    assert kcat("-C", "-t", topic, "-e", "-q") == "value\n"

@@ -1,0 +1,20 @@
+"""What the ids of schemas stand for, where a registry is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.http.api.refusal import Refusal
+
+if TYPE_CHECKING:
+    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.console import Console
+
+_LARGEST_ID: Final = 2**31 - 1
+
+
+async def one(console: Console, call: Call) -> dict[str, Any]:
+    """A schema by its id."""
+    if console.registry is None:
+        raise Refusal(404, "no schema registry is known: start the broker with --schema-registry URL")
+    return await console.registry.schema(call.whole("id", most=_LARGEST_ID))

@@ -1,0 +1,157 @@
+"""Names of Kerberos (``alice@REALM``, ``kafka/host@REALM``) and the users that they are: ``sasl.kerberos.principal.to.local.rules``.
+
+Rules are in the form of krb5.conf's ``auth_to_local``, as Kafka reads it; the first that applies to a name wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+_NAME: Final = re.compile(r"([^/@]*)(?:/([^/@]*))?@([^/@]*)")
+_RULE: Final = re.compile(
+    r"DEFAULT|RULE:\[(?P<count>\d*):(?P<form>[^\]]*)\](?:\((?P<match>[^)]*)\))?"
+    r"(?:s/(?P<pattern>[^/]*)/(?P<by>[^/]*)/(?P<all>g)?)?/?(?P<case>[LU])?",
+    re.ASCII,
+)
+_PARAMETER: Final = re.compile(r"\$(\d*)", re.ASCII)
+#: In what a pattern is replaced by: something escaped, a group, or a mistake.
+_REFERENCE: Final = re.compile(r"\\(.)|\$(\d)(\d*)|([\\$])", re.ASCII | re.DOTALL)
+_RULES: Final = "sasl.kerberos.principal.to.local.rules"
+#: The highest number that Java reads.
+_MOST: Final = 2**31 - 1
+
+
+class RuleError(ValueError):
+    """A rule that is none."""
+
+
+class NoUser(Exception):
+    """A name that is nobody's by the rules, or by which a rule fails."""
+
+
+class KerberosName(NamedTuple):
+    """A name in its parts, of which Kafka knows two at the most. One without a realm is a user's already."""
+
+    service: str
+    host: str | None
+    realm: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> KerberosName:
+        """Raises NoUser."""
+        if "@" not in text:
+            return cls(text, None, None)
+        found = _NAME.fullmatch(text)
+        if found is None:
+            raise NoUser(f"Malformed Kerberos name: {text}")
+        return cls(*found.groups())
+
+    @property
+    def parameters(self) -> list[str]:
+        """What a rule calls $0, $1 and $2."""
+        return [self.realm or "", self.service, *([] if self.host is None else [self.host])]
+
+
+#: The user that a name is; None where the rule does not apply. Raises NoUser.
+Rule = Callable[[KerberosName], str | None]
+
+
+class ShortNames:
+    """Users of names. ``default_realm`` is that of the rule DEFAULT. Raises RuleError."""
+
+    def __init__(self, rules: Sequence[str], default_realm: str) -> None:
+        self._text = ", ".join(rules)
+        self._rules = [_rule(text, default_realm) for text in rules]
+
+    def user(self, name: str) -> str:
+        """Raises NoUser."""
+        parsed = KerberosName.parse(name)
+        if parsed.realm is None:
+            return parsed.service
+        for rule in self._rules:
+            found = rule(parsed)
+            if found is not None:
+                return found
+        raise NoUser(f"no rule of {_RULES} ({self._text}) applies to {name}")
+
+
+def _rule(text: str, default_realm: str) -> Rule:
+    found = _RULE.fullmatch(text)
+    if found is None or (found["count"] is not None and not _is_number(found["count"])):
+        raise RuleError(
+            f"Invalid rule in {_RULES}: {text!r}. A rule is DEFAULT, or RULE:[1:$1@$0](pattern)s/pattern/replacement/ with g "
+            "behind it for all places, and /L or /U for lower or upper case; a comma ends it, also in a pattern."
+        )
+    if found["count"] is None:
+        return lambda name: _simple(name.service, text) if name.realm == default_realm else None
+    return _changing(found, text)
+
+
+def _is_number(digits: str) -> bool:
+    return digits != "" and int(digits) <= _MOST
+
+
+def _changing(parts: re.Match[str], rule: str) -> Rule:
+    count, form = int(parts["count"]), parts["form"]
+    match = None if parts["match"] is None else _compiled(parts["match"])
+    pattern = None if parts["pattern"] is None else _compiled(parts["pattern"])
+    replacement, times = parts["by"], 0 if parts["all"] else 1
+    change: Callable[[str], str] = {"L": str.lower, "U": str.upper}.get(parts["case"], str)
+
+    def apply(name: KerberosName) -> str | None:
+        parameters = name.parameters
+        if len(parameters) - 1 != count:
+            return None
+        base = _filled_in(form, parameters)
+        if match is not None and not match.fullmatch(base):
+            return None
+        if pattern is not None:
+            base = pattern.sub(lambda found: _replaced(replacement, found), base, count=times)
+        return change(_simple(base, rule))
+
+    return apply
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern, re.ASCII)
+    except re.error as error:
+        raise RuleError(f"Invalid pattern {pattern!r} in {_RULES}: {error}") from error
+
+
+def _simple(user: str, rule: str) -> str:
+    if "/" in user or "@" in user:
+        raise NoUser(f"Non-simple name {user} after auth_to_local rule {rule}")
+    return user
+
+
+def _filled_in(form: str, parameters: list[str]) -> str:
+    def parameter(found: re.Match[str]) -> str:
+        if not _is_number(found[1]) or int(found[1]) >= len(parameters):
+            raise NoUser(
+                f"{form!r} in a rule of {_RULES} has {found[0]}, and the name only $0 to ${len(parameters) - 1}"
+            )
+        return parameters[int(found[1])]
+
+    return _PARAMETER.sub(parameter, form)
+
+
+def _replaced(replacement: str, found: re.Match[str]) -> str:
+    """As Java replaces: ``$12`` is group 12 where there is one, else group 1 and a 2."""
+    groups = found.re.groups
+
+    def text(reference: re.Match[str]) -> str:
+        escaped, first, more, mistake = reference.groups()
+        if escaped is not None:
+            return str(escaped)
+        number, used = int(first or 0), 0
+        while used < len(more or "") and number * 10 + int(more[used]) <= groups:
+            number = number * 10 + int(more[used])
+            used += 1
+        if mistake or number > groups:
+            raise NoUser(f"{replacement!r} in a rule of {_RULES} names a group that its pattern does not have")
+        return (found[number] or "") + str(more[used:])
+
+    return _REFERENCE.sub(text, replacement)

@@ -1,0 +1,319 @@
+"""Random work on compacted topics over several directories: moved, deleted and made again, compacted, killed in the middle, while
+a directory fails and is back after a later start.
+
+Any seed can be run alone: ``pytest -k 'test_random_directories[42]'``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.simulation.simdisk import ProcessDied, SimulatedDisk
+from pykbroker.storage.compaction.cleaning import CleaningResult, clean
+from pykbroker.storage.compaction.compaction import CompactionPlan
+from pykbroker.storage.directories.manager import LogManager
+from pykbroker.storage.directories.moving import LogMove
+from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
+from pykbroker.tests.storage.support import START_MS, append, batch, contents
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.records import decode_records
+
+SEEDS = int(os.environ.get("STORE_SEEDS", "100"))
+#: What more seeds than these have found: an old directory that came back after a move, and an empty one that had a log's name.
+FOUND = (209, 225, 244, 269, 287)
+#: The first one, which has the metadata, never fails: nothing is served then.
+DIRECTORIES = ("/a", "/b", "/c")
+NAMES = ("s", "t", "u", "v")
+CONFIG = LogConfig(
+    segment_bytes=300,
+    index_interval_bytes=100,
+    retention_ms=-1,
+    delete=False,
+    compact=True,
+    min_cleanable_dirty_ratio=0.01,
+    file_delete_delay_ms=50,
+)
+
+Entry = tuple[bytes, bytes]
+
+
+class Topic:
+    """One that is in the metadata; ``entries`` has what was acknowledged."""
+
+    def __init__(self, topic_id: bytes) -> None:
+        self.id = topic_id
+        self.entries: dict[int, Entry] = {}
+        self.end = 0
+        self.synced = 0
+        #: The directory with its files, if it has any.
+        self.home: str | None = None
+        #: What is being appended, or was refused, and may be there after the next start.
+        self.sending: list[Entry] = []
+        #: The power was lost since its log was last seen.
+        self.power_lost = False
+
+
+class Worker:
+    """One run."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.disk = SimulatedDisk()
+        self.clock = ManualClock(START_MS)
+        self.topics: dict[str, Topic] = {}
+        #: Directories in which every change is refused.
+        self.failing: set[str] = set()
+        self.start()
+
+    def start(self) -> None:
+        """Begin a new process; the disks of some directories are mended by then."""
+        self.failing = {path for path in self.failing if self.random.random() < 0.4}
+        self.disk.fail = self.refuse
+        first, *others = map(Path, DIRECTORIES)
+        self.manager = LogManager(
+            first, self.disk, self.clock, node_id=1, cluster_id="c", random=self.random, others=others
+        )
+        self.manager.load()
+        self.manager.directories.put_strays_aside({(name, 0): topic.id for name, topic in self.topics.items()})
+        for name, topic in self.topics.items():
+            if topic.home not in self.offline:
+                holding = self.manager.directories.holding((name, 0))
+                topic.home = holding.path if holding is not None else None
+                self.adopt(name, topic)
+
+    def refuse(self, _: int, operation: str) -> OSError | None:
+        if any(f"{path}/" in f"{operation}/" for path in self.failing):
+            return OSError(errno.EIO, "on purpose")
+        return None
+
+    @property
+    def offline(self) -> set[str]:
+        return {contents.path for contents in self.manager.directories if contents.directory.offline}
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        self.clock.advance(20_000 if self.random.random() < 0.05 else self.random.randrange(60))
+        actions = (self.append, self.make, self.delete, self.move, self.compact, self.flush, self.rounds, self.fail)
+        self.random.choices(actions, (8, 2, 0.7, 2, 2, 2, 1, 0.1))[0]()
+
+    def fail(self) -> None:
+        self.failing.add(self.random.choice(DIRECTORIES[1:]))
+
+    def make(self) -> None:
+        """A topic is in the metadata when there is room for its files."""
+        key = self.random.choice(NAMES), 0
+        if key[0] not in self.topics:
+            make_room = self.manager.directories.plan_room([key])
+            if make_room is not None:
+                make_room()
+            self.topics[key[0]] = Topic(self.random.randbytes(16))
+            self.manager.directories.place(key)
+
+    def delete(self) -> None:
+        """A topic's files go when it is in the metadata no more."""
+        name = self.random.choice(NAMES)
+        topic = self.topics.pop(name, None)
+        if topic is None:
+            return
+        log = self.manager.logs.get((name, 0))
+        try:
+            if log is not None:
+                self.manager.delete(log)
+            else:
+                self.manager.delete_unopened(name, topic.id, 0, CONFIG)
+        except KafkaError:
+            assert topic.home in self.failing
+
+    def chosen(self) -> tuple[Topic, Log] | None:
+        """A topic, if there is one, whose log is not in a directory that is offline."""
+        name = self.random.choice(NAMES)
+        topic = self.topics.get(name)
+        log = self.opened(name, topic) if topic is not None else None
+        return (topic, log) if topic is not None and log is not None else None
+
+    def opened(self, name: str, topic: Topic) -> Log | None:
+        try:
+            log = self.manager.open(name, topic.id, 0, CONFIG)
+        except KafkaError:
+            assert self.failing
+            assert topic.home is None or topic.home in self.offline
+            return None
+        topic.home = log.directory.path
+        return log
+
+    def append(self) -> None:
+        chosen = self.chosen()
+        if chosen is None:
+            return
+        topic, log = chosen
+        topic.sending = [
+            (b"key%d" % self.random.randrange(6), self.random.randbytes(self.random.randrange(40)))
+            for _ in range(self.random.choice((1, 1, 3)))
+        ]
+        data = batch([value for _, value in topic.sending], keys=[key for key, _ in topic.sending])
+        try:
+            result = append(log, data, now_ms=self.clock.now_ms())
+        except KafkaError:
+            assert topic.home in self.failing
+            return
+        assert result.base_offset == topic.end
+        self.acknowledge(topic)
+
+    def acknowledge(self, topic: Topic) -> None:
+        topic.entries.update(enumerate(topic.sending, topic.end))
+        topic.end += len(topic.sending)
+        topic.sending = []
+
+    def flush(self) -> None:
+        chosen = self.chosen()
+        if chosen is not None:
+            topic, log = chosen
+            try:
+                log.flush()
+                topic.synced = topic.end
+            except KafkaError:
+                assert topic.home in self.failing
+
+    def rounds(self) -> None:
+        try:
+            flush_round(self.manager)
+            retention_round(self.manager, self.clock.now_ms())
+            checkpoint_round(self.manager)
+        except KafkaError:
+            assert self.failing
+        self.note_synced()
+
+    def note_synced(self) -> None:
+        for name, topic in self.topics.items():
+            log = self.manager.logs.get((name, 0))
+            if log is not None:
+                topic.synced = max(topic.synced, min(log.recovery_point, topic.end))
+
+    def move(self) -> None:
+        chosen = self.chosen()
+        targets = [each for each in self.manager.directories if not each.directory.offline]
+        if chosen is None or chosen[1].pinned_by is not None:
+            return
+        topic, log = chosen
+        target = self.random.choice(targets)
+        if target.directory is log.directory:
+            return
+        move = LogMove(log, target)
+        try:
+            move.copy()
+            self.do_other_things()
+            if move.wanted:
+                self.manager.finish_move(move)
+                topic.home, topic.synced = target.path, topic.end
+                return
+        except (OSError, KafkaError):
+            assert {topic.home, target.path} & self.failing
+        move.give_up()
+        move.remove_copy()
+
+    def compact(self) -> None:
+        try:
+            plan = self.manager.plan_compaction(self.clock.now_ms())
+            if plan is not None:
+                self.do_other_things()
+                result = self.cleaned(plan)
+                self.do_other_things()
+                self.manager.finish_compaction(plan, result)
+        except KafkaError:
+            assert self.failing
+
+    def cleaned(self, plan: CompactionPlan) -> CleaningResult | OSError:
+        try:
+            return clean(plan.job, self.disk)
+        except OSError as error:
+            plan.remove_leftovers()
+            return error
+
+    def do_other_things(self) -> None:
+        """While threads are at work."""
+        for _ in range(self.random.choice((0, 0, 2))):
+            self.random.choice((self.append, self.flush, self.rounds, self.delete, self.make, self.move))()
+
+    # -- ends ---------------------------------------------------------------------------------------------------------
+
+    def stop_cleanly(self) -> None:
+        try:
+            self.manager.shutdown()
+        except KafkaError:
+            assert self.failing
+        self.note_synced()
+        self.start()
+
+    def lose_power(self) -> None:
+        for topic in self.topics.values():
+            topic.power_lost = True
+        self.disk.crash(self.random)
+        self.start()
+
+    def die(self) -> None:
+        """Killed at a random one of the next operations; then, perhaps, the power goes too."""
+        last = self.disk.operations + self.random.randint(1, 40)
+        self.disk.fail = lambda number, name: ProcessDied() if number >= last else self.refuse(number, name)
+        try:
+            while True:
+                self.step()
+        except ProcessDied:
+            self.random.choice((self.start, self.lose_power))()
+
+    # -- what must hold -----------------------------------------------------------------------------------------------
+
+    def adopt(self, name: str, topic: Topic) -> None:
+        """See what a new process finds of a topic."""
+        log = self.opened(name, topic)
+        if log is None:
+            return
+        found = dict(contents(log))
+        if log.log_end_offset > topic.end:
+            self.acknowledge(topic)
+            assert log.log_end_offset == topic.end
+        topic.sending = []
+        if topic.power_lost:
+            # Where compaction leaves gaps, recovery takes one for another: of what was not synced, any part may be lost.
+            for offset in range(topic.synced, topic.end):
+                if offset not in found:
+                    topic.entries.pop(offset, None)
+            assert log.log_end_offset >= topic.synced
+            topic.end = log.log_end_offset
+        topic.power_lost = False
+        self.check(topic, log)
+
+    def check(self, topic: Topic, log: Log) -> None:
+        assert log.log_end_offset == topic.end
+        found: dict[int, Entry] = {}
+        for header, data in log.batches():
+            for record in decode_records(data, header=header):
+                found[record.offset] = record.key or b"", record.value or b""
+        assert found.items() <= topic.entries.items()
+        newest = {key: offset for offset, (key, _) in sorted(topic.entries.items())}
+        assert found.keys() >= set(newest.values())
+
+    def check_all(self) -> None:
+        for name, topic in self.topics.items():
+            log = self.opened(name, topic)
+            if log is not None:
+                self.check(topic, log)
+
+
+@pytest.mark.parametrize("seed", [*range(SEEDS), *(seed for seed in FOUND if seed >= SEEDS)])
+def test_random_directories(seed: int) -> None:
+    worker = Worker(seed)
+    ends = (worker.stop_cleanly, worker.start, worker.lose_power, worker.die, worker.die)
+    for _ in range(5):
+        for _ in range(worker.random.randrange(40)):
+            worker.step()
+        worker.check_all()
+        worker.random.choice(ends)()
