@@ -43,9 +43,9 @@ class NodeCases(ProgramCases):
         return [str(NODE), str(folder / self.source.name), bootstrap, *wanted]
 
 
-_CASES = NodeCases(Path(__file__).parent / "program" / "cases.js")
+CASES = NodeCases(Path(__file__).parent / "program" / "cases.js")
 
 
-@pytest.mark.parametrize("case", _CASES.names)
+@pytest.mark.parametrize("case", CASES.names)
 def test_case(request: pytest.FixtureRequest, bootstrap: str, case: str) -> None:
-    _CASES.check(case, bootstrap, wanted_cases(request))
+    CASES.check(case, bootstrap, wanted_cases(request))

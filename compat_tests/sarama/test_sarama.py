@@ -13,9 +13,9 @@ from compat_tests.harness.go_cases import GO, GoCases
 from compat_tests.harness.program_cases import wanted_cases
 
 pytestmark = pytest.mark.skipif(GO is None, reason="Go is not installed (on Debian: apt-get install golang)")
-_CASES = GoCases(Path(__file__).parent / "program" / "cases.go")
+CASES = GoCases(Path(__file__).parent / "program" / "cases.go")
 
 
-@pytest.mark.parametrize("case", _CASES.names)
+@pytest.mark.parametrize("case", CASES.names)
 def test_case(request: pytest.FixtureRequest, bootstrap: str, case: str) -> None:
-    _CASES.check(case, bootstrap, wanted_cases(request))
+    CASES.check(case, bootstrap, wanted_cases(request))

@@ -104,10 +104,12 @@ class Dialogue:
         """Whether requests are served, and then whether the connection still is there."""
         self.ask(DescribeClusterRequest(), 1)
 
-    def end(self, patience_s: float = 1.5 * FAILED_DELAY_MS / 1000) -> None:
-        """Note whether the broker closes by itself, soon, or late where it has refused something; then close."""
+    def end(self, patience_s: float | None = None) -> None:
+        """Note whether the broker closes by itself, soon, or late where it has refused something; then close. ``patience_s``
+        is how long to wait for that at the most.
+        """
         if not self.seen or not str(self.seen[-1]).startswith("closed"):
-            self._connection._socket.settimeout(patience_s if self._refused else 0.1)
+            self._connection._socket.settimeout(patience_s or (1.5 * FAILED_DELAY_MS / 1000 if self._refused else 0.1))
             try:
                 self.raw_end()
             except TimeoutError:
