@@ -16,8 +16,9 @@ OFFER = b"\1\1\0\0"
 #: More than the second that has to be between two authentications.
 _WITHIN_S = 1.2
 
-#: Principals, and their ticket caches.
+#: Principals, and their ticket caches; of those in ``TIMES`` what a client says first whose clock is wrong.
 Tickets = dict[str, Path]
+TIMES = ("-1d", "+1d")
 Flow = Callable[[Dialogue, Tickets], None]
 FLOWS: dict[str, tuple[str, Flow]] = {}
 
@@ -216,6 +217,18 @@ def a_token_that_is_shown_twice(talk: Dialogue, tickets: Tickets) -> None:
 def a_ticket_for_another_service(talk: Dialogue, tickets: Tickets) -> None:
     talk.handshake("GSSAPI")
     say(talk, initiator(tickets["alice"], "http/localhost").step())
+
+
+@flow
+def a_ticket_that_is_over(talk: Dialogue, tickets: Tickets) -> None:
+    talk.handshake("GSSAPI")
+    say(talk, tickets["-1d"].read_bytes())
+
+
+@flow
+def a_ticket_that_is_not_good_yet(talk: Dialogue, tickets: Tickets) -> None:
+    talk.handshake("GSSAPI")
+    say(talk, tickets["+1d"].read_bytes())
 
 
 @flow

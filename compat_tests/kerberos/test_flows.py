@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from compat_tests.kerberos.brokers import Listeners, broker
-from compat_tests.kerberos.flows import FLOWS, Tickets
+from compat_tests.kerberos.flows import FLOWS, TIMES, Tickets
 from compat_tests.security.flows import Dialogue
-from pykbroker.tests.kit.kerberos import Realm, needs_kerberos
+from pykbroker.tests.kit.kerberos import Realm, needs_faketime, needs_kerberos
 
-pytestmark = needs_kerberos
+pytestmark = [needs_kerberos, needs_faketime]
 Seen = dict[str, list[object]]
 #: How long is waited for the end of a connection that was refused, on a machine that has other things to do.
 _PATIENCE_S = 60
@@ -22,6 +22,9 @@ def seen(realm: Realm, tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, 
     """Of both brokers, by flow."""
     tickets = {name: realm.ticket(name) for name in ("alice", "worker/host", "a/b/c")}
     folder = tmp_path_factory.mktemp("flows")
+    for clock in TIMES:
+        tickets[clock] = folder / clock
+        tickets[clock].write_bytes(realm.first_token("traveller", clock))
     return tuple(_of(kind, folder, Listeners(realm), tickets) for kind in ("kafka", "pykbroker"))  # type: ignore[return-value]
 
 

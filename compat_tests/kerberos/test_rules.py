@@ -85,7 +85,10 @@ def _user(names: ShortNames, name: str) -> str | None:
 
 
 @settings(
-    max_examples=4000 if LONG else 300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4000 if LONG else 300,
+    derandomize=not LONG,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(_scenes)
 @example({"realm": "R", "rules": ["RULE:[1:$1]s/a*/-/g"], "names": ["aba@R", "baab@R", "@R"]})

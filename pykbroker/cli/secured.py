@@ -94,7 +94,7 @@ def sign_in(call: Callable[..., Message], address: str, mechanism: Mechanism) ->
 
 
 def _exchange(call: Callable[..., Message], address: str, mechanism: Mechanism) -> int:
-    login = mechanism.begin()
+    login = mechanism.begin(address.rpartition(":")[0])
     token: bytes | None = login.first()
     lifetime_ms = 0
     while token is not None:

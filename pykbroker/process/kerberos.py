@@ -28,7 +28,8 @@ def with_tickets(settings: MechanismSettings) -> Mechanism:
     _check_service_name(options, settings.value(_SERVICE))
     principal = _principal(options)
     try:
-        from pykbroker.security.kerberos.acceptor import Acceptor, KerberosError, default_realm  # noqa: PLC0415 - an extra
+        from pykbroker.security.kerberos.acceptor import Acceptor, default_realm  # noqa: PLC0415 - an extra
+        from pykbroker.security.kerberos.words import KerberosError  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ConfigError(_MISSING.format(error)) from error
     if (key_table := _key_table(options)) is not None:

@@ -26,8 +26,10 @@ class Login(Protocol):
 
 
 class Mechanism(NamedTuple):
-    """How a client signs in. ``begin`` begins an exchange; ``user`` is who it says it is, for people."""
+    """How a client signs in. ``begin`` begins an exchange with the broker of a host, and raises LoginFailed; ``user`` is who it says
+    it is, for people.
+    """
 
     name: str
     user: str
-    begin: Callable[[], Login]
+    begin: Callable[[str], Login]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -12,6 +11,7 @@ from pykbroker.security.client.login import Mechanism
 from pykbroker.security.client.oauthbearer import OAuthBearerLogin
 from pykbroker.security.client.plain import PlainLogin
 from pykbroker.security.client.scram import ALGORITHMS, ScramLogin
+from pykbroker.security.client.tickets import LOGIN_MODULE, with_ticket
 from pykbroker.security.client.tokens import TokenEndpoint, TokenFile, UnsecuredToken, extensions
 from pykbroker.security.jaas import JaasError, parse_jaas
 
@@ -25,6 +25,7 @@ _MODULES: Final = {
     "PLAIN": f"{_PACKAGE}.plain.PlainLoginModule",
     **dict.fromkeys(ALGORITHMS, f"{_PACKAGE}.scram.ScramLoginModule"),
     "OAUTHBEARER": f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule",
+    "GSSAPI": LOGIN_MODULE,
 }
 
 
@@ -34,17 +35,21 @@ def mechanism(settings: Mapping[str, str], now_ms: Callable[[], int], nonce: Cal
     options = _options(settings, name)
     if name == "OAUTHBEARER":
         return _with_token(settings, options, now_ms)
+    if name == "GSSAPI":
+        return with_ticket(settings, options)
     user, password = _user(options, name)
     if name == "PLAIN":
-        return Mechanism(name, user, partial(PlainLogin, user, password))
+        return Mechanism(name, user, lambda _: PlainLogin(user, password))
     by_token = options.get("tokenauth", "").lower() == "true"
-    return Mechanism(name, user, lambda: ScramLogin(name, user, password, nonce(), by_token=by_token))
+    return Mechanism(name, user, lambda _: ScramLogin(name, user, password, nonce(), by_token=by_token))
 
 
 def user_and_password(settings: Mapping[str, str]) -> tuple[str, str, str]:
-    """The name of the mechanism, a user, and his password. Raises ValueError, for OAUTHBEARER as well: it has neither."""
+    """The name of the mechanism, a user, and his password. Raises ValueError, for OAUTHBEARER and GSSAPI as well: they have
+    neither.
+    """
     name = _name(settings)
-    if name == "OAUTHBEARER":
+    if name in ("OAUTHBEARER", "GSSAPI"):
         raise ValueError(f"{_MECHANISM} is {name}, which has neither a user's name nor a password")
     return name, *_user(_options(settings, name), name)
 
@@ -52,22 +57,27 @@ def user_and_password(settings: Mapping[str, str]) -> tuple[str, str, str]:
 def _name(settings: Mapping[str, str]) -> str:
     name = settings.get(_MECHANISM, "GSSAPI").strip()
     if name not in _MODULES:
-        unset = "" if _MECHANISM in settings else " (what it is where it is not set)"
-        raise ValueError(f"{_MECHANISM} is {name}{unset}: {', '.join(_MODULES)} are spoken here")
+        raise ValueError(f"{_MECHANISM} is {name}: {', '.join(_MODULES)} are spoken here")
     return name
+
+
+def _choice(settings: Mapping[str, str], name: str) -> str:
+    return f"{_MECHANISM}={name}{'' if _MECHANISM in settings else ' (what it is where it is not set)'}"
 
 
 def _options(settings: Mapping[str, str], name: str) -> dict[str, str]:
     text = settings.get(_JAAS)
     if text is None:
-        raise ValueError(f"{_JAAS} is not set: it says who signs in, as in {_MODULES[name]} required ...;")
+        raise ValueError(
+            f"{_JAAS} is not set: it says who signs in, for {_choice(settings, name)} as in {_MODULES[name]} required ...;"
+        )
     try:
         module = parse_jaas(text)
     except JaasError as error:
         raise ValueError(f"Invalid value of {_JAAS}: {error}") from error
     if module.name != _MODULES[name]:
         raise ValueError(
-            f"{_JAAS} names {module.name}, and {_MECHANISM}={name} is done by {_MODULES[name]}: write one or the other"
+            f"{_JAAS} names {module.name}, and {_choice(settings, name)} is done by {_MODULES[name]}: write one or the other"
         )
     return module.options
 
@@ -91,7 +101,7 @@ def _with_token(settings: Mapping[str, str], options: Mapping[str, str], now_ms:
             f"{_HANDLER} is {settings[_HANDLER]}, and classes of Java are not run: {_PACKAGE}.oauthbearer."
             "OAuthBearerLoginCallbackHandler reads a token in a file, or asks for one by client id and secret"
         )
-    return Mechanism("OAUTHBEARER", token.user, lambda: OAuthBearerLogin(token, more))
+    return Mechanism("OAUTHBEARER", token.user, lambda _: OAuthBearerLogin(token, more))
 
 
 def _of_issuer(settings: Mapping[str, str], options: Mapping[str, str]) -> TokenFile | TokenEndpoint:

@@ -18,6 +18,7 @@ KNOWN: Final = frozenset(
         "sasl.jaas.config",
         "sasl.login.callback.handler.class",
         "sasl.oauthbearer.token.endpoint.url",
+        "sasl.kerberos.service.name",
         *TLS_SETTINGS,
     }
 )

@@ -9,11 +9,8 @@ from __future__ import annotations
 from gssapi import raw
 from gssapi.raw.misc import GSSError
 
+from pykbroker.security.kerberos.words import KerberosError, said, text
 from pykbroker.security.sasl.mechanism import Refused
-
-
-class KerberosError(Exception):
-    """What a service needs is not there. The text says what."""
 
 
 class Acceptor:
@@ -25,7 +22,7 @@ class Acceptor:
             name = raw.import_name(principal.encode(), raw.NameType.kerberos_principal)
             acquired = raw.acquire_cred_from(store, name, mechs=[raw.MechType.kerberos], usage="accept")
         except GSSError as error:
-            raise KerberosError(f"the key of {principal} is not to be had: {_said(error)}") from error
+            raise KerberosError(f"the key of {principal} is not to be had: {said(error)}") from error
         self._credentials = acquired.creds
 
     def begin(self) -> AcceptorContext:
@@ -46,38 +43,28 @@ class AcceptorContext:
             taken = raw.accept_sec_context(token, self._credentials, self._context)
             self._context = taken.context
             if not taken.more_steps:
-                self.initiator = _text(taken.initiator_name)
+                self.initiator = text(taken.initiator_name)
             return None if taken.token is None else bytes(taken.token)
         except GSSError as error:
-            raise Refused(f"its ticket is not taken: {_said(error)}") from error
+            raise Refused(f"its ticket is not taken: {said(error)}") from error
 
     def wrap(self, message: bytes) -> bytes:
         try:
             return bytes(raw.wrap(self._context, message, confidential=False).message)
         except GSSError as error:
-            raise Refused(f"its context is of no use: {_said(error)}") from error
+            raise Refused(f"its context is of no use: {said(error)}") from error
 
     def unwrap(self, message: bytes) -> bytes:
         try:
             return bytes(raw.unwrap(self._context, message).message)
         except GSSError as error:
-            raise Refused(f"what it says at last is not of this exchange: {_said(error)}") from error
+            raise Refused(f"what it says at last is not of this exchange: {said(error)}") from error
 
 
 def default_realm() -> str:
     """That of krb5.conf; empty where it has none."""
     try:
         name = raw.import_name(b"user", raw.NameType.kerberos_principal)
-        return _text(raw.canonicalize_name(name, raw.MechType.kerberos)).rpartition("@")[2]
+        return text(raw.canonicalize_name(name, raw.MechType.kerberos)).rpartition("@")[2]
     except GSSError:
         return ""
-
-
-def _text(name: raw.Name) -> str:
-    return str(raw.display_name(name, False).name.decode("utf-8", "replace"))
-
-
-def _said(error: GSSError) -> str:
-    """What the mechanism says, where it says something; else what GSS-API does."""
-    words = error.get_all_statuses(error.min_code, False) if error.min_code else []
-    return "; ".join(words or error.get_all_statuses(error.maj_code, True))

@@ -6,6 +6,7 @@ Rules are in the form of krb5.conf's ``auth_to_local``, as Kafka reads it; the f
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -116,8 +117,10 @@ def _changing(parts: re.Match[str], rule: str) -> Rule:
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(pattern, re.ASCII)
-    except re.error as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of what Java reads otherwise: sets in sets
+            return re.compile(pattern, re.ASCII)
+    except (re.error, FutureWarning) as error:
         raise RuleError(f"Invalid pattern {pattern!r} in {_RULES}: {error}") from error
 
 

@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,10 +66,22 @@ def _path_of(program: str) -> str | None:
     return shutil.which(program, path=_PATH)
 
 
+#: What makes clocks wrong.
+_FAKETIME: Final = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+needs_faketime = pytest.mark.skipif(_FAKETIME is None, reason="not installed: apt-get install faketime")
 needs_kerberos = pytest.mark.skipif(
     bool(missing()),
     reason=f"not installed: {missing()} (apt-get install krb5-kdc krb5-admin-server krb5-user libkrb5-dev; pip install gssapi)",
 )
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return {
+        "KRB5_CONFIG": str(folder / "krb5.conf"),
+        "KRB5_KDC_PROFILE": str(folder / "kdc.conf"),
+        "KRB5CCNAME": f"FILE:{folder}/nobody.cache",
+        "KRB5RCACHEDIR": str(folder),
+    }
 
 
 class Realm:
@@ -77,12 +90,7 @@ class Realm:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.environment = {
-            "KRB5_CONFIG": str(folder / "krb5.conf"),
-            "KRB5_KDC_PROFILE": str(folder / "kdc.conf"),
-            "KRB5CCNAME": f"FILE:{folder}/nobody.cache",
-            "KRB5RCACHEDIR": str(folder),
-        }
+        self.environment = _environment(folder)
         self._configure(0)
         self._run("kdb5_util", "create", "-s", "-P", "master", "-r", REALM)
         self.key_table = self.principal(BROKER)
@@ -116,6 +124,14 @@ class Realm:
             process.terminate()
             process.communicate()
 
+    def first_token(self, name: str, clock: str) -> bytes:
+        """What a new client says first whose clock, with that of a KDC of his own, is as libfaketime says: ``-1d`` or ``+1d``."""
+        other = _AtAnotherTime(self.folder, clock)
+        with other.running():
+            cache = other.ticket(name)
+            program = f"from {__name__} import *; print(initiator(Path({str(cache)!r})).step().hex())"
+            return bytes.fromhex(other._run(sys.executable, "-c", program))
+
     def _started(self) -> subprocess.Popen[str]:
         """It says that it starts once it listens; where the port is somebody else's it ends, and has another."""
         for _ in range(100):
@@ -140,7 +156,7 @@ class Realm:
         for command in commands:
             self._run("kadmin.local", "-r", REALM, "-q", command)
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def _run(self, program: str, *arguments: str) -> str:
         done = subprocess.run(
             [str(_path_of(program)), *arguments],
             env=self._whole_environment,
@@ -150,10 +166,20 @@ class Realm:
             check=False,
         )
         assert done.returncode == 0, f"{program} {' '.join(arguments)}: {done.stdout}"
+        return done.stdout
 
     @property
     def _whole_environment(self) -> dict[str, str]:
         return {**os.environ, **self.environment}
+
+
+class _AtAnotherTime(Realm):
+    """The same realm, by a KDC whose clock is wrong, and with clients who share that."""
+
+    def __init__(self, realm: Path, clock: str) -> None:
+        self.folder = realm / clock
+        shutil.copytree(realm, self.folder)
+        self.environment = {**_environment(self.folder), "LD_PRELOAD": str(_FAKETIME), "FAKETIME": clock}
 
 
 @contextmanager

@@ -89,6 +89,7 @@ def test_settings_that_are_wrong_end_the_start(module: str, settings: dict[str, 
 
 def test_without_the_extra_the_start_ends_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gssapi", None)
-    monkeypatch.delitem(sys.modules, "pykbroker.security.kerberos.acceptor", raising=False)
+    for name in ("acceptor", "words"):
+        monkeypatch.delitem(sys.modules, f"pykbroker.security.kerberos.{name}", raising=False)
     with pytest.raises(ConfigError, match=r"libkrb5-dev\), then: pip install 'pykbroker\[kerberos\]'"):
         made("GSSAPI", f"{MODULE};", **SERVICE)

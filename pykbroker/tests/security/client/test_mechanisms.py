@@ -38,7 +38,7 @@ def made(name: str | None, jaas: str | None, **more: str) -> object:
 )
 def test_each(name: str, jaas: str, kind: type, first: bytes) -> None:
     found = made(name, jaas)
-    begun = found.begin()  # type: ignore[attr-defined]
+    begun = found.begin("localhost")  # type: ignore[attr-defined]
     assert (found.name, found.user in ("alice", "id"), type(begun)) == (name, True, kind)  # type: ignore[attr-defined]
     assert begun.first().startswith(first)
 
@@ -50,13 +50,19 @@ def test_a_token_of_a_file(tmp_path) -> None:
         "sasl.oauthbearer.token.endpoint.url": (tmp_path / "to ken").as_uri(),
     }
     found = made("OAUTHBEARER", f'{BEARER} extension_a="b";', **settings)
-    assert found.begin().first() == b"n,,\x01auth=Bearer abc\x01a=b\x01\x01"
+    assert found.begin("localhost").first() == b"n,,\x01auth=Bearer abc\x01a=b\x01\x01"
 
 
 @pytest.mark.parametrize(
     ("name", "jaas", "more", "why"),
     [
-        (None, f"{PLAIN};", {}, r"GSSAPI \(what it is where it is not set\): PLAIN, SCRAM-SHA-256"),
+        (None, f"{PLAIN};", {}, r"sasl.mechanism=GSSAPI \(what it is where it is not set\) is done by com.sun"),
+        (
+            None,
+            None,
+            {},
+            r"GSSAPI \(what it is where it is not set\) as in com.sun.security.auth.module.Krb5LoginModule required",
+        ),
         ("PLAIM", f"{PLAIN};", {}, "sasl.mechanism is PLAIM: PLAIN"),
         ("PLAIN", None, {}, "sasl.jaas.config is not set"),
         ("PLAIN", f"{PLAIN}", {}, "not terminated"),

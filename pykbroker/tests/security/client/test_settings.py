@@ -45,7 +45,7 @@ def test_names_of_hosts_are_checked_unless_that_is_switched_off() -> None:
         ({"security_protocol": "SSL", "ssl_endpoint_identification_algorithm": "LDAPS"}, "write https, or nothing"),
         ({"security_protocol": "SSL", "ssl_truststore_location": "/no/such.pem"}, "/no/such.pem cannot be read"),
         ({"security_protocol": "SSL", "ssl_enabled_protocols": "TLSv1.1"}, "leaves nothing"),
-        ({"security_protocol": "SASL_PLAINTEXT"}, "sasl.mechanism is GSSAPI"),
+        ({"security_protocol": "SASL_PLAINTEXT"}, "sasl.mechanism=GSSAPI"),
     ],
 )
 def test_what_nobody_can_connect_with(settings: dict[str, str], why: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.security.sasl.mechanism import Refused
-from pykbroker.tests.kit.kerberos import BROKER, REALM, Realm, initiator, needs_kerberos, running_realm
+from pykbroker.tests.kit.kerberos import BROKER, REALM, Realm, initiator, needs_faketime, needs_kerberos, running_realm
 
 pytestmark = needs_kerberos
 
@@ -55,6 +55,14 @@ def test_a_ticket_for_another_service_is_not_taken(realm: Realm, alice: Path) ->
         acceptor(realm).begin().accept(initiator(alice, "http/localhost").step())
 
 
+@needs_faketime
+@pytest.mark.parametrize(("clock", "said"), [("-1d", "Ticket expired"), ("+1d", "Ticket not yet valid")])
+def test_a_ticket_of_another_time_is_not_taken(realm: Realm, clock: str, said: str) -> None:
+    token = realm.first_token("traveller", clock)
+    with pytest.raises(Refused, match=said):
+        acceptor(realm).begin().accept(token)
+
+
 def test_a_key_that_is_new_is_read_from_the_file(realm: Realm, alice: Path) -> None:
     service = acceptor(realm)
     realm._admin(f"cpw -randkey {BROKER}", f"ktadd -k {realm.key_table} {BROKER}")
@@ -90,7 +98,8 @@ def test_what_is_not_of_the_context_is_refused(realm: Realm, alice: Path) -> Non
 
 
 def test_a_key_that_is_not_to_be_had_ends_the_start(realm: Realm, tmp_path: Path) -> None:
-    from pykbroker.security.kerberos.acceptor import Acceptor, KerberosError
+    from pykbroker.security.kerberos.acceptor import Acceptor
+    from pykbroker.security.kerberos.words import KerberosError
 
     with pytest.raises(KerberosError, match=r"none\.keytab.* not found"):
         Acceptor(f"{BROKER}@{REALM}", str(tmp_path / "none.keytab"))

@@ -70,7 +70,7 @@ def test_what_is_no_rule(rule: str) -> None:
         ShortNames([rule], REALM)
 
 
-@pytest.mark.parametrize("rule", ["RULE:[1:$1]([)", "RULE:[1:$1]s/*/x/"])
+@pytest.mark.parametrize("rule", ["RULE:[1:$1]([)", "RULE:[1:$1]([[a]&&b])", "RULE:[1:$1]s/*/x/"])
 def test_a_pattern_that_is_none(rule: str) -> None:
     with pytest.raises(RuleError, match="Invalid pattern"):
         ShortNames([rule], REALM)

@@ -1,0 +1,64 @@
+"""GSSAPI as a client's settings ask for it: who signs in by which key or ticket, and at which service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.security.client.gssapi import GssapiLogin
+from pykbroker.security.client.login import LoginFailed, Mechanism
+
+if TYPE_CHECKING:
+    from pykbroker.security.kerberos.initiator import Holder
+
+LOGIN_MODULE: Final = "com.sun.security.auth.module.Krb5LoginModule"
+SERVICE: Final = "sasl.kerberos.service.name"
+
+
+def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mechanism:
+    """Raises ValueError."""
+    service = settings.get(SERVICE) or options.get("serviceName")
+    if not service:
+        raise ValueError(
+            f"{SERVICE} is not set: it is what stands before the / in the principals of brokers, kafka for one"
+        )
+    try:
+        from pykbroker.security.kerberos.initiator import Initiator  # noqa: PLC0415 - an extra
+        from pykbroker.security.kerberos.words import KerberosError  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ValueError(
+            f"GSSAPI needs the extra pykbroker[kerberos], which is not there ({error}): install it"
+        ) from error
+    holder = _holder(options)
+    initiator = Initiator(holder, service)
+
+    def begin(host: str) -> GssapiLogin:
+        try:
+            return GssapiLogin(initiator.begin(host))
+        except KerberosError as error:
+            raise LoginFailed(str(error)) from error
+
+    return Mechanism("GSSAPI", holder.principal or "who has the ticket", begin)
+
+
+def _holder(options: Mapping[str, str]) -> Holder:
+    from pykbroker.security.kerberos.initiator import Holder  # noqa: PLC0415 - an extra
+
+    principal = options.get("principal")
+    if _is_true(options, "useKeyTab"):
+        if principal is None:
+            raise ValueError('the login module has useKeyTab=true, and no principal="..." to find in the key table')
+        return Holder(principal, key_table=_path(options.get("keyTab")))
+    if _is_true(options, "useTicketCache"):
+        return Holder(principal, ticket_cache=_path(options.get("ticketCache")), has_key=False)
+    raise ValueError(
+        'the login module needs useKeyTab=true with keyTab="..." and principal="...", or useTicketCache=true: passwords are not asked for'
+    )
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "false").lower() == "true"
+
+
+def _path(text: str | None) -> str | None:
+    return text if text is None or text[:5].upper() != "FILE:" else text[5:]
