@@ -42,7 +42,7 @@ def end_java() -> None:
     if gateway is not None:
         gateway.shutdown()
         gateway.proc.terminate()
-        gateway.proc.wait()
+        gateway.proc.communicate()  # and its pipe is closed
         SparkContext._gateway = SparkContext._jvm = None
 
 

@@ -15,13 +15,16 @@ from compat_tests.conftest import make_target
 from compat_tests.harness.process import ROOT, BrokerProcess
 from compat_tests.snippets.blocks import blocks
 from compat_tests.spark.topics import Topics
+from pykbroker.lake.direct.log_files import find_logs
 from pykbroker.lake.direct.source import register
+from pykbroker.lake.ledger import Place
 
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 #: Each batch of these topics begins a segment: their timestamps are further apart.
 ROLLING = {"segment_ms": "1", "retention_ms": "-1"}
-#: What is committed is noted at once, not after five seconds (Apache Kafka) or a minute.
+#: What is committed, and where logs begin, is noted at once: not after five seconds (Apache Kafka) or a minute.
 NOTING = {
+    "log.flush.start.offset.checkpoint.interval.ms": "100",
     "replica.high.watermark.checkpoint.interval.ms": "100",
     "log.flush.offset.checkpoint.interval.ms": "100",
     "log.initial.task.delay.ms": "0",
@@ -228,6 +231,10 @@ def test_a_stream_follows_logs_that_grow(side: Side, tmp_path: Any) -> None:
 
 def test_what_is_gone_or_badly_asked_for_is_told(side: Side, varied: str, tmp_path: Any) -> None:
     side.topics.delete_records(varied, 4)
+    deadline = time.monotonic() + LIMIT_S
+    while find_logs([str(side.broker.data_dir)])[Place(varied, 0)].start < 4:
+        assert time.monotonic() < deadline, "the broker has not noted where the log begins"
+        time.sleep(0.02)
     asked = json.dumps({varied: {"0": 2, "1": 0}})
     with pytest.raises(Exception, match=rf"{varied}-0 has the offsets \d+ to 16, and 2 was asked for"):
         side.direct(varied, startingOffsets=asked).count()

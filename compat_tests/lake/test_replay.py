@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import Message
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake import sender
 from pykbroker.lake.replay import Replay, ReplayOptions
 from pykbroker.lake.trouble import LakeError
+from pykbroker.testing import Kafka
 
 
 def replay(workshop: Workshop, **options: Any) -> int:
@@ -80,6 +81,18 @@ def test_a_topic_with_fewer_partitions_is_refused(archived: tuple[Workshop, str]
     topics.create(1, name=f"narrow-{topic}")
     with pytest.raises(LakeError, match=rf"The topic narrow-{topic} has 1 partitions, and 2 were archived"):
         replay(workshop, prefix="narrow-")
+
+
+def test_positions_are_asked_again_where_the_coordinator_is_not_there_yet() -> None:
+    """As of a cluster whose topic of offsets is made by the asking."""
+    with Kafka() as kafka:
+        placed = kafka.faults.fail("OffsetFetch", "NOT_COORDINATOR", times=3)
+        group = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "replay"})
+        kafka.create_topic("t")
+        found = sender.committed(group, [TopicPartition("t", 0)])
+        group.close()
+        assert [(each.topic, each.partition, each.error) for each in found] == [("t", 0, None)]
+        assert placed.fired == 3
 
 
 def test_a_sender_that_died_is_followed_by_one_that_goes_on(archived: tuple[Workshop, str], topics: Topics) -> None:

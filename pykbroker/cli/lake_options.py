@@ -17,7 +17,7 @@ from pykbroker.cli.progress import Progress
 from pykbroker.cli.trouble import CliError, UsageError
 from pykbroker.lake import needs
 from pykbroker.lake.description import FILE, Description, Format
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.trouble import LakeError, sentence
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.temporary import LAKE, TemporaryFolder
 
@@ -55,11 +55,15 @@ Jars = Annotated[
 
 @contextmanager
 def lake_errors() -> Iterator[None]:
-    """What a lake's job cannot do ends the command with its sentence."""
+    """What a lake's job cannot do ends the command with its sentence, in whatever task of Spark's that was."""
     try:
         yield
     except LakeError as error:
         raise CliError(str(error)) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        raise CliError(f"Spark failed: {sentence(str(error))}") from error
 
 
 class ClusterOptions(NamedTuple):

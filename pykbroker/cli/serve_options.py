@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.listeners import DEFAULT_PROTOCOLS
+from pykbroker.config.listeners import DEFAULT_PROTOCOLS, protocol_map
 from pykbroker.config.setting import ConfigError
 from pykbroker.runtime.levels import LEVELS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pykbroker.http.options import HttpOptions
     from pykbroker.releases.release import Release
 
@@ -242,6 +244,8 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
         given[name.strip()] = value.strip()
     protocol = "PLAINTEXT" if options.security is None else options.security.upper()
     if options.listen:
+        if options.security is None:
+            _check_not_laid_open(options.listen, given)
         given["listeners"], protocols = _named(options.listen, protocol)
         if protocols and "listener.security.protocol.map" not in given:
             given["listener.security.protocol.map"] = protocols
@@ -262,6 +266,21 @@ def as_reached(options: argparse.Namespace) -> bool:
     if AS_REACHED in options.advertise and len(options.advertise) > 1:
         raise ConfigError(f"--advertise {AS_REACHED} holds for all listeners: give it once, and no address beside it")
     return AS_REACHED in options.advertise
+
+
+def _check_not_laid_open(addresses: list[str], given: Mapping[str, str]) -> None:
+    """Raises ConfigError where an address without a protocol, which is plain, would take the place of secured listeners."""
+    text = given.get("listener.security.protocol.map")
+    protocols = DEFAULT_PROTOCOLS if text is None else protocol_map(text)
+    names = [entry.partition("://")[0].strip().upper() for entry in given.get("listeners", "").split(",")]
+    secured = [name for name in names if protocols.get(name, "PLAINTEXT") != "PLAINTEXT"]
+    plain = [address for address in addresses if "://" not in address]
+    if secured and plain:
+        raise ConfigError(
+            f"--listen {plain[0]} names no protocol, and would take the place of the secured listeners of the settings "
+            f"({', '.join(secured)}) without security: write --listen {secured[0]}://{plain[0]}, or PLAINTEXT://{plain[0]} "
+            "where that is meant"
+        )
 
 
 def _advertised(listeners: str, addresses: list[str]) -> str:

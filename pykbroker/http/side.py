@@ -12,6 +12,7 @@ from aiohttp import web
 from pykbroker.http import health
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
+from pykbroker.http.malformed import server_log
 from pykbroker.http.metrics.brokers import Brokers
 from pykbroker.http.metrics.connections import Connections
 from pykbroker.http.metrics.groups import Groups
@@ -81,7 +82,8 @@ class HttpSide:
 
     async def open(self) -> None:
         """Listen, and begin to count. Raises StartFailed where the address cannot be had."""
-        runner = self._runner = web.AppRunner(self._application(), access_log=None, handle_signals=False)
+        app = self._application()
+        runner = self._runner = web.AppRunner(app, access_log=None, handle_signals=False, logger=server_log())
         await runner.setup()
         host, port = self._options.host, self._options.port
         try:

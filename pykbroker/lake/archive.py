@@ -6,12 +6,10 @@ written after the table, from what the table has; a batch that is given again fi
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
@@ -25,7 +23,7 @@ from pykbroker.lake.lake import CHECKPOINT, Lake
 from pykbroker.lake.ledger import Entry, Offsets, Place, Range
 from pykbroker.lake.losses import losses
 from pykbroker.lake.sight import Sight
-from pykbroker.lake.trouble import DataLost, LakeError
+from pykbroker.lake.trouble import DataLost, LakeError, sentence
 
 _AWAIT_S = 0.5
 _RESTARTS = 5
@@ -167,18 +165,12 @@ class Archive:
         self._check_nothing_is_lost()
         message = str(error)
         if "data may have been" in message or "KAFKA_DATA_LOSS" in message:
-            raise DataLost(f"Spark found records missing: {_first_line(message)}") from None
+            raise DataLost(f"Spark found records missing: {sentence(message)}") from None
         if not again:
-            raise LakeError(f"The job failed after batch {self.sight.batch}: {_first_line(message)}") from None
+            raise LakeError(f"The job failed after batch {self.sight.batch}: {sentence(message)}") from None
 
 
 def _arranged(rows: DataFrame) -> DataFrame:
     """One file of each topic and day, or several where there is much; in order of offsets, so that files know their ranges."""
     rows.sparkSession.conf.set("spark.sql.adaptive.enabled", "true")
     return rows.hint("rebalance", "topic", "date").sortWithinPartitions("topic", "date", "partition", "offset")
-
-
-def _first_line(message: str) -> str:
-    """Of a Java exception's text the part that a person reads."""
-    causes: list[Any] = re.findall(r"Caused by: (?:[\w.$]+: )?(.+)", message)
-    return (causes[-1] if causes else message.strip().partition("\n")[0])[:500]

@@ -19,7 +19,7 @@ from pyspark.sql.window import Window
 
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.ledger import Place
-from pykbroker.lake.sender import SENT, Sending
+from pykbroker.lake.sender import SENT, Sending, committed
 from pykbroker.lake.trouble import LakeError
 
 _TIMEOUT_S = 30.0
@@ -105,10 +105,10 @@ class Replay:
         places = {TopicPartition(self.options.target(place.topic), place.partition): place for place in self._places}
         group = Consumer({**self.client, "log_level": 0, "group.id": self.options.name})
         try:
-            committed = group.committed(list(places), timeout=_TIMEOUT_S)
+            found = committed(group, list(places))
         finally:
             group.close()
-        return {places[TopicPartition(each.topic, each.partition)]: max(each.offset, 0) for each in committed}
+        return {places[TopicPartition(each.topic, each.partition)]: max(each.offset, 0) for each in found}
 
     def _rows(self, positions: Mapping[Place, int]) -> DataFrame:
         options = self.options

@@ -17,6 +17,8 @@ from pykbroker.lake.trouble import LakeError
 
 _TRANSACTION_S = 1.0
 _NO_POSITION = 0
+_COORDINATOR_S = 60.0
+_PASSING = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 SENT = "topic STRING, partition INT, rows BIGINT"
 
 
@@ -61,6 +63,22 @@ class Sending:
             time.sleep(min(wait, _TRANSACTION_S))
 
 
+def committed(group: Any, places: list[Any]) -> list[Any]:
+    """The offsets that a group has committed. A new cluster makes the topic of offsets when first asked; one asks again."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - in the task
+
+    deadline = time.monotonic() + _COORDINATOR_S
+    while True:
+        try:
+            found: list[Any] = group.committed(places, timeout=_COORDINATOR_S)
+        except KafkaException as error:
+            if error.args[0].name() not in _PASSING or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return found
+
+
 def _end_all(lines: Mapping[Any, _Line]) -> None:
     for line in lines.values():
         line.end()
@@ -80,7 +98,7 @@ class _Line:
         self._producer: Any = Producer({**quiet, "compression.type": "zstd", **sending.client, **settings})
         self._producer.init_transactions()  # whoever was here before is fenced, and what it left open aborted
         self._group: Any = Consumer({**quiet, **sending.client, "group.id": sending.name})
-        self._next = max(self._group.committed([self._place])[0].offset, _NO_POSITION)
+        self._next = max(committed(self._group, [self._place])[0].offset, _NO_POSITION)
         self._open = 0
         self._opened = 0.0
         self.sent = 0

@@ -143,7 +143,12 @@ class Dispatcher:
         except KafkaError as error:
             response = _failure(route, request, version, error)
         if type(response) is Deferred:
-            return _later(route, ctx, request, response)
+            if not response.done:
+                return _later(route, ctx, request, response)
+            try:
+                response = response.value
+            except KafkaError as error:
+                response = _failure(route, request, version, error)
         if response is None:
             return None
         out = begin_response(key, version, correlation_id)

@@ -15,6 +15,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--codec", default="lz4", help="compression.type of the producer (default: lz4)")
     parser.add_argument("--cores", type=int, default=2, metavar="N", help="tasks of Spark at once (default: 2)")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="each source reads so often (default: 3)")
+    parser.add_argument(
+        "--jobs", action="store_true", help="measure the jobs of pykbroker lake, each once, in place of the sources"
+    )
     given = parser.parse_args()
     if given.records < 1 or given.value_bytes < 1 or given.rounds < 1:
         parser.error("--records, --value-bytes and --rounds must be at least 1")

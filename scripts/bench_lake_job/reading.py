@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from compat_tests.harness.ours import Pykbroker
 from scripts.bench_lake_job.comparing import Comparison
 from scripts.bench_lake_job.decoding import ways
+from scripts.bench_lake_job.jobs import Jobs
 
 _TOPIC = "bench"
 _PARTITIONS = 4
@@ -31,6 +32,9 @@ def main(given: argparse.Namespace) -> int:
             _fill(broker.bootstrap, given)
             _await_noted(broker.data_dir, given.records)
             print(f"{given.records:,} records of {given.value_bytes} bytes, {given.codec}, {given.cores} cores\n")
+            if given.jobs:
+                Jobs(broker, given, _TOPIC).run()
+                return 0
             Comparison(broker, given, _TOPIC, _PARTITIONS).run()
         finally:
             broker.stop()

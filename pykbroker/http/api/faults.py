@@ -26,7 +26,7 @@ async def add(steering: Steering, call: Call) -> dict[str, Any]:
             fault = Fault.parse(call.text("text"))
         else:
             fault = Fault.from_json(call.body)
-    return _as_json(steering.node.faults.add(fault))
+        return _as_json(steering.node.faults.add(fault))
 
 
 async def one(steering: Steering, call: Call) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pykbroker.cli.check import main as check
 from pykbroker.cli.serve_options import configuration, parser
 from pykbroker.cli.serve_security import ServedSecurity, folder_of
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.setting import ConfigError
 from pykbroker.tests.cli.test_serve import refused, serving
 
 
@@ -104,3 +105,29 @@ def test_check_makes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert check(["--security", "sasl_ssl", "--data-dir", str(tmp_path / "data")]) == 0
     assert "settings are good: SASL_SSL://127.0.0.1:9092" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["listeners=SSL://127.0.0.1:1"],
+        ["listeners=PLAINTEXT://:1,IN://:2", "listener.security.protocol.map=IN:SASL_SSL,PLAINTEXT:PLAINTEXT"],
+    ],
+)
+def test_an_address_does_not_lay_secured_listeners_open_without_a_word(tmp_path: Path, settings: list[str]) -> None:
+    given = [word for setting in settings for word in ("--set", setting)]
+    name = "SSL" if len(settings) == 1 else "IN"
+    with pytest.raises(
+        ConfigError, match=rf"without security: write --listen {name}://127\.0\.0\.1:0, or PLAINTEXT://"
+    ):
+        made(tmp_path, *given, "--listen", "127.0.0.1:0")
+    for meant in (f"{name}://127.0.0.1:0", "PLAINTEXT://127.0.0.1:0"):
+        options = parser().parse_args([*given, "--listen", meant])
+        assert configuration(options)["listeners"] == (meant,)
+
+
+def test_an_address_takes_the_place_of_plain_listeners(tmp_path: Path) -> None:
+    options = parser().parse_args(
+        ["--set", "listeners=PLAINTEXT://:1,CONTROLLER://:2", "--data-dir", str(tmp_path), "--listen", "127.0.0.1:0"]
+    )
+    assert configuration(options)["listeners"] == ("PLAINTEXT://127.0.0.1:0",)

@@ -58,14 +58,21 @@ def test_a_step_may_answer_by_itself_and_later() -> None:
     assert answer.value.error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_a_steps_refusal_is_told_as_the_handlers_own(late) -> None:
+@pytest.mark.parametrize("when", ["at once", "in a wait that is over", "later"])
+def test_a_steps_refusal_is_told_as_the_handlers_own(when) -> None:
+    error = KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    waiting: Deferred[Any] = Deferred()
+
     def refuse(*_: Any) -> Any:
-        if late:
-            return Deferred.failed(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
-        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        if when == "at once":
+            raise error
+        if when != "later":
+            waiting.fail(error)
+        return waiting
 
     answer = ask(Dispatcher(throttle=refuse))
+    assert answer.done == (when != "later")
+    waiting.fail(error)
     assert answer.value.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 

@@ -93,6 +93,7 @@ def test_faults(manual: Described) -> None:
         {"text": "x'"},
         {"text": "* drop", "nth": 1},
         {"text": 1},
+        {"api": "Produce", "broker": 9, "drop": True},
     ):
         assert ask("POST", "/faults", wrong, status=400)["title"]
 

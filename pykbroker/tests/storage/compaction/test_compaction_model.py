@@ -230,7 +230,7 @@ class Worker:
 
     def restart(self) -> None:
         self.store.start()
-        if self.synced:
+        if self.synced > self.log.log_start_offset:  # by a flush: the recovery point follows the log start, too
             assert self.store.topic_id_on_disk() == self.topic_id
         if not self.made:
             self.store.manager.directories.put_strays_aside({})

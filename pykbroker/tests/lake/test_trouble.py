@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from pykbroker.cli.lake_options import lake_errors
+from pykbroker.cli.trouble import CliError
+from pykbroker.lake.trouble import sentence
+
+OF_A_TASK = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times: org.apache.spark.api.python.PythonException: Traceback
+  File "sender.py", line 89, in send
+    raise LakeError(
+pykbroker.lake.trouble.LakeError: flights-0, offset 7 has the timestamp 0, for which librdkafka would put its own.
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:581)
+Caused by: java.lang.RuntimeException: of less use
+"""
+OF_JAVA = """org.apache.spark.SparkException: Job aborted.
+Caused by: org.apache.spark.SparkException: Task failed while writing rows.
+\tat org.apache.spark.sql.Dataset.collect(Dataset.scala:1)
+Caused by: java.io.IOException: No space left on device
+\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (OF_A_TASK, "flights-0, offset 7 has the timestamp 0, for which librdkafka would put its own."),
+        (OF_JAVA, "No space left on device"),
+        ("\nThere is no table.\nMore of it", "There is no table."),
+        ("", ""),
+    ],
+)
+def test_of_what_spark_says_the_part_that_a_person_reads(message: str, said: str) -> None:
+    assert sentence(message) == said
+
+
+def test_a_command_ends_with_it_and_bugs_are_no_part_of_that() -> None:
+    errors = pytest.importorskip("pyspark.errors")
+    with pytest.raises(CliError, match=r"^Spark failed: flights-0, offset 7 has"), lake_errors():
+        raise errors.PySparkException(OF_A_TASK)
+    with pytest.raises(ZeroDivisionError), lake_errors():
+        raise ZeroDivisionError
