@@ -43,6 +43,11 @@ def full(folder: Path) -> dict[str, Load]:
     }
 
 
+def left_out_before(checkout: Path) -> list[str]:
+    """Those that a checkout cannot carry."""
+    return [] if (checkout / "pykbroker" / "network" / "tls.py").exists() else ["tls", "storm"]
+
+
 def warm_up() -> dict[str, Load]:
     """The same loads, smaller: modules are imported and hot paths compiled after them."""
     return {

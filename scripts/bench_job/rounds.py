@@ -67,7 +67,12 @@ def run(options: argparse.Namespace, folder: Path) -> list[Comparison]:
             return _measure(pair, _chosen(plans.quick(folder), options.only), 1)
         _say("warming up")
         _round(pair, _chosen(plans.warm_up(), options.only), "warm-up")
-        return _measure(pair, _chosen(plans.full(folder), options.only), options.rounds)
+        loads = plans.full(folder)
+        if options.before is not None and not options.only:
+            for name in plans.left_out_before(options.before):
+                _say(f"{name} is left out: {options.before} is from before pykbroker spoke TLS")
+                del loads[name]
+        return _measure(pair, _chosen(loads, options.only), options.rounds)
     finally:
         for broker in pair:
             broker.stop()

@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from scripts.bench_job import options, plans
+from scripts.jars import ROOT
 
 
 def test_every_load_can_be_named() -> None:
     assert list(options.LOADS) == list(plans.full(Path()))
     assert list(options.QUICK_LOADS) == list(plans.quick(Path()))
+
+
+def test_what_an_older_checkout_cannot_carry_is_left_out(tmp_path: Path) -> None:
+    assert plans.left_out_before(ROOT) == []
+    assert set(plans.left_out_before(tmp_path)) == {"tls", "storm"} <= set(plans.full(tmp_path))
