@@ -19,7 +19,7 @@ from compat_tests.conftest import takes_long
 from compat_tests.harness.java import QUICK, java_command
 from compat_tests.harness.process import ROOT
 from compat_tests.image.engine import Image, available
-from compat_tests.image.networks import ADDRESS, NEIGHBOUR, Networks, NoNetworks
+from compat_tests.image.networks import ADDRESS, NEIGHBOUR, Networks
 from compat_tests.image.test_compose import services
 
 _SERVICES = services(ROOT / "docs" / "compose" / "connect.yaml")
@@ -66,18 +66,6 @@ def settings(environment: dict[str, object]) -> dict[str, str]:
         for name, value in environment.items()
         if name.startswith(_PREFIX)
     }
-
-
-@pytest.fixture
-def networks() -> Iterator[Networks]:
-    made = Networks()
-    try:
-        made.make()
-        yield made
-    except NoNetworks as error:
-        pytest.skip(f"networks of containers cannot be made here: {error}")
-    finally:
-        made.remove()
 
 
 @contextmanager

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 import pytest
 
 from compat_tests.image.engine import Image, available
-from compat_tests.image.networks import ADDRESS, Networks, NoNetworks
+from compat_tests.image.networks import ADDRESS, Networks
 
 #: Prints which address it is told, sends a record and reads what there is, as a member of a group.
 _CLIENT = """
@@ -26,18 +25,6 @@ found = [consumer.poll(30).value().decode() for _ in range(count)]
 consumer.close()
 print(f"{broker.host}:{broker.port}", *found)
 """
-
-
-@pytest.fixture
-def networks() -> Iterator[Networks]:
-    made = Networks()
-    try:
-        made.make()
-        yield made
-    except NoNetworks as error:
-        pytest.skip(f"networks of containers cannot be made here: {error}")
-    finally:
-        made.remove()
 
 
 @pytest.mark.skipif(not available(), reason="building without an engine needs root, namespaces and overlays")

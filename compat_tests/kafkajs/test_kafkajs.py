@@ -39,7 +39,8 @@ class NodeCases(ProgramCases):
             command = [str(NPM), "install", "--no-audit", "--no-fund", "--no-package-lock", "--silent"]
             subprocess.run(command, cwd=folder, check=True, capture_output=True)
             (folder / ".done").touch()
-        shutil.copy(self.source, folder)
+        for source in (self.source, self.source.with_name("run.js")):
+            shutil.copy(source, folder)
         return [str(NODE), str(folder / self.source.name), bootstrap, *wanted]
 
 

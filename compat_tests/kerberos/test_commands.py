@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from compat_tests.kerberos.brokers import Listeners
-from pykbroker.tests.kit.kerberos import LOGIN_MODULE, Realm, needs_kerberos
+from pykbroker.security.kerberos.login_module import LOGIN_MODULE
+from pykbroker.tests.kit.kerberos import Realm, needs_kerberos
 
 pytestmark = needs_kerberos
 

@@ -9,12 +9,11 @@ from typing import Final
 from pykbroker.config.listener_security import MechanismSettings
 from pykbroker.config.setting import ConfigError
 from pykbroker.security.exposed import tell_if_exposed
+from pykbroker.security.kerberos.login_module import SERVICE, file_of, is_true
 from pykbroker.security.kerberos.names import RuleError, ShortNames
 from pykbroker.security.sasl.gssapi import GssapiExchange
 from pykbroker.security.sasl.mechanism import Mechanism
 
-LOGIN_MODULE: Final = "com.sun.security.auth.module.Krb5LoginModule"
-_SERVICE: Final = "sasl.kerberos.service.name"
 _RULES: Final = "sasl.kerberos.principal.to.local.rules"
 _MISSING: Final = (
     "GSSAPI needs the extra pykbroker[kerberos], which is not there ({}). Its package gssapi is compiled against the libraries of "
@@ -25,14 +24,14 @@ _MISSING: Final = (
 def with_tickets(settings: MechanismSettings) -> Mechanism:
     """What begins an exchange. Raises ConfigError."""
     options = settings.module.options
-    _check_service_name(options, settings.value(_SERVICE))
+    _check_service_name(options, settings.value(SERVICE))
     principal = _principal(options)
     try:
         from pykbroker.security.kerberos.acceptor import Acceptor, default_realm  # noqa: PLC0415 - an extra
         from pykbroker.security.kerberos.words import KerberosError  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ConfigError(_MISSING.format(error)) from error
-    if (key_table := _key_table(options)) is not None:
+    if (key_table := file_of(options, "keyTab")) is not None:
         tell_if_exposed(key_table, "keys of Kerberos")
     try:
         acceptor = Acceptor(principal, key_table)
@@ -47,10 +46,10 @@ def _check_service_name(options: Mapping[str, str], setting: str | None) -> None
     own = options.get("serviceName")
     if own is None and setting is None:
         raise ConfigError(
-            f"GSSAPI needs {_SERVICE}: what stands before the / in the principals of brokers, kafka for one"
+            f"GSSAPI needs {SERVICE}: what stands before the / in the principals of brokers, kafka for one"
         )
     if own is not None and setting is not None and own != setting:
-        raise ConfigError(f"{_SERVICE} is {setting}, and serviceName of the login module is {own}: write one of them")
+        raise ConfigError(f"{SERVICE} is {setting}, and serviceName of the login module is {own}: write one of them")
 
 
 def _principal(options: Mapping[str, str]) -> str:
@@ -59,7 +58,7 @@ def _principal(options: Mapping[str, str]) -> str:
         ("useKeyTab", "a broker has its key from a key table, no password and no ticket cache"),
         ("storeKey", "without it Java's login module keeps no key for a broker"),
     ):
-        if options.get(option, "false").lower() != "true":
+        if not is_true(options, option):
             raise ConfigError(f'the login module of GSSAPI needs {option}="true": {why}')
     principal = options.get("principal", "*")
     if principal == "*":
@@ -67,8 +66,3 @@ def _principal(options: Mapping[str, str]) -> str:
             'the login module of GSSAPI needs principal="kafka/<host>@<REALM>", by which clients know the broker'
         )
     return principal
-
-
-def _key_table(options: Mapping[str, str]) -> str | None:
-    path = options.get("keyTab")
-    return path if path is None or path[:5].upper() != "FILE:" else path[5:]

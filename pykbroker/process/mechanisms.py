@@ -43,7 +43,8 @@ class Mechanisms:
             _check_module(settings, f"{_MODULES}.oauthbearer.OAuthBearerLoginModule")
             return self._with_tokens(settings)
         if settings.name == "GSSAPI":
-            from pykbroker.process.kerberos import LOGIN_MODULE, with_tickets  # noqa: PLC0415 - others do without
+            from pykbroker.process.kerberos import with_tickets  # noqa: PLC0415 - others do without
+            from pykbroker.security.kerberos.login_module import LOGIN_MODULE  # noqa: PLC0415
 
             _check_module(settings, LOGIN_MODULE)
             _check_no_handler(settings)

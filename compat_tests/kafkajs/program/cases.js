@@ -5,6 +5,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import kafkajs from 'kafkajs'
 
+import { run } from './run.js'
+
 const { CompressionTypes, ConfigResourceTypes, Kafka, logLevel } = kafkajs
 
 const [bootstrap, ...wanted] = process.argv.slice(2)
@@ -216,14 +218,4 @@ const cases = {
   },
 }
 
-for (const [name, body] of Object.entries(cases)) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue
-  try {
-    await body()
-    console.log(`CASE ${name} PASS`)
-  } catch (error) {
-    console.log(`CASE ${name} FAIL`)
-    for (const line of String(error.stack ?? error).split('\n')) console.log(`| ${line}`)
-  }
-}
-process.exit(0) // clients that a failed case left open must not keep the process alive
+await run(cases, wanted)

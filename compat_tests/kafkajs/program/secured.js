@@ -6,6 +6,8 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import kafkajs from 'kafkajs'
 
+import { run } from './run.js'
+
 const { Kafka, logLevel } = kafkajs
 const { SECURED_LISTENERS, SECURED_AUTHORITY, SECURED_CERTIFICATE, SECURED_TOKEN, SECURED_SCRAM } = process.env
 const [, ...wanted] = process.argv.slice(2)
@@ -48,14 +50,4 @@ const cases = {
   },
 }
 
-for (const [name, body] of Object.entries(cases)) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue
-  try {
-    await body()
-    console.log(`CASE ${name} PASS`)
-  } catch (error) {
-    console.log(`CASE ${name} FAIL`)
-    for (const line of String(error.stack ?? error).split('\n')) console.log(`| ${line}`)
-  }
-}
-process.exit(0) // clients that a failed case left open must not keep the process alive
+await run(cases, wanted)

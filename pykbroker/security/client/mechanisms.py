@@ -11,9 +11,10 @@ from pykbroker.security.client.login import Mechanism
 from pykbroker.security.client.oauthbearer import OAuthBearerLogin
 from pykbroker.security.client.plain import PlainLogin
 from pykbroker.security.client.scram import ALGORITHMS, ScramLogin
-from pykbroker.security.client.tickets import LOGIN_MODULE, with_ticket
+from pykbroker.security.client.tickets import with_ticket
 from pykbroker.security.client.tokens import TokenEndpoint, TokenFile, UnsecuredToken, extensions
 from pykbroker.security.jaas import JaasError, parse_jaas
+from pykbroker.security.kerberos.login_module import LOGIN_MODULE
 
 _MECHANISM: Final = "sasl.mechanism"
 _JAAS: Final = "sasl.jaas.config"

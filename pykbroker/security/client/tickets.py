@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pykbroker.security.client.gssapi import GssapiLogin
 from pykbroker.security.client.login import LoginFailed, Mechanism
+from pykbroker.security.kerberos.login_module import SERVICE, file_of, is_true
 
 if TYPE_CHECKING:
     from pykbroker.security.kerberos.initiator import Holder
-
-LOGIN_MODULE: Final = "com.sun.security.auth.module.Krb5LoginModule"
-SERVICE: Final = "sasl.kerberos.service.name"
 
 
 def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mechanism:
@@ -45,20 +43,12 @@ def _holder(options: Mapping[str, str]) -> Holder:
     from pykbroker.security.kerberos.initiator import Holder  # noqa: PLC0415 - an extra
 
     principal = options.get("principal")
-    if _is_true(options, "useKeyTab"):
+    if is_true(options, "useKeyTab"):
         if principal is None:
             raise ValueError('the login module has useKeyTab=true, and no principal="..." to find in the key table')
-        return Holder(principal, key_table=_path(options.get("keyTab")))
-    if _is_true(options, "useTicketCache"):
-        return Holder(principal, ticket_cache=_path(options.get("ticketCache")), has_key=False)
+        return Holder(principal, key_table=file_of(options, "keyTab"))
+    if is_true(options, "useTicketCache"):
+        return Holder(principal, ticket_cache=file_of(options, "ticketCache"), has_key=False)
     raise ValueError(
         'the login module needs useKeyTab=true with keyTab="..." and principal="...", or useTicketCache=true: passwords are not asked for'
     )
-
-
-def _is_true(options: Mapping[str, str], name: str) -> bool:
-    return options.get(name, "false").lower() == "true"
-
-
-def _path(text: str | None) -> str | None:
-    return text if text is None or text[:5].upper() != "FILE:" else text[5:]

@@ -19,9 +19,10 @@ from typing import Any, Final
 
 import pytest
 
+from pykbroker.security.kerberos.login_module import LOGIN_MODULE
+
 REALM: Final = "TEST.REALM"
 BROKER: Final = "kafka/localhost"
-LOGIN_MODULE: Final = "com.sun.security.auth.module.Krb5LoginModule"
 #: Debian has them where only root looks.
 _PATH: Final = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from pykbroker.config.setting import ConfigError
+from pykbroker.security.kerberos.login_module import LOGIN_MODULE
 from pykbroker.security.sasl.mechanism import Authenticated, Mechanism
-from pykbroker.tests.kit.kerberos import LOGIN_MODULE, REALM, Realm, initiator, needs_kerberos, running_realm
+from pykbroker.tests.kit.kerberos import REALM, Realm, initiator, needs_kerberos, running_realm
 from pykbroker.tests.process.test_mechanisms import made
 
 SERVICE = {"sasl.kerberos.service.name": "kafka"}

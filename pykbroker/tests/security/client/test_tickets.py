@@ -10,7 +10,8 @@ import pytest
 
 from pykbroker.security.client.login import LoginFailed, Mechanism
 from pykbroker.security.client.mechanisms import mechanism, user_and_password
-from pykbroker.tests.kit.kerberos import LOGIN_MODULE, REALM, Realm, needs_kerberos, running_realm
+from pykbroker.security.kerberos.login_module import LOGIN_MODULE
+from pykbroker.tests.kit.kerberos import REALM, Realm, needs_kerberos, running_realm
 
 
 @pytest.fixture(scope="module")
