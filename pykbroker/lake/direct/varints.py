@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pykbroker.wire.errors import WireError
 
-Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
-Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+Bytes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 LOOK_AHEAD = 32
 """Bytes that must lie behind the last record, so that reading a number near its end stays inside."""
