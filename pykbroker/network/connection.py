@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pykbroker.requests.authentication import Answering
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.timers import Timer
+    from pykbroker.security.context import Peer
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,10 @@ class _Slot:
         self.deferred: Deferred[list[Buffer] | None] | None = None
         self.pieces: list[Buffer] | None = None
         self.size = 0  # of pieces that wait for an earlier answer
+
+
+def _nobody(broker: Broker, peer: Peer, frame: memoryview) -> None:
+    """Takes the frames of a connection that has ended, of which there are none."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -132,6 +137,7 @@ class Connection(asyncio.BufferedProtocol):
             self._stream = None
         self._received.drop()
         self._set_kept(0, 0)
+        self._dispatch = _nobody  # what took the frames knows this connection: nothing is to hold the other
         self._on_close(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
