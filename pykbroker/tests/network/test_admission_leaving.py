@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import ssl
 from collections import Counter
 from pathlib import Path
@@ -51,6 +50,10 @@ def left_of_connections() -> Counter[str]:
     return Counter(type(each).__qualname__ for each in gc.get_objects() if str(type(each).__module__).startswith(rooms))
 
 
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
 async def come_and_go(node: SecuredNode, listener: str, token: bytes) -> None:
     """Once for every piece of what is said: after each frame, within it, and within a handshake; by an end, and by a reset."""
     frames = said(listener, token)
@@ -88,9 +91,9 @@ def test_nothing_is_left(tmp_path: Path, delay: str, lasting: str) -> None:
                     await come_and_go(node, listener, token)  # what is made once is there then
                     gc.collect()
                     gc.disable()
-                    before, descriptors = left_of_connections(), len(os.listdir("/proc/self/fd"))
+                    before, descriptors = left_of_connections(), open_descriptors()
                     await come_and_go(node, listener, token)
-                    await until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)  # noqa: B023
+                    await until(lambda: open_descriptors() <= descriptors)  # noqa: B023
                     await until(lambda: not left_of_connections() - before)  # noqa: B023
                     gc.enable()
 

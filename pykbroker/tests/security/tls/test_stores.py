@@ -166,8 +166,8 @@ def test_trust_stores_that_are_refused(tmp_path: Path, settings: TrustStoreSetti
 def test_a_store_that_is_torn_or_damaged_is_refused_or_as_good_as_whole(tmp_path: Path, seed: int) -> None:
     """As one that is just being written when it is read."""
     chance = random.Random(seed)
-    for kind in STORES:
-        location = written(tmp_path, "own", damaged(STORES[kind], chance))
+    for kind, store in STORES.items():
+        location = written(tmp_path, "own", damaged(store, chance))
         trusted = written(tmp_path, "trusted", damaged(TRUSTED[kind], chance))
         good_key = KeyStoreSettings("PEM", key=KEY, certificate_chain=CHAIN)
         for settings in (
