@@ -95,6 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None  # until the connection is to end
         self._socket: asyncio.Transport | None = None  # until it has ended
         self._finishing = False
+        self._is_cut = False
         self._received = ReceiveBlock(shared_block)
         self._waiting: deque[_Slot] = deque()
         self._out: list[Buffer] = []
@@ -117,7 +118,11 @@ class Connection(asyncio.BufferedProtocol):
     # ---- the transport's side -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = self._socket = cast("asyncio.Transport", transport)
+        self._socket = cast("asyncio.Transport", transport)
+        if self._is_cut:  # since it was accepted
+            self._socket.abort()
+            return
+        self._transport = self._socket
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self.host, self.port = peer[0], peer[1]
@@ -416,6 +421,7 @@ class Connection(asyncio.BufferedProtocol):
     def cut(self) -> None:
         """End the connection at once; what was not sent yet is lost."""
         self._transport = None
+        self._is_cut = True
         if self._socket is not None:
             self._socket.abort()
 
