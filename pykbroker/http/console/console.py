@@ -9,7 +9,6 @@ from pykbroker.http.console.asking import Brokers
 from pykbroker.http.turn import Turn
 
 if TYPE_CHECKING:
-
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.console.registry import Registry
     from pykbroker.http.metrics.meter import RequestMeter
