@@ -53,7 +53,7 @@ class Place:
 
 
 def places(client: Client, replicas: Iterable[Replica]) -> dict[Replica, Place]:
-    """Where each is. Raises KafkaError, CliError."""
+    """Where each is. Raises the answer's KafkaError, and CliError."""
     by_node: dict[int, list[Partition]] = defaultdict(list)
     for node, partition in replicas:
         by_node[node].append(partition)

@@ -42,7 +42,7 @@ def moves(
 
 
 def throttle_moves(client: Client, moving: Mapping[Partition, Move], rate: int) -> None:
-    """Bytes a second between brokers. Raises KafkaError."""
+    """Bytes a second between brokers. Raises the answer's KafkaError."""
     for topic in sorted({partition.topic for partition in moving}):
         its = {partition.number: move for partition, move in moving.items() if partition.topic == topic}
         values = {
@@ -56,14 +56,14 @@ def throttle_moves(client: Client, moving: Mapping[Partition, Move], rate: int) 
 
 
 def throttle_log_dirs(client: Client, brokers: Iterable[int], rate: int) -> None:
-    """Bytes a second between log directories. Raises KafkaError."""
+    """Bytes a second between log directories. Raises the answer's KafkaError."""
     for node in sorted(set(brokers)):
         _alter_broker(client, node, {_LOG_DIR_RATE: str(rate)})
     print(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
 
 def clear_throttles(client: Client, wanted: Mapping[Partition, list[int]]) -> None:
-    """All of them: nobody remembers which brokers had a part. Raises KafkaError."""
+    """All of them: nobody remembers which brokers had a part. Raises the answer's KafkaError."""
     brokers = sorted({*client.node_ids(), *(node for replicas in wanted.values() for node in replicas)})
     print(f"Clearing broker-level throttles on broker{_s(brokers)} {','.join(map(str, brokers))}")
     for node in brokers:
@@ -83,12 +83,12 @@ def _s(items: list[int] | list[str]) -> str:
 
 
 def _alter_topic(client: Client, topic: str, values: Mapping[str, str | None]) -> None:
-    """None takes a setting away. Raises KafkaError."""
+    """None takes a setting away. Raises the answer's KafkaError."""
     _alter(client.controller(), _TOPIC, topic, values)
 
 
 def _alter_broker(client: Client, node: int, values: Mapping[str, str | None]) -> None:
-    """A broker alters its own settings alone. Raises KafkaError."""
+    """A broker alters its own settings alone. Raises the answer's KafkaError."""
     _alter(client.named_node(node), _BROKER, str(node), values)
 
 
