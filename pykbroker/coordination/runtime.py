@@ -125,20 +125,23 @@ class CoordinatorRuntime(Generic[S]):
         return reply
 
     def read(self, broker: CoordinatingBroker | None, key: str, question: Callable[[S], T]) -> Deferred[T]:
-        """What ``question`` says of the shard of a key, once the state that it looked at is committed.
+        """What ``question`` says of the shard of a key, or the KafkaError that it raises, once the state that it looked at is
+        committed: usually now.
 
-        Raises what ``at`` and ``question`` raise; fails with NOT_COORDINATOR where it may be undone.
+        Raises what ``at`` raises; fails with what ``question`` raises, or NOT_COORDINATOR where the state may be undone.
         """
         loaded = self.at(broker, key)
-        found = question(loaded.shard)
+        try:
+            found = question(loaded.shard)
+        except KafkaError as refusal:
+            return _when_committed(loaded.partition, refusal).chain(Deferred.failed)
         self._deadlines.arm(loaded, key)  # a heartbeat is a read of what is persisted
-        return self._when_committed(loaded.partition, found)
+        return _when_committed(loaded.partition, found)
 
     def read_all(self, broker: CoordinatingBroker, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:
         """The same of all shards that the broker leads, in one list. Raises what ``at`` raises."""
         parts = [
-            self._when_committed(loaded.partition, list(question(loaded.shard)))
-            for loaded in self.shards.led_by(broker)
+            _when_committed(loaded.partition, list(question(loaded.shard))) for loaded in self.shards.led_by(broker)
         ]
         return gather(parts).map(lambda found: [each for part in found for each in part])
 
@@ -194,12 +197,6 @@ class CoordinatorRuntime(Generic[S]):
                 self._effects(loaded, effect)
         _send(replies)
 
-    def _when_committed(self, partition: Partition, found: T) -> Deferred[T]:
-        committed = partition.committed()
-        if committed is None:
-            return Deferred.completed(found)
-        return committed.recover(Exception, _look_again).map(lambda _: found)
-
     # Time, and shards that come and go
 
     def _tick(self, loaded: Loaded[S], key: str) -> None:
@@ -252,3 +249,11 @@ def _send_failure(replies: Replies, error: Exception) -> None:
 def _look_again(error: Exception) -> None:
     log.warning("Coordinator records cannot be committed: %s", error)
     raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
+
+
+def _when_committed(partition: Partition, found: T) -> Deferred[T]:
+    """What was found, once the state that it was found in is committed."""
+    committed = partition.committed()
+    if committed is None:
+        return Deferred.completed(found)
+    return committed.recover(Exception, _look_again).map(lambda _: found)

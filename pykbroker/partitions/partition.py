@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 class PartitionWatcher(Protocol):
     """Told what happens to a partition: fetch sessions and waiting fetches."""
 
-    def appended(self, partition: Partition, size: int) -> None: ...
-    def changed(self, partition: Partition) -> None: ...
+    def appended(self, partition: Partition, size: int) -> None:
+        """So many bytes were appended."""
+        ...
+
+    def changed(self, partition: Partition) -> None:
+        """Its leader, its log or its existence changed: look again."""
+        ...
 
 
 class Partition:

@@ -6,6 +6,9 @@ whoever waits leaves a callback, whoever has the result completes it, and the ca
 A wait that is lost is a client that waits for ever, so waits go on by verbs that hand on every failure: ``map``,
 ``chain``, ``recover``, ``settled``, ``pass_to``, ``or_log``, and ``gather`` and ``attempt`` below. The raw form,
 ``when_done``, is for the ends of the line: a connection and the simulator (a test holds it so).
+
+Most results are there when they are asked for: what a coordinator reads is committed already. So each verb goes on at
+once from a Deferred that is done, without a callback; that is most of what a heartbeat or an OffsetFetch would pay for waits.
 """
 
 from __future__ import annotations
@@ -38,14 +41,16 @@ class Deferred(Generic[T]):
     def completed(cls, value: T) -> Deferred[T]:
         """A Deferred that is done already."""
         deferred: Deferred[T] = cls()
-        deferred.complete(value)
+        deferred._value = value
+        deferred.done = True
         return deferred
 
     @classmethod
     def failed(cls, error: BaseException) -> Deferred[T]:
         """A Deferred that has failed already."""
         deferred: Deferred[T] = cls()
-        deferred.fail(error)
+        deferred._error = error
+        deferred.done = True
         return deferred
 
     @property
@@ -61,13 +66,17 @@ class Deferred(Generic[T]):
         """Set the result and run the callbacks. A second call is ignored: the first answer stands."""
         if not self.done:
             self._value = value
-            self._finish()
+            self.done = True
+            if self._callbacks is not None:
+                self._run_callbacks()
 
     def fail(self, error: BaseException) -> None:
         """Set an error instead of a result."""
         if not self.done:
             self._error = error
-            self._finish()
+            self.done = True
+            if self._callbacks is not None:
+                self._run_callbacks()
 
     def abandon(self) -> None:
         """Nobody is left to take the result: whoever works towards it may stop, and let go what waits for it."""
@@ -87,51 +96,39 @@ class Deferred(Generic[T]):
     def map(self, function: Callable[[T], U]) -> Deferred[U]:
         """``function`` of the result. What either of them fails with is passed on."""
         mapped: Deferred[U] = Deferred()
-
-        def finish(done: Deferred[T]) -> None:
-            try:
-                result = function(done.value)
-            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
-                mapped.fail(error)
-            else:
-                mapped.complete(result)
-
-        self.when_done(finish)
+        if self.done:
+            self._map_into(mapped, function)
+        else:
+            self.when_done(lambda _: self._map_into(mapped, function))
         return mapped
 
     def chain(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
         """The result of the Deferred that ``function`` makes of this one's; failures are passed on as by ``map``."""
+        if self.done:
+            return self._chained(function)
         chained: Deferred[U] = Deferred()
 
-        def follow(made: Deferred[Deferred[U]]) -> None:
+        def follow(_: Deferred[T]) -> None:
             try:
-                made.value.pass_to(chained)
+                self._chained(function).pass_to(chained)
             except Exception as error:  # noqa: BLE001 - whoever waits looks at it
                 chained.fail(error)
 
-        self.map(function).when_done(follow)
+        self.when_done(follow)
         return chained
 
     def recover(self, kind: type[E], function: Callable[[E], T]) -> Deferred[T]:
         """The result, or ``function`` of an error of ``kind``; other errors, and what ``function`` raises, are passed on."""
+        if self.done:
+            return self._recovered(kind, function)
         recovered: Deferred[T] = Deferred()
-
-        def finish(done: Deferred[T]) -> None:
-            if not isinstance(done._error, kind):
-                done.pass_to(recovered)
-                return
-            try:
-                result = function(done._error)
-            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
-                recovered.fail(error)
-            else:
-                recovered.complete(result)
-
-        self.when_done(finish)
+        self.when_done(lambda _: self._recovered(kind, function).pass_to(recovered))
         return recovered
 
     def settled(self) -> Deferred[None]:
         """Completes when this is done, however it went."""
+        if self.done:
+            return Deferred.completed(None)
         over: Deferred[None] = Deferred()
         self.when_done(lambda _: over.complete(None))
         return over
@@ -165,8 +162,27 @@ class Deferred(Generic[T]):
 
         self.when_done(finish)
 
-    def _finish(self) -> None:
-        self.done = True
+    # What the verbs come to once this is done
+
+    def _map_into(self, mapped: Deferred[U], function: Callable[[T], U]) -> None:
+        if self._error is not None:
+            mapped.fail(self._error)
+            return
+        try:
+            result = function(self._value)  # type: ignore[arg-type]  # done without an error: the value was set
+        except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+            mapped.fail(error)
+        else:
+            mapped.complete(result)
+
+    def _chained(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
+        return Deferred.failed(self._error) if self._error is not None else attempt(function, self._value)
+
+    def _recovered(self, kind: type[E], function: Callable[[E], T]) -> Deferred[T]:
+        error = self._error
+        return Deferred.completed(error).map(function) if isinstance(error, kind) else self
+
+    def _run_callbacks(self) -> None:
         callbacks, self._callbacks = self._callbacks, None
         for callback in callbacks or ():
             self._call(callback)
@@ -188,28 +204,28 @@ def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
 
 def gather(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
     """The results in their order, once all are done; if any failed, the first of the failures, then too."""
+    left = sum(not each.done for each in waited)
+    if not left:
+        return _gathered(waited)
     over: Deferred[list[T]] = Deferred()
-    left = len(waited)
-
-    def finish() -> None:
-        try:
-            results = [each.value for each in waited]
-        except BaseException as error:  # noqa: BLE001 - whoever waits looks at it
-            over.fail(error)
-        else:
-            over.complete(results)
 
     def one_done(_: Deferred[T]) -> None:
         nonlocal left
         left -= 1
         if not left:
-            finish()
+            _gathered(waited).pass_to(over)
 
     for each in waited:
-        each.when_done(one_done)
-    if not waited:
-        finish()
+        if not each.done:
+            each.when_done(one_done)
     return over
+
+
+def _gathered(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
+    try:
+        return Deferred.completed([each.value for each in waited])
+    except BaseException as error:  # noqa: BLE001 - whoever waits looks at it
+        return Deferred.failed(error)
 
 
 class WakeQueue:

@@ -165,7 +165,7 @@ class GroupCoordinator:
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.sync(request, reply))
 
     def heartbeat(self, broker: CoordinatingBroker, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
-        """Heartbeat. Every refusal is raised as KafkaError, but for REBALANCE_IN_PROGRESS."""
+        """Heartbeat. Raises KafkaError with INVALID_GROUP_ID; fails with every other refusal but REBALANCE_IN_PROGRESS."""
         _check_group_id(request.group_id)
         return self._runtime.read(broker, request.group_id, lambda shard: shard.heartbeat(request))
 
