@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from pykbroker.coordination.appending import GOES_ON, append
 from pykbroker.coordination.deadlines import Deadlines, disarm_all
@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=Shard)
 T = TypeVar("T")
+P = ParamSpec("P")
 
 #: What a key weighs with which something is begun after it was loaded (``slices.py``).
 _BEGIN_WEIGHT = 5
@@ -81,7 +82,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def partition_of(self, key: str) -> int:
         """The partition of the topic that a key lives in."""
-        topic = self._host.metadata.image.topic(self._topic)
+        topic = self._host.metadata.image.topics.get(self._topic)
         return partition_for(key, self._partitions if topic is None else len(topic.partitions))
 
     def at(self, broker: CoordinatingBroker | None, key: str) -> Loaded[S]:
@@ -92,7 +93,7 @@ class CoordinatorRuntime(Generic[S]):
         loaded = self.shards.at(broker, self.partition_of(key))
         if key in loaded.to_begin:
             self._begin(loaded, key)
-        if self._deadlines.is_due(loaded, key):
+        if loaded.alarms and self._deadlines.is_due(loaded, key):
             self._tick(loaded, key)
         return loaded
 
@@ -124,15 +125,22 @@ class CoordinatorRuntime(Generic[S]):
         self.run(loaded, key, step(loaded.shard, reply))
         return reply
 
-    def read(self, broker: CoordinatingBroker | None, key: str, question: Callable[[S], T]) -> Deferred[T]:
-        """What ``question`` says of the shard of a key, or the KafkaError that it raises, once the state that it looked at is
+    def read(
+        self,
+        broker: CoordinatingBroker | None,
+        key: str,
+        question: Callable[Concatenate[S, P], T],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> Deferred[T]:
+        """What ``question`` says of the shard of a key (and of what else it is given), or the KafkaError that it raises, once the state that it looked at is
         committed: usually now.
 
         Raises what ``at`` raises; fails with what ``question`` raises, or NOT_COORDINATOR where the state may be undone.
         """
         loaded = self.at(broker, key)
         try:
-            found = question(loaded.shard)
+            found = question(loaded.shard, *args, **named)
         except KafkaError as refusal:
             return _when_committed(loaded.partition, refusal).chain(Deferred.failed)
         self._deadlines.arm(loaded, key)  # a heartbeat is a read of what is persisted

@@ -183,7 +183,7 @@ class Partition:
 
         It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
-        log = self.log
+        log = self._log or self.log
         if log.high_watermark < log.log_end_offset:
             self._advance(log)
         return None if log.high_watermark >= log.log_end_offset else self._synced()

@@ -27,12 +27,13 @@ E = TypeVar("E", bound=Exception)
 class Deferred(Generic[T]):
     """A result that is set once, by ``complete`` or ``fail``."""
 
-    __slots__ = ("_callbacks", "_error", "_value", "done", "when_abandoned")
+    __slots__ = ("_callbacks", "done", "error", "result", "when_abandoned")
 
     def __init__(self) -> None:
         self.done = False
-        self._value: T | None = None
-        self._error: BaseException | None = None
+        #: Once it is done: what ``value`` returns, and what it raises instead.
+        self.result: T | None = None
+        self.error: BaseException | None = None
         self._callbacks: list[Callable[[Deferred[T]], None]] | None = None
         #: Called by ``abandon``: what whoever works towards the result does when nobody is left to take it.
         self.when_abandoned: Callable[[], None] | None = None
@@ -40,17 +41,17 @@ class Deferred(Generic[T]):
     @classmethod
     def completed(cls, value: T) -> Deferred[T]:
         """A Deferred that is done already."""
-        deferred: Deferred[T] = cls()
-        deferred._value = value
+        deferred = cls.__new__(cls)  # all that __init__ does, in one call: every read of a coordinator makes some
         deferred.done = True
+        deferred.result = value
+        deferred.error = deferred._callbacks = deferred.when_abandoned = None  # noqa: SLF001 - its own
         return deferred
 
     @classmethod
     def failed(cls, error: BaseException) -> Deferred[T]:
         """A Deferred that has failed already."""
         deferred: Deferred[T] = cls()
-        deferred._error = error
-        deferred.done = True
+        deferred.fail(error)
         return deferred
 
     @property
@@ -58,14 +59,14 @@ class Deferred(Generic[T]):
         """The result. Raises the error it failed with, or RuntimeError while it is not done."""
         if not self.done:
             raise RuntimeError("this Deferred is not done yet")
-        if self._error is not None:
-            raise self._error
-        return self._value  # type: ignore[return-value]  # done without an error: the value was set
+        if self.error is not None:
+            raise self.error
+        return self.result  # type: ignore[return-value]  # done without an error: the value was set
 
     def complete(self, value: T) -> None:
         """Set the result and run the callbacks. A second call is ignored: the first answer stands."""
         if not self.done:
-            self._value = value
+            self.result = value
             self.done = True
             if self._callbacks is not None:
                 self._run_callbacks()
@@ -73,7 +74,7 @@ class Deferred(Generic[T]):
     def fail(self, error: BaseException) -> None:
         """Set an error instead of a result."""
         if not self.done:
-            self._error = error
+            self.error = error
             self.done = True
             if self._callbacks is not None:
                 self._run_callbacks()
@@ -95,22 +96,26 @@ class Deferred(Generic[T]):
 
     def map(self, function: Callable[[T], U]) -> Deferred[U]:
         """``function`` of the result. What either of them fails with is passed on."""
-        mapped: Deferred[U] = Deferred()
         if self.done:
-            self._map_into(mapped, function)
-        else:
-            self.when_done(lambda _: self._map_into(mapped, function))
+            if self.error is not None:
+                return Deferred.failed(self.error)
+            try:
+                return Deferred.completed(function(self.result))  # type: ignore[arg-type]  # no error: it was set
+            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+                return Deferred.failed(error)
+        mapped: Deferred[U] = Deferred()
+        self.when_done(lambda done: done.map(function).pass_to(mapped))
         return mapped
 
     def chain(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
         """The result of the Deferred that ``function`` makes of this one's; failures are passed on as by ``map``."""
         if self.done:
-            return self._chained(function)
+            return Deferred.failed(self.error) if self.error is not None else attempt(function, self.result)
         chained: Deferred[U] = Deferred()
 
-        def follow(_: Deferred[T]) -> None:
+        def follow(done: Deferred[T]) -> None:
             try:
-                self._chained(function).pass_to(chained)
+                done.chain(function).pass_to(chained)
             except Exception as error:  # noqa: BLE001 - whoever waits looks at it
                 chained.fail(error)
 
@@ -120,9 +125,10 @@ class Deferred(Generic[T]):
     def recover(self, kind: type[E], function: Callable[[E], T]) -> Deferred[T]:
         """The result, or ``function`` of an error of ``kind``; other errors, and what ``function`` raises, are passed on."""
         if self.done:
-            return self._recovered(kind, function)
+            error = self.error
+            return Deferred.completed(error).map(function) if isinstance(error, kind) else self
         recovered: Deferred[T] = Deferred()
-        self.when_done(lambda _: self._recovered(kind, function).pass_to(recovered))
+        self.when_done(lambda done: done.recover(kind, function).pass_to(recovered))
         return recovered
 
     def settled(self) -> Deferred[None]:
@@ -135,21 +141,19 @@ class Deferred(Generic[T]):
 
     def pass_to(self, other: Deferred[T]) -> None:
         """Let ``other`` end as this one does."""
-
-        def settle(done: Deferred[T]) -> None:
-            if done._error is None:
-                other.complete(done.value)
-            else:
-                other.fail(done._error)
-
-        self.when_done(settle)
+        if not self.done:
+            self.when_done(lambda done: done.pass_to(other))
+        elif self.error is not None:
+            other.fail(self.error)
+        else:
+            other.complete(self.result)  # type: ignore[arg-type]  # no error: it was set
 
     def pass_failure_to(self, other: Deferred[Any]) -> None:
         """Let ``other`` fail if this one does."""
 
         def settle(done: Deferred[T]) -> None:
-            if done._error is not None:
-                other.fail(done._error)
+            if done.error is not None:
+                other.fail(done.error)
 
         self.when_done(settle)
 
@@ -157,30 +161,10 @@ class Deferred(Generic[T]):
         """The end of a line of work for which nobody waits: a failure is logged as "Unhandled error while ``doing``"."""
 
         def finish(done: Deferred[T]) -> None:
-            if done._error is not None:
-                log.error("Unhandled error while " + doing, *args, exc_info=done._error)  # noqa: G003 - one format
+            if done.error is not None:
+                log.error("Unhandled error while " + doing, *args, exc_info=done.error)  # noqa: G003 - one format
 
         self.when_done(finish)
-
-    # What the verbs come to once this is done
-
-    def _map_into(self, mapped: Deferred[U], function: Callable[[T], U]) -> None:
-        if self._error is not None:
-            mapped.fail(self._error)
-            return
-        try:
-            result = function(self._value)  # type: ignore[arg-type]  # done without an error: the value was set
-        except Exception as error:  # noqa: BLE001 - whoever waits looks at it
-            mapped.fail(error)
-        else:
-            mapped.complete(result)
-
-    def _chained(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
-        return Deferred.failed(self._error) if self._error is not None else attempt(function, self._value)
-
-    def _recovered(self, kind: type[E], function: Callable[[E], T]) -> Deferred[T]:
-        error = self._error
-        return Deferred.completed(error).map(function) if isinstance(error, kind) else self
 
     def _run_callbacks(self) -> None:
         callbacks, self._callbacks = self._callbacks, None
@@ -204,28 +188,28 @@ def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
 
 def gather(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
     """The results in their order, once all are done; if any failed, the first of the failures, then too."""
-    left = sum(not each.done for each in waited)
+    results: list[Any] = []
+    left, error = 0, None
+    for each in waited:
+        if each.done:
+            error = error or each.error
+            results.append(each.result)
+        else:
+            left += 1
     if not left:
-        return _gathered(waited)
+        return Deferred.completed(results) if error is None else Deferred.failed(error)
     over: Deferred[list[T]] = Deferred()
 
     def one_done(_: Deferred[T]) -> None:
         nonlocal left
         left -= 1
         if not left:
-            _gathered(waited).pass_to(over)
+            gather(waited).pass_to(over)
 
     for each in waited:
         if not each.done:
             each.when_done(one_done)
     return over
-
-
-def _gathered(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
-    try:
-        return Deferred.completed([each.value for each in waited])
-    except BaseException as error:  # noqa: BLE001 - whoever waits looks at it
-        return Deferred.failed(error)
 
 
 class WakeQueue:

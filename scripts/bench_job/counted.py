@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -20,9 +21,12 @@ from scripts.bench_job.counted_loads import Load
 #: Modules are imported and the interpreter has specialised its code after so many,
 _WARM_UP: Final = 100
 #: and of so many the mean is taken.
-_COUNTED_REQUESTS: Final = 500
+_COUNTED_REQUESTS: Final = 300
 _TOTALS: Final = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 _PATIENCE_S: Final = 600.0
+#: A broker with nothing to do needs less than this between two looks.
+_IDLE_CPU_S: Final = 0.03
+_LOOK_S: Final = 1.0
 
 
 class ValgrindMissing(RuntimeError):
@@ -59,12 +63,20 @@ class Counted(Pykbroker):
             ask = load.prepare(connection)
             for _ in range(_WARM_UP):
                 ask()
+            self._until_idle()
             self._tell("zero")
             for _ in range(_COUNTED_REQUESTS):
                 ask()
             return self._written() / _COUNTED_REQUESTS
         finally:
             connection.close()
+
+    def _until_idle(self) -> None:
+        """What the preparation began is over, a topic's fifty partitions that are opened, say."""
+        before = -1.0
+        while (now := self.cpu_seconds()) - before > _IDLE_CPU_S:
+            before = now
+            time.sleep(_LOOK_S)
 
     def _written(self) -> int:
         for old in self.folder.glob("callgrind.out.*"):
