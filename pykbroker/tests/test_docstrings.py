@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,15 @@ RAISES = re.compile(r"\b[Rr]aises? (?:a )?KafkaError|\b[Ff]ails? with,? (?:a )?K
 NEARBY = 200
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Its text as a tree."""
+    return ast.parse(path.read_text())
+
+
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """What is said in docstrings, with the line where each begins."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, " ".join(node.value.value.split())
 
@@ -115,7 +122,7 @@ PLAIN_BASES = {"ABC", "Enum", "Exception", "Generic", "IntEnum", "NamedTuple", "
 
 
 def test_public_functions_say_what_they_do():
-    trees = {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in ours()}
+    trees = {str(path.relative_to(ROOT)): parsed(path) for path in ours()}
     known = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     described = interfaces(trees)
     found = [
