@@ -12,7 +12,7 @@ from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.coordination.transactions.shard import TransactionShard
-from pykbroker.coordination.transactions.transaction import Transaction, TransactionState
+from pykbroker.coordination.transactions.transaction import AT_REST, PREPARED, Transaction, TransactionState
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.simulation.history import History
@@ -33,11 +33,15 @@ class Watch:
         self._transactions: dict[str, Transaction] = {}
         #: Partition of the offsets topic to the groups that were in it, and whether their generations are those of a new group.
         self._groups: dict[int, dict[str, bool]] = {}
+        self._topics: dict[bytes, str] = {}
+        #: Topic id to when it was first there.
+        self.born_ms: dict[bytes, int] = {}
         world.server.watchers.append(self.look)
 
     def look(self) -> None:
         cluster = self._world.server.cluster
         if cluster is not None:
+            self._look_at_topics(cluster)
             self._look_at_partitions(cluster)
             self._look_at_groups(cluster)
             self._look_at_watchers(cluster)
@@ -48,6 +52,22 @@ class Watch:
         """What nobody was told of may be gone; what was told is checked at the end."""
         self._ends.clear()
         self._committed.clear()
+
+    def _look_at_topics(self, cluster: Cluster) -> None:
+        """Nothing is wrong here; what happened is noted."""
+        image = cluster.metadata.image
+        gone = self._topics.keys() - image.topics_by_id.keys()
+        for topic_id in image.topics_by_id.keys() - self._topics.keys():
+            self.born_ms[topic_id] = self._world.now_ms
+        if gone:
+            names = {self._topics[topic_id] for topic_id in gone}
+            for each in (
+                each for shard in transaction_shards(cluster).values() for each in shard.transactions.values()
+            ):
+                if each.state not in AT_REST and any(topic in names for topic, _ in each.partitions):
+                    ending = "that ends" if each.state in PREPARED else "that is open"
+                    self._history.count(f"topic deleted under a transaction {ending}")
+        self._topics = {topic_id: topic.name for topic_id, topic in image.topics_by_id.items()}
 
     def _look_at_partitions(self, cluster: Cluster) -> None:
         for partition in cluster.partitions():
