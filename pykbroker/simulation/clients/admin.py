@@ -58,9 +58,9 @@ class Admin(Client):
             yield from self._tried(self.random.choice(work))
             yield from self.pause(self.random.randint(RETRY_MS, 3000))
 
-    def make_topic_again(self) -> None:
-        """Delete it and make another one now, whatever else is being done."""
-        self.spawn(self._tried(self._make_topic_again))
+    def delete_topic(self) -> None:
+        """Delete the topic now, whatever else is being done, and perhaps make another one."""
+        self.spawn(self._tried(self.random.choice((self._delete_topic, self._make_topic_again))))
 
     def _tried(self, work: Callable[[], Steps[None]]) -> Steps[None]:
         try:

@@ -18,6 +18,9 @@ from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.simulation.history import History
 from pykbroker.simulation.world import World
 
+#: So long a transaction that is decided may take to come to its end, where the process goes on.
+_LONGEST_END_MS = 5000
+
 
 class Watch:
     """Looks at the brokers after everything that they do."""
@@ -31,6 +34,8 @@ class Watch:
         self._committed: dict[tuple[str, bytes, str, int], int] = {}
         #: Transactional id to what is known of it.
         self._transactions: dict[str, Transaction] = {}
+        #: Transactional id to the transaction that is coming to its end, since when, and in which process.
+        self._ending: dict[str, tuple[Transaction, int, Cluster]] = {}
         #: Partition of the offsets topic to the groups that were in it, and whether their generations are those of a new group.
         self._groups: dict[int, dict[str, bool]] = {}
         self._topics: dict[bytes, str] = {}
@@ -129,9 +134,11 @@ class Watch:
                     self._history.wrong(f"{group} {topic}-{index} went back from {before} to {committed.offset}")
 
     def _look_at_transactions(self, cluster: Cluster) -> None:
-        """Nothing is wrong here; what happened is counted."""
+        """What is decided comes to its end; what happened is counted."""
         for shard in transaction_shards(cluster).values():
             for name, now in shard.transactions.items():
+                if now.state in PREPARED:
+                    self._look_at_end(cluster, name, now)
                 if now is not self._transactions.get(name):
                     self._transactions[name] = now
                     if now.state is TransactionState.COMPLETE_ABORT:
@@ -139,6 +146,13 @@ class Watch:
                         self._history.count("transaction timed out" if late else "transaction aborted")
                     elif now.state is TransactionState.COMPLETE_COMMIT:
                         self._history.count("transaction committed")
+
+    def _look_at_end(self, cluster: Cluster, name: str, now: Transaction) -> None:
+        before, since_ms, process = self._ending.get(name, (None, 0, None))
+        if before is not now or process is not cluster:
+            self._ending[name] = now, self._world.now_ms, cluster
+        elif self._world.now_ms - since_ms > _LONGEST_END_MS:
+            self._history.wrong(f"{name} is in {now.state.name} since {since_ms}, at {self._world.now_ms}")
 
 
 def group_shards(cluster: Cluster) -> dict[int, GroupShard]:

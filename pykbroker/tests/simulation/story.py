@@ -328,7 +328,7 @@ class Story:
     def _delete_while_a_transaction_ends(self) -> None:
         """The marker may be in the topic that goes, or be meant for it, and find the next one of its name."""
         if self.admin is not None and self.world.run(_LONGEST_WAIT_MS, self._is_a_transaction_ending):
-            self.admin.make_topic_again()
+            self.admin.delete_topic()
 
     def _is_a_transaction_ending(self) -> bool:
         cluster = self.world.server.cluster
