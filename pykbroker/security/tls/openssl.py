@@ -13,6 +13,10 @@ from pykbroker.security.tls.ciphers import OF_TLS_1_3, of_tls_1_2
 from pykbroker.security.tls.material import KeyMaterial
 from pykbroker.security.tls.settings import TlsError, TlsSettings
 
+#: What OpenSSL calls a certificate that it does not show: a key below 2048 bits (RSA), a signature with SHA-1 or MD5.
+_WEAK: Final = frozenset({"EE_KEY_TOO_SMALL", "CA_KEY_TOO_SMALL", "CA_MD_TOO_WEAK"})
+#: Of OpenSSL's levels the one at which it refuses nothing for its strength.
+ANY_STRENGTH: Final = "@SECLEVEL=0"
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -63,26 +67,41 @@ def believe(context: ssl.SSLContext, trusted: str | None, otherwise: ssl.Purpose
         raise TlsError(f"the certificates of the trust store cannot be read: {error.reason or error}") from error
 
 
-def load_key(context: ssl.SSLContext, material: KeyMaterial) -> None:
-    """Show this certificate. OpenSSL takes keys from files alone; this one is in memory. Raises TlsError."""
+def load_key(context: ssl.SSLContext, material: KeyMaterial) -> bool:
+    """Show this certificate; True where OpenSSL calls it weak: it is shown all the same, as Java does, for whether that is
+    enough is for the peer to say. OpenSSL takes keys from files alone; this one is in memory. Raises TlsError.
+    """
+    try:
+        _load(context, material)
+    except ssl.SSLError as error:
+        if error.reason not in _WEAK:
+            raise _unreadable(material, error) from error
+    else:
+        return False
+    suites = [suite["name"] for suite in context.get_ciphers() if suite["protocol"] != "TLSv1.3"]
+    context.set_ciphers(":".join([*suites, ANY_STRENGTH]))
+    try:
+        _load(context, material)
+    except ssl.SSLError as error:
+        raise _unreadable(material, error) from error
+    return True
 
+
+def _load(context: ssl.SSLContext, material: KeyMaterial) -> None:
     def password() -> str:
         if material.password is None:
             raise TlsError("the private key is encrypted: set ssl.key.password")
         return material.password
 
-    try:
-        with _file(material.key + "\n" + "\n".join(material.chain) + "\n") as path:
-            context.load_cert_chain(path, password=password)
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
-            raise TlsError(
-                "the private key and the first certificate of the key store do not belong together"
-            ) from error
-        what = "ssl.key.password is not its password, or it is" if material.password is not None else "it is"
-        raise TlsError(
-            f"the private key or its certificates cannot be read: {what} in no form that OpenSSL knows"
-        ) from error
+    with _file(material.key + "\n" + "\n".join(material.chain) + "\n") as path:
+        context.load_cert_chain(path, password=password)
+
+
+def _unreadable(material: KeyMaterial, error: ssl.SSLError) -> TlsError:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return TlsError("the private key and the first certificate of the key store do not belong together")
+    what = "ssl.key.password is not its password, or it is" if material.password is not None else "it is"
+    return TlsError(f"the private key or its certificates cannot be read: {what} in no form that OpenSSL knows")
 
 
 @contextmanager
