@@ -23,6 +23,7 @@ from pykbroker.coordination.transactions.admitting import Dialect, Refusals, adm
 from pykbroker.metadata.features import GROUP_VERSION
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.runtime.slices import each_alone
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -119,8 +120,8 @@ class GroupCoordinator:
         self._cluster.runtime.slices.add(self._runtime.append_parts(loaded, parts))
 
     def _expire(self) -> Steps:
-        for loaded in list(self.shards.loaded.values()):
-            yield from self._runtime.append_parts(loaded, loaded.shard.expire(self._largest))
+        shards = list(self.shards.loaded.values())
+        return each_alone(self._runtime.append_parts(loaded, loaded.shard.expire(self._largest)) for loaded in shards)
 
     @property
     def _largest(self) -> float:
@@ -165,9 +166,9 @@ class GroupCoordinator:
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.sync(request, reply))
 
     def heartbeat(self, broker: CoordinatingBroker, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
-        """Heartbeat. Every refusal is raised as KafkaError, but for REBALANCE_IN_PROGRESS."""
+        """Heartbeat. Raises KafkaError with INVALID_GROUP_ID; fails with every other refusal but REBALANCE_IN_PROGRESS."""
         _check_group_id(request.group_id)
-        return self._runtime.read(broker, request.group_id, lambda shard: shard.heartbeat(request))
+        return self._runtime.read(broker, request.group_id, GroupShard.heartbeat, request)
 
     def leave(self, broker: CoordinatingBroker, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
         """LeaveGroup in its batched form. Raises KafkaError with INVALID_GROUP_ID too."""
@@ -210,7 +211,7 @@ class GroupCoordinator:
         self, broker: CoordinatingBroker, request: OffsetFetchRequestGroup, *, stable: bool = False
     ) -> Deferred[OffsetFetchResponseGroup]:
         """OffsetFetch of one group, topics under their names; ``stable`` refuses what open transactions may change."""
-        return self._runtime.read(broker, request.group_id, lambda shard: shard.fetch(request, stable=stable))
+        return self._runtime.read(broker, request.group_id, GroupShard.fetch, request, stable=stable)
 
     def delete_offsets(
         self, broker: CoordinatingBroker, request: OffsetDeleteRequest

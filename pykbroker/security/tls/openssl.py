@@ -71,37 +71,41 @@ def load_key(context: ssl.SSLContext, material: KeyMaterial) -> bool:
     """Show this certificate; True where OpenSSL calls it weak: it is shown all the same, as Java does, for whether that is
     enough is for the peer to say. OpenSSL takes keys from files alone; this one is in memory. Raises TlsError.
     """
-    try:
-        _load(context, material)
-    except ssl.SSLError as error:
-        if error.reason not in _WEAK:
-            raise _unreadable(material, error) from error
-    else:
+    if _is_shown(context, material):
         return False
     suites = [suite["name"] for suite in context.get_ciphers() if suite["protocol"] != "TLSv1.3"]
     context.set_ciphers(":".join([*suites, ANY_STRENGTH]))
-    try:
-        _load(context, material)
-    except ssl.SSLError as error:
-        raise _unreadable(material, error) from error
+    if not _is_shown(context, material):
+        raise TlsError("the certificate is weaker than OpenSSL takes at any level")
     return True
 
 
-def _load(context: ssl.SSLContext, material: KeyMaterial) -> None:
+def _is_shown(context: ssl.SSLContext, material: KeyMaterial) -> bool:
+    """False where it is too weak for the context's level."""
+
     def password() -> str:
         if material.password is None:
             raise TlsError("the private key is encrypted: set ssl.key.password")
         return material.password
 
-    with _file(material.key + "\n" + "\n".join(material.chain) + "\n") as path:
-        context.load_cert_chain(path, password=password)
-
-
-def _unreadable(material: KeyMaterial, error: ssl.SSLError) -> TlsError:
-    if error.reason == "KEY_VALUES_MISMATCH":
-        return TlsError("the private key and the first certificate of the key store do not belong together")
-    what = "ssl.key.password is not its password, or it is" if material.password is not None else "it is"
-    return TlsError(f"the private key or its certificates cannot be read: {what} in no form that OpenSSL knows")
+    try:
+        with _file(material.key + "\n" + "\n".join(material.chain) + "\n") as path:
+            context.load_cert_chain(path, password=password)
+    except TlsError:
+        raise
+    except (ssl.SSLError, ValueError) as error:  # of a password of more than 1024 bytes, too
+        reason = error.reason if isinstance(error, ssl.SSLError) else None
+        if reason in _WEAK:
+            return False
+        if reason == "KEY_VALUES_MISMATCH":
+            raise TlsError(
+                "the private key and the first certificate of the key store do not belong together"
+            ) from error
+        what = "ssl.key.password is not its password, or it is" if material.password is not None else "it is"
+        raise TlsError(
+            f"the private key or its certificates cannot be read: {what} in no form that OpenSSL knows"
+        ) from error
+    return True
 
 
 @contextmanager
