@@ -25,6 +25,7 @@ _NEVER = "OptionalLong.empty"
 
 
 def batch_line(batch: BatchAt) -> str:
+    """What the header of a batch says."""
     header = batch.header
     horizon = f"OptionalLong[{header.base_timestamp}]" if header.has_delete_horizon else _NEVER
     return (
