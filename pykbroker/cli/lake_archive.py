@@ -94,9 +94,7 @@ def _show_archive(out: Output, sight: Any) -> None:
         )
     else:
         known = f"the lake has {sight.entry.total_rows:,} of {counted(len(rows), 'partition')}"
-        out.line(
-            f"{sight.rows:,} rows added in {counted(sight.batches, 'batch')}; {known}".replace("batchs", "batches")
-        )
+        out.line(f"{sight.rows:,} rows added in {counted(sight.batches, 'batch')}; {known}")
     if lost:
         out.remark(f"{lost:,} offsets expired before they were read; `pykbroker lake status` shows where.")
 
