@@ -76,5 +76,8 @@ def wanted_cases(request: pytest.FixtureRequest) -> list[str]:
     return [
         item.callspec.params["case"]
         for item in request.session.items
-        if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec")
+        if isinstance(item, pytest.Function)
+        and item.path == request.path
+        and hasattr(item, "callspec")
+        and "case" in item.callspec.params
     ]

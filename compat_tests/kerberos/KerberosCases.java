@@ -31,10 +31,25 @@ final class KerberosCases {
         return properties;
     }
 
+    private static Properties encrypted() {
+        var properties = properties(System.getenv("KERBEROS_ENCRYPTED"), "kafka");
+        properties.put("security.protocol", "SASL_SSL");
+        properties.put("ssl.truststore.type", "PEM");
+        properties.put("ssl.truststore.location", System.getenv("KERBEROS_AUTHORITY"));
+        return properties;
+    }
+
     @Cases.Case
     static void thereAndBack(String bootstrap) throws Exception {
-        var properties = properties(bootstrap, "kafka");
-        String topic = "java-kerberos";
+        thereAndBack(properties(bootstrap, "kafka"), "java-kerberos");
+    }
+
+    @Cases.Case
+    static void thereAndBackOverTls(String bootstrap) throws Exception {
+        thereAndBack(encrypted(), "java-kerberos-tls");
+    }
+
+    private static void thereAndBack(Properties properties, String topic) throws Exception {
         try (var admin = Admin.create(properties)) {
             admin.createTopics(List.of(new NewTopic(topic, 1, (short) 1))).all().get();
             Cases.soon(() -> admin.describeTopics(List.of(topic)).allTopicNames().get());
@@ -51,9 +66,11 @@ final class KerberosCases {
 
     @Cases.Case
     static void isTheUserOfHisName(String bootstrap) throws Exception {
-        try (var admin = Admin.create(properties(bootstrap, "kafka"))) {
-            var token = admin.createDelegationToken(new CreateDelegationTokenOptions()).delegationToken().get();
-            Cases.same("User:java", token.tokenInfo().owner().toString());
+        for (var properties : List.of(properties(bootstrap, "kafka"), encrypted())) {
+            try (var admin = Admin.create(properties)) {
+                var token = admin.createDelegationToken(new CreateDelegationTokenOptions()).delegationToken().get();
+                Cases.same("User:java", token.tokenInfo().owner().toString());
+            }
         }
     }
 

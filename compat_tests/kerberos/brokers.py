@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from compat_tests.harness.apache import ApacheKafka
@@ -9,19 +10,37 @@ from compat_tests.harness.java import QUICK
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess, free_ports
 from compat_tests.security.listeners import FAILED_DELAY_MS, SESSION_MS, properties_value
+from pykbroker.security.authority import Authority
 from pykbroker.tests.kit.kerberos import Realm
 
-#: PLAINTEXT is the harness's own. On RULES nobody is anybody but services, whose names are made long; on LONG and SHORT
-#: sessions end.
-LISTENERS = ("PLAINTEXT", "TICKETS", "RULES", "LONG", "SHORT")
+#: With their protocols. PLAINTEXT is the harness's own. On RULES nobody is anybody but services, whose names are made long; on
+#: LONG and SHORT sessions end.
+LISTENERS = {
+    "PLAINTEXT": "PLAINTEXT",
+    "TICKETS": "SASL_PLAINTEXT",
+    "ENCRYPTED": "SASL_SSL",
+    "RULES": "SASL_PLAINTEXT",
+    "LONG": "SASL_PLAINTEXT",
+    "SHORT": "SASL_PLAINTEXT",
+}
+#: Those that tickets are for.
+_WITH_TICKETS = [name for name in LISTENERS if name != "PLAINTEXT"]
 
 
 class Listeners:
-    """Ports and settings of one broker. Clients know it as localhost, which its principal names."""
+    """Ports and settings of one broker. Clients know it as localhost, which its principal and its certificate name."""
 
     def __init__(self, realm: Realm) -> None:
         self.realm = realm
         self.ports = dict(zip(LISTENERS, free_ports(len(LISTENERS)), strict=True))
+        now = time.time_ns() // 1_000_000
+        authority = Authority("Test CA", now)
+        folder = realm.folder / f"tls-{self.ports['ENCRYPTED']}"
+        folder.mkdir()
+        #: The certificate of who issued the broker's, and the broker's with its key; in PEM.
+        self.authority, self._broker = folder / "authority.pem", folder / "broker.pem"
+        self.authority.write_text(authority.certificate)
+        self._broker.write_text(authority.issue("localhost", now, hosts=["localhost"]).pem)
 
     def address(self, listener: str = "TICKETS") -> str:
         return f"localhost:{self.ports[listener]}"
@@ -31,10 +50,7 @@ class Listeners:
 
     @property
     def settings(self) -> dict[str, str]:
-        protocols = dict.fromkeys(LISTENERS, "SASL_PLAINTEXT") | {
-            "PLAINTEXT": "PLAINTEXT",
-            "CONTROLLER": "PLAINTEXT",
-        }
+        protocols = {**LISTENERS, "CONTROLLER": "PLAINTEXT"}
         return {
             "advertised.listeners": self.at("localhost"),
             "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
@@ -45,7 +61,9 @@ class Listeners:
             "listener.name.long.connections.max.reauth.ms": str(100 * SESSION_MS),
             "listener.name.short.connections.max.reauth.ms": str(SESSION_MS),
             "delegation.token.secret.key": "the key of tokens",
-            **{f"listener.name.{name.lower()}.gssapi.sasl.jaas.config": self.realm.jaas() for name in LISTENERS[1:]},
+            "listener.name.encrypted.ssl.keystore.type": "PEM",
+            "listener.name.encrypted.ssl.keystore.location": str(self._broker),
+            **{f"listener.name.{name.lower()}.gssapi.sasl.jaas.config": self.realm.jaas() for name in _WITH_TICKETS},
         }
 
 

@@ -243,6 +243,21 @@ def a_name_of_three_parts(talk: Dialogue, tickets: Tickets) -> None:
     look(talk)
 
 
+@on("ENCRYPTED")
+def over_tls(talk: Dialogue, tickets: Tickets) -> None:
+    all_in_order(talk, tickets)
+
+
+@on("ENCRYPTED")
+def over_tls_a_token_that_is_spoiled(talk: Dialogue, tickets: Tickets) -> None:
+    a_token_that_is_spoiled(talk, tickets)
+
+
+@on("ENCRYPTED")
+def over_tls_with_integrity(talk: Dialogue, tickets: Tickets) -> None:
+    with_integrity(talk, tickets)
+
+
 @on("RULES")
 def a_service_by_a_rule(talk: Dialogue, tickets: Tickets) -> None:
     sign_in(talk, tickets["worker/host"])

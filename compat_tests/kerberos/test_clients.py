@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import ssl
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import kafka
 import pytest
 
 from compat_tests.harness.java_cases import JavaCases, wanted_cases
-from compat_tests.kerberos.brokers import Listeners
+from compat_tests.kerberos.brokers import LISTENERS, Listeners
 from pykbroker.tests.kit.kerberos import REALM, Realm, needs_kerberos
 
 pytestmark = needs_kerberos
@@ -28,7 +29,12 @@ PLUGIN = next(Path("/usr/lib").glob("*/sasl2/libgssapiv2.so"), None)
 def java(realm: Realm, listeners: Listeners) -> dict[str, str]:
     """What its cases are told."""
     jaas = realm.jaas(realm.principal("java"), "java")
-    return {"KERBEROS_JAAS": jaas, "KERBEROS_SHORT": listeners.address("SHORT")}
+    return {
+        "KERBEROS_JAAS": jaas,
+        "KERBEROS_SHORT": listeners.address("SHORT"),
+        "KERBEROS_ENCRYPTED": listeners.address("ENCRYPTED"),
+        "KERBEROS_AUTHORITY": str(listeners.authority),
+    }
 
 
 @pytest.mark.parametrize("case", JAVA.names)
@@ -44,11 +50,21 @@ def signed_in(realm: Realm, monkeypatch: pytest.MonkeyPatch, request) -> None:
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{realm.ticket(request.node.name)}")
 
 
-PYTHON = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
+over_both = pytest.mark.parametrize("listener", ["TICKETS", "ENCRYPTED"])
 
 
-def test_kafka_python(listeners: Listeners, signed_in: None, name) -> None:
-    settings = {**PYTHON, "bootstrap_servers": listeners.address(), "sasl_kerberos_service_name": "kafka"}
+def python(listeners: Listeners, listener: str) -> dict[str, object]:
+    return {
+        "bootstrap_servers": listeners.address(listener),
+        "security_protocol": LISTENERS[listener],
+        "sasl_mechanism": "GSSAPI",
+        "ssl_context": ssl.create_default_context(cafile=str(listeners.authority)),
+    }
+
+
+@over_both
+def test_kafka_python(listeners: Listeners, signed_in: None, name, listener: str) -> None:
+    settings = {**python(listeners, listener), "sasl_kerberos_service_name": "kafka"}
     settings["sasl_kerberos_domain_name"] = "localhost"
     topic = name()
     producer = kafka.KafkaProducer(**settings)
@@ -59,9 +75,10 @@ def test_kafka_python(listeners: Listeners, signed_in: None, name) -> None:
     consumer.close()
 
 
-def test_aiokafka(listeners: Listeners, signed_in: None, name) -> None:
+@over_both
+def test_aiokafka(listeners: Listeners, signed_in: None, name, listener: str) -> None:
     async def there_and_back() -> None:
-        topic, settings = name(), {**PYTHON, "bootstrap_servers": listeners.address()}
+        topic, settings = name(), python(listeners, listener)
         async with aiokafka.AIOKafkaProducer(**settings) as producer:
             await producer.send_and_wait(topic, RECORD)
         async with aiokafka.AIOKafkaConsumer(topic, **settings, auto_offset_reset="earliest") as consumer:
@@ -73,21 +90,24 @@ def test_aiokafka(listeners: Listeners, signed_in: None, name) -> None:
 @pytest.mark.skipif(
     KCAT is None or PLUGIN is None, reason="not installed: apt-get install kcat libsasl2-modules-gssapi-mit"
 )
-def test_librdkafka(realm: Realm, listeners: Listeners, name) -> None:
-    key_table, topic = realm.principal("kcat"), name()
+@over_both
+def test_librdkafka(realm: Realm, listeners: Listeners, name, listener: str) -> None:
+    user = f"kcat-{listener.lower()}"
+    key_table, topic = realm.principal(user), name()
     settings = {
-        "security.protocol": "SASL_PLAINTEXT",
+        "security.protocol": LISTENERS[listener],
+        "ssl.ca.location": str(listeners.authority),
         "sasl.mechanism": "GSSAPI",
         "sasl.kerberos.service.name": "kafka",
         "sasl.kerberos.keytab": key_table,
-        "sasl.kerberos.principal": f"kcat@{REALM}",
+        "sasl.kerberos.principal": f"{user}@{REALM}",
     }
     options = [word for key, value in settings.items() for word in ("-X", f"{key}={value}")]
-    environment = {**os.environ, "KRB5CCNAME": f"FILE:{realm.folder}/kcat.cache"}
+    environment = {**os.environ, "KRB5CCNAME": f"FILE:{realm.folder}/{user}.cache"}
 
     def kcat(*arguments: str, said: str = "") -> str:
         done = subprocess.run(
-            [str(KCAT), "-b", listeners.address(), *options, *arguments],
+            [str(KCAT), "-b", listeners.address(listener), *options, *arguments],
             input=said,
             capture_output=True,
             text=True,

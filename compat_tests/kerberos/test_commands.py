@@ -8,21 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.kerberos.brokers import Listeners
+from compat_tests.kerberos.brokers import LISTENERS, Listeners
 from pykbroker.security.kerberos.login_module import LOGIN_MODULE
 from pykbroker.tests.kit.kerberos import Realm, needs_kerberos
 
 pytestmark = needs_kerberos
 
 
+@pytest.mark.parametrize("listener", ["TICKETS", "ENCRYPTED"])
 @pytest.mark.parametrize("by", ["a key table", "a ticket cache"])
-def test_our_commands(realm: Realm, listeners: Listeners, tmp_path: Path, name, by: str) -> None:
+def test_our_commands(realm: Realm, listeners: Listeners, tmp_path: Path, name, by: str, listener: str) -> None:
     jaas = realm.jaas(realm.principal("people"), "people")
     if by == "a ticket cache":
         jaas = f'{LOGIN_MODULE} required useTicketCache="true" ticketCache="{realm.ticket("visitor")}";'
     settings = {
-        "bootstrap.servers": listeners.address(),
-        "security.protocol": "SASL_PLAINTEXT",
+        "bootstrap.servers": listeners.address(listener),
+        "security.protocol": LISTENERS[listener],
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(listeners.authority),
         "sasl.mechanism": "GSSAPI",
         "sasl.kerberos.service.name": "kafka",
         "sasl.jaas.config": jaas,

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compat_tests.kerberos.brokers import Listeners, broker
+from compat_tests.kerberos.brokers import LISTENERS, Listeners, broker
 from compat_tests.kerberos.flows import FLOWS, TIMES, Tickets
 from compat_tests.security.comparing import check_same
 from compat_tests.security.flows import Dialogue
@@ -32,11 +32,12 @@ def seen(realm: Realm, tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, 
 def _of(kind, folder, listeners: Listeners, tickets: Tickets) -> Seen:
     server = broker(kind, folder, listeners)
     server.start()
+    trusted = {name: listeners.authority if protocol == "SASL_SSL" else None for name, protocol in LISTENERS.items()}
     try:
 
         def run(name: str) -> list[object]:
             listener, flow = FLOWS[name]
-            talk = Dialogue(listeners.address(listener))
+            talk = Dialogue(listeners.address(listener), trusted[listener])
             try:
                 flow(talk, tickets)
             except TimeoutError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import struct
 
 from pykbroker.wire.apis import response_class
@@ -26,9 +27,14 @@ class Connection:
     ) -> None:
         """``source`` is the address of this machine that it comes from, where that matters."""
         host, port = address.rsplit(":", 1)
+        self._host = host
         self._socket = socket.create_connection((host, int(port)), patience_s, None if source is None else (source, 0))
         self._correlation_id = 0
         self._client_id = client_id
+
+    def encrypt(self, context: ssl.SSLContext) -> None:
+        """From now on all is said over TLS, to a broker whose certificate is for its host."""
+        self._socket = context.wrap_socket(self._socket, server_hostname=self._host)
 
     def send(self, request: Message, version: int) -> int:
         """Sends a request; returns its correlation id, for ``receive``."""

@@ -6,8 +6,10 @@ A flow is a function of a ``Dialogue``; its name says what is tried.
 from __future__ import annotations
 
 import contextlib
+import ssl
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from compat_tests.oracle.connection import Closed, Connection
@@ -59,11 +61,15 @@ _BY_ERROR = ("ApiVersionsResponse", "DescribeClusterResponse", "MetadataResponse
 
 
 class Dialogue:
-    """One connection. What is seen stands in ``seen``: answers, and ``closed`` or ``closed late`` at the end."""
+    """One connection, over TLS where ``authority`` is who issued the broker's certificate. What is seen stands in ``seen``:
+    answers, and ``closed`` or ``closed late`` at the end.
+    """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, authority: Path | None = None) -> None:
         self.address = address
         self._connection = Connection(address)
+        if authority is not None:
+            self._connection.encrypt(ssl.create_default_context(cafile=str(authority)))
         self.seen: list[Any] = []
         #: Connections that end with this one; nothing is noted of them.
         self.beside: list[Connection] = []

@@ -48,7 +48,17 @@ def found(request: pytest.FixtureRequest, sslyze: Path, secured: Listeners) -> d
     report = PLACE / "report.json"
     address = f"localhost:{secured.ports[request.param]}"
     ca = str(secured.files.authority)
-    command = [str(sslyze), "-m", "sslyze", "--certinfo_ca_file", ca, "--json_out", str(report), address]
+    command = [
+        str(sslyze),
+        "-m",
+        "sslyze",
+        "--early_data",
+        "--certinfo_ca_file",
+        ca,
+        "--json_out",
+        str(report),
+        address,
+    ]
     subprocess.run(command, check=False, stdout=subprocess.DEVNULL)  # its status is about Mozilla's public authorities
     (result,) = json.loads(report.read_text())["server_scan_results"]
     attempts = result["scan_result"]

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 
 from compat_tests.harness.kafka_tools import KafkaTools, ToolResult
-
-Command = Callable[..., ToolResult]
-
-
-def ours(name: str, *words: str, stdin: str = "") -> ToolResult:
-    """One of our commands, by its name without ``kafka-``."""
-    command = [sys.executable, "-P", "-m", "pykbroker.container", "tool", f"kafka-{name}.sh", *words]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
-    return ToolResult(done.returncode, done.stdout, done.stderr)
+from compat_tests.tools.by_name import ours, ours_here
 
 
 @pytest.fixture
@@ -26,7 +16,8 @@ def both(kafka_tools: KafkaTools, bootstrap: str) -> Callable[..., tuple[ToolRes
 
     def run(name: str, *words: str) -> tuple[ToolResult, ToolResult]:
         given = (name, "--bootstrap-server", bootstrap, *words)
-        return kafka_tools(*given), ours(*given)
+        mine = ours if name == "console-consumer" else ours_here  # what writes bytes needs an output of its own
+        return kafka_tools(*given), mine(*given)
 
     return run
 
@@ -51,17 +42,17 @@ def test_a_topic_made_twice_altered_and_deleted(
 ) -> None:
     topic = name()
     at = ("--bootstrap-server", bootstrap, "--topic", topic)
-    made = ours("topics", "--create", "--partitions=2", "--config", "cleanup.policy=compact", *at)
+    made = ours_here("topics", "--create", "--partitions=2", "--config", "cleanup.policy=compact", *at)
     assert (made.status, made.out) == (0, f"Created topic {topic}.\n")
     again, mine = both("topics", "--create", "--topic", topic)
     assert (again.status, mine.status) == (1, 1)
     assert f"Topic '{topic}' already exists" in mine.err
     assert f"Topic '{topic}' already exists" in again.text
-    assert ours("topics", "--create", "--if-not-exists", *at).status == 0
-    assert ours("topics", "--alter", "--partitions", "3", *at).status == 0
+    assert ours_here("topics", "--create", "--if-not-exists", *at).status == 0
+    assert ours_here("topics", "--alter", "--partitions", "3", *at).status == 0
     described, mine = both("topics", "--describe", "--topic", topic)
     assert mine.out.count("Partition: ") == described.out.count("Partition: ") == 3
-    assert ours("topics", "--delete", *at).status == 0
+    assert ours_here("topics", "--delete", *at).status == 0
     gone, mine = both("topics", "--describe", "--topic", topic)
     assert (gone.status, mine.status) == (1, 1)
     assert f"Topic '{topic}' does not exist as expected" in mine.err
@@ -119,10 +110,10 @@ def test_a_group(
     moved = ("--group", group, "--reset-offsets", "--to-earliest", "--all-topics", "--dry-run")
     theirs, mine = both("consumer-groups", *moved)
     assert words(mine) == words(theirs)
-    assert group in ours("consumer-groups", "--bootstrap-server", bootstrap, "--list").out.split()
-    deleted = ours("consumer-groups", "--bootstrap-server", bootstrap, "--delete", "--group", group)
+    assert group in ours_here("consumer-groups", "--bootstrap-server", bootstrap, "--list").out.split()
+    deleted = ours_here("consumer-groups", "--bootstrap-server", bootstrap, "--delete", "--group", group)
     assert (deleted.status, deleted.out) == (0, f"Deletion of requested consumer groups ('{group}') was successful.\n")
-    assert ours("consumer-groups", "--bootstrap-server", bootstrap, "--describe", "--group", group).status == 1
+    assert ours_here("consumer-groups", "--bootstrap-server", bootstrap, "--describe", "--group", group).status == 1
 
 
 def test_what_is_read_is_printed_as_by_kafkas(
@@ -154,7 +145,7 @@ def test_what_the_broker_is(
     common = set(mine.out.splitlines()) & set(theirs.out.splitlines())
     assert len(common) > 30, mine.out
     asked = ("cluster", "cluster-id", "--bootstrap-server", bootstrap)
-    assert ours(*asked).out == kafka_tools(*asked).out
+    assert ours_here(*asked).out == kafka_tools(*asked).out
 
 
 def test_what_is_not_known_is_refused_with_what_is(bootstrap: str) -> None:
@@ -162,4 +153,4 @@ def test_what_is_not_known_is_refused_with_what_is(bootstrap: str) -> None:
     assert refused.status == 1
     assert "--colour" in refused.err
     assert "--exclude-internal" in refused.err
-    assert ours("topics", "--list").err == "kafka-topics: --bootstrap-server HOST:PORT is missing.\n"
+    assert ours_here("topics", "--list").err == "kafka-topics: --bootstrap-server HOST:PORT is missing.\n"

@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from pykbroker.wire.errors import KafkaError
-
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Slices, Steps
@@ -60,7 +58,7 @@ class Discards:
                 self._logs.delete(opened)
             else:
                 self._logs.delete_unopened(partition.topic, partition.topic_id, partition.index, config)
-        except KafkaError:
+        except Exception:  # all others go all the same
             log.exception("Files of deleted partition %s-%d cannot be removed; the next start removes them", *key)
 
     def _steps(self) -> Steps:

@@ -142,6 +142,11 @@ class Client:
         """The broker that coordinates the group, or with TRANSACTION the transactional id, ``key``."""
         return self.retrying(lambda: self._find_coordinator(key, kind))
 
+    def node_id(self, address: str) -> int:
+        """The id of the broker that is told to be at ``host:port``; -1 where none is."""
+        known = {f"{broker.host}:{broker.port}": broker.node_id for broker in self.metadata([]).brokers}
+        return known.get(address, -1)
+
     # Metadata
 
     def metadata(self, topics: Iterable[str] | None, *, create: bool = False) -> MetadataResponse:

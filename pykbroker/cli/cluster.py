@@ -12,7 +12,8 @@ from pykbroker.cli.completion import broker_ids
 from pykbroker.cli.connection import Connection
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
-from pykbroker.cli.quorum import quorum, read_quorum
+from pykbroker.cli.quorum import quorum
+from pykbroker.cli.quorum_state import read_quorum
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse

@@ -7,20 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.client import Client
 from pykbroker.cli.completion import broker_ids, topic_names
-from pykbroker.cli.connection import Connection
+from pykbroker.cli.log_dir_state import describe_log_dirs
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.sizes import format_size
 from pykbroker.cli.trouble import CliError, refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
-from pykbroker.wire.messages.describe_log_dirs import (
-    DescribableLogDirTopic,
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-    DescribeLogDirsResult,
-)
+from pykbroker.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsResult
 
 _UNKNOWN = -1
 
@@ -50,7 +45,7 @@ def logdirs(
         rows = []
         for node_id in ids:
             connection = client.named_node(node_id)
-            found = client.retrying(partial(_ask, connection, wanted))
+            found = client.retrying(partial(describe_log_dirs, connection, wanted))
             rows += [_row(node_id, result) for result in sorted(found, key=lambda result: result.log_dir)]
     if as_json:
         out.json(rows)
@@ -84,12 +79,6 @@ def _wanted(client: Client, topics: list[str]) -> list[DescribableLogDirTopic]:
             raise CliError(refusal(f"Topic {name}", error)) from error
         wanted.append(DescribableLogDirTopic(topic=name, partitions=numbers))
     return wanted
-
-
-def _ask(connection: Connection, wanted: list[DescribableLogDirTopic] | None) -> list[DescribeLogDirsResult]:
-    answer = connection.call(DescribeLogDirsRequest(topics=wanted), DescribeLogDirsResponse)
-    raise_for(answer.error_code)
-    return answer.results
 
 
 def _row(broker: int, result: DescribeLogDirsResult) -> dict[str, Any]:

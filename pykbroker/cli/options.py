@@ -15,6 +15,7 @@ Bootstrap = Annotated[
     str | None,
     typer.Option(
         "--bootstrap",
+        "--bootstrap-server",  # as Kafka's commands call it
         "-b",
         metavar="HOST:PORT,...",
         envvar="PYKBROKER_BOOTSTRAP",

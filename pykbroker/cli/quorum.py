@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
-from pykbroker.cli.client import raise_for
-from pykbroker.cli.connection import Connection
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
+from pykbroker.cli.quorum_state import ask_quorum, metadata_partition
 from pykbroker.cli.times import format_ms
 from pykbroker.cli.trouble import CliError
 from pykbroker.wire.apis import ApiKey
-from pykbroker.wire.errors import KafkaError
-from pykbroker.wire.messages.describe_quorum import (
-    DescribeQuorumRequest,
-    DescribeQuorumRequestPartitionData,
-    DescribeQuorumRequestTopicData,
-    DescribeQuorumResponse,
-    DescribeQuorumResponsePartitionData,
-    ReplicaState,
-)
-
-_METADATA_LOG = "__cluster_metadata"
+from pykbroker.wire.messages.describe_quorum import DescribeQuorumResponsePartitionData, ReplicaState
 
 
 def quorum(
@@ -38,7 +26,7 @@ def quorum(
         connection = client.any()
         if not connection.supports(ApiKey.DESCRIBE_QUORUM):
             raise CliError(f"{connection.address} keeps its metadata elsewhere: it tells of no KRaft quorum.")
-        found = _ask(connection)
+        found = metadata_partition(ask_quorum(connection))
     end = max((replica.log_end_offset for replica in found.current_voters), default=-1)
     rows = [_row(replica, "voter", found, end) for replica in found.current_voters]
     rows += [_row(replica, "observer", found, end) for replica in found.observers]
@@ -55,23 +43,6 @@ def quorum(
     columns = {"node": "NODE", "role": "ROLE", "end": "END", "lag": "LAG", "caught_up": "CAUGHT UP"}
     title = f"Metadata log: leader {found.leader_id}, epoch {found.leader_epoch}, high watermark {found.high_watermark}"
     out.table(columns, rows, title=title)
-
-
-def read_quorum(connection: Connection) -> DescribeQuorumResponsePartitionData | None:
-    """The state of the metadata log; None where there is no KRaft or we may not see it."""
-    with suppress(KafkaError):
-        return _ask(connection) if connection.supports(ApiKey.DESCRIBE_QUORUM) else None
-    return None
-
-
-def _ask(connection: Connection) -> DescribeQuorumResponsePartitionData:
-    partition = DescribeQuorumRequestPartitionData(partition_index=0)
-    topic = DescribeQuorumRequestTopicData(topic_name=_METADATA_LOG, partitions=[partition])
-    answer = connection.call(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
-    raise_for(answer.error_code, answer.error_message)
-    ((found,),) = (topic.partitions for topic in answer.topics)
-    raise_for(found.error_code, found.error_message)
-    return found
 
 
 def _row(replica: ReplicaState, role: str, found: DescribeQuorumResponsePartitionData, end: int) -> dict[str, Any]:

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.client import Client
 from pykbroker.cli.completion import topic_names
+from pykbroker.cli.moves import alter_moves, ongoing_moves
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.cli.trouble import CliError, UsageError, refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from pykbroker.wire.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
 
 app = typer.Typer(help="List, start and cancel moves of partitions between brokers.", no_args_is_help=True)
 
@@ -126,45 +116,22 @@ def cancel(
 
 
 def _ongoing(client: Client) -> list[dict[str, Any]]:
-    request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=int(client.timeout_s * 1000))
-    answer = client.controller().call(request, ListPartitionReassignmentsResponse)
-    try:
-        raise_for(answer.error_code, answer.error_message)
-    except KafkaError as error:
-        raise CliError(refusal("Reassignments", error)) from error
-    rows = [
+    return [
         {
-            "topic": topic.name,
-            "partition": found.partition_index,
+            "topic": partition.topic,
+            "partition": partition.number,
             "replicas": found.replicas,
             "adding": found.adding_replicas,
             "removing": found.removing_replicas,
         }
-        for topic in answer.topics
-        for found in topic.partitions
+        for partition, found in ongoing_moves(client).items()
     ]
-    return sorted(rows, key=lambda row: (row["topic"], row["partition"]))
 
 
 def _alter(client: Client, out: Output, wanted: Mapping[Partition, list[int] | None], done: str) -> None:
     """Ask for these replicas (None: cancel) and report of each partition. Raises CliError."""
-    topics: dict[str, list[ReassignablePartition]] = defaultdict(list)
-    for partition, brokers in wanted.items():
-        topics[partition.topic].append(ReassignablePartition(partition_index=partition.number, replicas=brokers))
-    request = AlterPartitionReassignmentsRequest(
-        topics=[ReassignableTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
-        timeout_ms=int(client.timeout_s * 1000),
-    )
-    answer = client.controller().call(request, AlterPartitionReassignmentsResponse)
-    try:
-        raise_for(answer.error_code, answer.error_message)
-    except KafkaError as error:
-        raise CliError(refusal("Reassignments", error)) from error
-    results = [
-        (f"{topic.name}-{found.partition_index}", found.error_code, found.error_message, done)
-        for topic in answer.responses
-        for found in topic.partitions
-    ]
+    said = alter_moves(client, wanted)
+    results = [(str(partition), found.error_code, found.error_message, done) for partition, found in said.items()]
     report(out, results, {ErrorCode.NONE}, what="Partition")
 
 

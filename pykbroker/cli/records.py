@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.client import Client
 from pykbroker.cli.completion import topic_names
+from pykbroker.cli.deleting import delete_before
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
@@ -17,12 +18,6 @@ from pykbroker.cli.times import parse_when
 from pykbroker.cli.topics import confirm
 from pykbroker.cli.trouble import CliError, UsageError, refusal
 from pykbroker.wire.errors import KafkaError
-from pykbroker.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopic,
-)
 
 app = typer.Typer(help="Delete records from the beginning of partitions.", no_args_is_help=True)
 
@@ -68,7 +63,7 @@ def delete(
             count = sum(offset - beginnings[p] for p, offset in targets.items())
             if targets and not dry_run:
                 confirm(out, f"Delete {count} offsets at the beginning of {topic}?", yes=yes)
-                results = {p: client.retrying(partial(_delete, client, p, targets[p])) for p in sorted(targets)}
+                results = {p: client.retrying(partial(delete_before, client, p, targets[p])) for p in sorted(targets)}
             else:
                 results = targets
         except KafkaError as error:
@@ -96,18 +91,6 @@ def _check(targets: dict[Partition, int], ends: dict[Partition, int]) -> None:
             raise CliError(
                 f"{partition} ends at offset {ends[partition]}: nothing was deleted, {offset} lies after it."
             )
-
-
-def _delete(client: Client, partition: Partition, offset: int) -> int:
-    """Returns where the partition begins then. Raises the answer's KafkaError."""
-    wanted = DeleteRecordsTopic(
-        name=partition.topic, partitions=[DeleteRecordsPartition(partition_index=partition.number, offset=offset)]
-    )
-    request = DeleteRecordsRequest(topics=[wanted], timeout_ms=int(client.timeout_s * 1000))
-    answer = client.leader(*partition).call(request, DeleteRecordsResponse)
-    ((result,),) = (topic.partitions for topic in answer.topics)
-    raise_for(result.error_code)
-    return result.low_watermark
 
 
 def _show(out: Output, beginnings: dict[Partition, int], results: dict[Partition, int], *, dry_run: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pykbroker.cli.client import TRANSACTION, Client, raise_for
 from pykbroker.cli.offsets import Partition
-from pykbroker.cli.transaction_producers import active_producers
+from pykbroker.cli.transaction_state import active_producers
 from pykbroker.cli.trouble import CliError
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from pykbroker.wire.messages.write_txn_markers import (
@@ -51,12 +51,25 @@ def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict
             f"`pykbroker transactions producers {partition.topic} --open` shows those that are."
         )
     (producer,) = found
+    write_abort_marker(client, partition, producer.producer_id, producer.producer_epoch, producer.coordinator_epoch)
+    return {
+        "topic": partition.topic,
+        "partition": partition.number,
+        "producer": producer.producer_id,
+        "epoch": producer.producer_epoch,
+    }
+
+
+def write_abort_marker(
+    client: Client, partition: Partition, producer_id: int, producer_epoch: int, coordinator_epoch: int
+) -> None:
+    """End a producer's transaction in one partition. Raises the answer's KafkaError."""
     marker = WritableTxnMarker(
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
         transaction_result=False,
         topics=[WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.number])],
-        coordinator_epoch=max(producer.coordinator_epoch, 0),  # -1: no marker was written yet
+        coordinator_epoch=max(coordinator_epoch, 0),  # -1: no marker was written yet
     )
 
     def write() -> None:
@@ -67,9 +80,3 @@ def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict
                     raise_for(written.error_code)
 
     client.retrying(write)
-    return {
-        "topic": partition.topic,
-        "partition": partition.number,
-        "producer": producer.producer_id,
-        "epoch": producer.producer_epoch,
-    }

@@ -7,20 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.completion import topic_names
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms
+from pykbroker.cli.transaction_state import active_producers
 from pykbroker.cli.trouble import CliError, UsageError, refusal
 from pykbroker.wire.errors import KafkaError
-from pykbroker.wire.messages.describe_producers import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    ProducerState,
-    TopicRequest,
-)
+from pykbroker.wire.messages.describe_producers import ProducerState
 
 _NO_TRANSACTION = -1
 
@@ -66,16 +61,6 @@ def producers(
         out.table(columns, rows)
     else:
         out.remark("No transaction is open there." if only_open else "The partitions remember no producer.")
-
-
-def active_producers(client: Client, partition: Partition) -> list[ProducerState]:
-    """The producers that the leader of a partition remembers, by producer id. Raises the answer's KafkaError."""
-    wanted = TopicRequest(name=partition.topic, partition_indexes=[partition.number])
-    connection = client.leader(*partition)
-    answer = connection.call(DescribeProducersRequest(topics=[wanted]), DescribeProducersResponse)
-    ((found,),) = (topic.partitions for topic in answer.topics)
-    raise_for(found.error_code, found.error_message)
-    return sorted(found.active_producers, key=lambda producer: producer.producer_id)
 
 
 def _row(index: int, producer: ProducerState) -> dict[str, Any]:

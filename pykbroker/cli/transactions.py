@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import TRANSACTION, Client, raise_for
+from pykbroker.cli.client import Client
 from pykbroker.cli.completion import topic_names, transactional_ids
-from pykbroker.cli.connection import Connection
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
@@ -17,20 +16,14 @@ from pykbroker.cli.times import format_ms, parse_duration
 from pykbroker.cli.topics import confirm
 from pykbroker.cli.transaction_end import end_hanging, fence
 from pykbroker.cli.transaction_producers import producers
+from pykbroker.cli.transaction_state import ANY_DURATION, described_transaction, listed_transactions
 from pykbroker.cli.trouble import CliError, UsageError, refusal
 from pykbroker.wire.errors import KafkaError
-from pykbroker.wire.messages.describe_transactions import (
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    TransactionState,
-)
-from pykbroker.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from pykbroker.wire.messages.describe_transactions import TransactionState
+from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
 
 app = typer.Typer(help="List, describe and abort transactions.", no_args_is_help=True)
 app.command("producers")(producers)
-
-_DURATION_SINCE, _PATTERN_SINCE = 1, 2  # of ListTransactions
-_ANY_DURATION = -1
 
 
 @app.command("list")
@@ -54,14 +47,14 @@ def list_transactions(
     out = Output(as_json=as_json)
     request = ListTransactionsRequest(
         state_filters=state or [],
-        duration_filter=_ANY_DURATION if longer_than is None else parse_duration(longer_than),
+        duration_filter=ANY_DURATION if longer_than is None else parse_duration(longer_than),
         transactional_id_pattern=pattern,
     )
     rows: list[dict[str, Any]] = []
     with connect(bootstrap, timeout, command_config) as client:
         for node_id in client.node_ids():
             connection = client.node(node_id)
-            for found in client.retrying(partial(_list, connection, request)):
+            for found in client.retrying(partial(listed_transactions, connection, request)):
                 row = {"id": found.transactional_id, "state": found.transaction_state, "producer": found.producer_id}
                 rows.append(row | {"coordinator": node_id})
     rows.sort(key=lambda row: row["id"])
@@ -78,24 +71,6 @@ def list_transactions(
     else:
         filtered = state or longer_than or pattern
         out.remark("There are no such transactions." if filtered else "There are no transactional ids.")
-
-
-def _list(connection: Connection, request: ListTransactionsRequest) -> list[Any]:
-    version = connection.version(request.API_KEY)
-    if request.duration_filter != _ANY_DURATION and version < _DURATION_SINCE:
-        raise CliError(f"The broker at {connection.address} is too old for --longer-than.")
-    if request.transactional_id_pattern is not None and version < _PATTERN_SINCE:
-        raise CliError(f"The broker at {connection.address} is too old for --pattern.")
-    answer = connection.call(request, ListTransactionsResponse)
-    try:
-        raise_for(answer.error_code)
-    except KafkaError as error:
-        if error.code.retriable:
-            raise
-        raise CliError(refusal("Transactions", error)) from error
-    if answer.unknown_state_filters:
-        raise UsageError(f"The broker knows no state {', '.join(answer.unknown_state_filters)} of a transaction.")
-    return answer.transaction_states
 
 
 @app.command()
@@ -130,15 +105,8 @@ def describe(
 
 
 def _describe(client: Client, name: str) -> TransactionState:
-    def ask() -> TransactionState:
-        connection = client.coordinator(name, TRANSACTION)
-        request = DescribeTransactionsRequest(transactional_ids=[name])
-        (found,) = connection.call(request, DescribeTransactionsResponse).transaction_states
-        raise_for(found.error_code)
-        return found
-
     try:
-        return client.retrying(ask)
+        return described_transaction(client, name)
     except KafkaError as error:
         raise CliError(refusal(f"Transactional id {name}", error)) from error
 

@@ -19,6 +19,7 @@ from pykbroker.coordination.outcome import Outcome, Part
 from pykbroker.coordination.placement import partition_for
 from pykbroker.coordination.shard import RecordCodec, Shard
 from pykbroker.coordination.shards import Loaded, Shards
+from pykbroker.runtime.slices import each_alone
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -215,8 +216,11 @@ class CoordinatorRuntime(Generic[S]):
 
     def _begin_all(self, loaded: Loaded[S]) -> Steps:
         """There may be very many; whoever asks for a key before its turn (``at``) brings it forward."""
-        while loaded.to_begin and self.shards.is_in_use(loaded):
-            self._begin(loaded, next(iter(loaded.to_begin)))
+        return each_alone(self._begin_in_its_turn(loaded, key) for key in list(loaded.to_begin))
+
+    def _begin_in_its_turn(self, loaded: Loaded[S], key: str) -> Steps:
+        if key in loaded.to_begin and self.shards.is_in_use(loaded):
+            self._begin(loaded, key)
             yield _BEGIN_WEIGHT
 
     def _begin(self, loaded: Loaded[S], key: str) -> None:

@@ -3,6 +3,9 @@
 A shard is read from its partition's log when it is first needed. Only the broker that leads the partition may use it; the
 others answer NOT_COORDINATOR, so that clients behave as they would with brokers on several machines. Where another
 broker leads, the shard is dropped, and read anew for it.
+
+One whose loading fails in a way that nobody foresaw has failed, as in Kafka: it answers NOT_COORDINATOR until the partition
+has a leader anew. One that the disk refuses is read again for the next request.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykbroker.coordination.shard import Shard
 from pykbroker.metadata.image import NO_LEADER
+from pykbroker.runtime.waits import attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -72,6 +76,7 @@ class Shards(Generic[S]):
         self._dropped = dropped
         self._eager = eager
         self._loading: dict[int, LogReplay[S]] = {}
+        self._failed: set[int] = set()
         #: How many things each partition had that was loaded since the log last said so.
         self._untold: list[int] = []
 
@@ -116,23 +121,33 @@ class Shards(Generic[S]):
         for change in delta.partitions:
             if change.moves_state_of(self._topic):
                 index = change.after.index
-                wanted = self._eager or index in self.loaded or index in self._loading
+                wanted = self._eager or index in self._known()
                 self._drop(index)
                 if wanted and change.after.leader != NO_LEADER:
                     self._cluster.runtime.timers.after(0, partial(self._load_moved, index))
         if any(topic.name == self._topic for topic in delta.deleted_topics):
-            for index in (*self._loading, *self.loaded):
+            for index in self._known():
                 self._drop(index)
 
     def _count(self) -> int:
         topic = self._cluster.metadata.image.topic(self._topic)
         return 0 if topic is None else len(topic.partitions)
 
+    def _known(self) -> list[int]:
+        """The partitions that somebody has asked for."""
+        return [*self._loading, *self.loaded, *self._failed]
+
     def _drop(self, index: int) -> None:
         self._loading.pop(index, None)
+        self._failed.discard(index)
         loaded = self.loaded.pop(index, None)
         if loaded is not None:
-            self._dropped(loaded)
+            try:
+                self._dropped(loaded)
+            except Exception:
+                log.exception(
+                    "Coordinator state in %s goes, and not all who wait in it are told", _name(loaded.partition)
+                )
 
     def _load_moved(self, index: int) -> None:
         with suppress(KafkaError):  # in progress, or logged already: the next request tries again
@@ -140,9 +155,9 @@ class Shards(Generic[S]):
 
     def _load(self, found: Partition) -> Loaded[S]:
         index = found.index
-        if index not in self._loading:
+        if index not in self._loading and index not in self._failed:
             replay = self._loading[index] = self._begin(found)
-            warm = self._cluster.dormant.bring_into_memory(found).settled()
+            warm = attempt(self._cluster.dormant.bring_into_memory, found).settled()
             warm.map(lambda _: self._load_some(replay)).or_log("loading %r", found)
         loaded = self.loaded.get(index)
         if loaded is None:
@@ -155,14 +170,28 @@ class Shards(Generic[S]):
         if self._loading.get(found.index) is not replay:
             return  # the topic was deleted, or the partition moved, meanwhile
         try:
-            done = replay.advance()
+            if replay.advance():
+                self._open(replay)
+            else:
+                self._cluster.runtime.timers.after(0, partial(self._load_some, replay))
         except KafkaError as error:
-            log.warning("Coordinator state in %r cannot be loaded: %s", found, error)
-            del self._loading[found.index]  # the next request tries again
-            return
-        if not done:
-            self._cluster.runtime.timers.after(0, partial(self._load_some, replay))
-            return
+            log.warning("Coordinator state in %s cannot be loaded: %s", _name(found), error)
+            self._drop(found.index)  # the next request tries again
+        except Exception:
+            log.exception(
+                "Coordinator state in %s cannot be loaded: it is refused until the partition has another leader, or the broker "
+                "is started again",
+                _name(found),
+            )
+            self._drop(found.index)
+            self._failed.add(found.index)
+
+    def _open(self, replay: LogReplay[S]) -> None:
+        found = replay.partition
         del self._loading[found.index]
         loaded = self.loaded[found.index] = Loaded(found, replay.shard)
         self._opened(loaded)
+
+
+def _name(partition: Partition) -> str:
+    return f"{partition.topic}-{partition.index}"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pykbroker.requests.authentication import Answering
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.timers import Timer
+    from pykbroker.security.context import Peer
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,10 @@ class _Slot:
         self.deferred: Deferred[list[Buffer] | None] | None = None
         self.pieces: list[Buffer] | None = None
         self.size = 0  # of pieces that wait for an earlier answer
+
+
+def _nobody(broker: Broker, peer: Peer, frame: memoryview) -> None:
+    """Takes the frames of a connection that has ended, of which there are none."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -90,6 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None  # until the connection is to end
         self._socket: asyncio.Transport | None = None  # until it has ended
         self._finishing = False
+        self._is_cut = False
         self._received = ReceiveBlock(shared_block)
         self._waiting: deque[_Slot] = deque()
         self._out: list[Buffer] = []
@@ -112,7 +118,11 @@ class Connection(asyncio.BufferedProtocol):
     # ---- the transport's side -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = self._socket = cast("asyncio.Transport", transport)
+        self._socket = cast("asyncio.Transport", transport)
+        if self._is_cut:  # since it was accepted
+            self._socket.abort()
+            return
+        self._transport = self._socket
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self.host, self.port = peer[0], peer[1]
@@ -132,6 +142,7 @@ class Connection(asyncio.BufferedProtocol):
             self._stream = None
         self._received.drop()
         self._set_kept(0, 0)
+        self._dispatch = _nobody  # what took the frames knows this connection: nothing is to hold the other
         self._on_close(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -410,6 +421,7 @@ class Connection(asyncio.BufferedProtocol):
     def cut(self) -> None:
         """End the connection at once; what was not sent yet is lost."""
         self._transport = None
+        self._is_cut = True
         if self._socket is not None:
             self._socket.abort()
 

@@ -7,6 +7,7 @@ same: connected, and not answered yet.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -76,13 +77,25 @@ class Door:
             self._take(accepted, address)
             self._read()
 
+    def turn_away(self) -> None:
+        """Close those who wait, accepted or not; who comes from now on is as welcome as before."""
+        self._close_held()
+        with contextlib.suppress(OSError):
+            while True:
+                self._listening.accept()[0].close()
+        self._read()
+
     def close(self) -> None:
         """Let nobody in any more."""
         self._is_open = False
         self._loop.remove_reader(self._listening)
+        self._close_held()
         self._listening.close()
+
+    def _close_held(self) -> None:
         if self._wait is not None:
             self._wait.cancel()
+            self._wait = None
         if self._accepted is not None:
             self._accepted[0].close()
             self._accepted = None

@@ -60,6 +60,13 @@ class Limited:
         for listening in taken_over(server, backlog):
             self._doors.append(Door(self._loop, listening, listener, self, partial(self._enter, make)))
 
+    def turn_away(self) -> None:
+        """Close those who are not in yet: what they have said was said to brokers that are no more."""
+        for door in self._doors:
+            door.turn_away()
+        for task in self._entering:
+            task.cancel()
+
     def close(self) -> None:
         """Let nobody in any more."""
         while self._doors:

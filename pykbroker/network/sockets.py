@@ -139,7 +139,9 @@ class BrokerSockets:
         self.cut_connections()
 
     def cut_connections(self) -> None:
-        """End every connection at once, and go on listening."""
+        """End every connection at once, those that wait to be let in, too, and go on listening."""
+        if self._limited is not None:
+            self._limited.turn_away()
         for connection in list(self.connections):
             connection.cut()
 

@@ -99,8 +99,8 @@ class Housekeeping:
         def retain(_: None) -> None:
             try:
                 cluster.logs.retain(some, now_ms)
-            except KafkaError as error:
-                log.error("Retention failed for some logs: %s", error)
+            except Exception as error:
+                log.error("Retention failed for some logs: %s", error, exc_info=not isinstance(error, KafkaError))
 
         return cluster.runtime.offload_read(retention.look_ahead, some, now_ms).map(retain)
 
@@ -134,7 +134,7 @@ class Housekeeping:
 
     def _flushes(self) -> Deferred[None] | None:
         due = self._cluster.logs.due_flushes()
-        return self._cluster.runtime.offload(_flush, due) if due else None
+        return self._cluster.runtime.offload(self._cluster.logs.flush, due) if due else None
 
     def run_compaction(self) -> Deferred[None]:
         """A round of compaction; one that runs already comes to its end before."""
@@ -218,8 +218,3 @@ def _look_ahead(logs: list[tuple[Log, int | None]], now_ms: int) -> bool:
     from pykbroker.storage.compaction import compaction  # noqa: PLC0415 - start-up counts
 
     return compaction.look_ahead(logs, now_ms)
-
-
-def _flush(logs: list[Log]) -> None:
-    for due in logs:
-        due.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 
+from pykbroker.process.log_lines import shortened
 from pykbroker.runtime.clock import utc_text
 
 
@@ -17,7 +18,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "thread": record.threadName,
-            "message": record.getMessage(),
+            "message": shortened(record.getMessage()),
         }
         if record.exc_info:
             said["exception"] = self.formatException(record.exc_info)

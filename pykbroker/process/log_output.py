@@ -12,13 +12,13 @@ import threading
 from collections import deque
 from typing import Final
 
+from pykbroker.process.log_lines import TextLines
 from pykbroker.runtime.levels import LEVELS
 
 #: Lines that may wait. A busy --verbose broker makes some thousands a second.
 MOST_WAITING: Final = 10_000
 #: How long the end of the process waits for a reader of what is left.
 _LAST_WAIT_S: Final = 1.0
-_FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 class LogLineWriter(logging.Handler):
@@ -28,7 +28,7 @@ class LogLineWriter(logging.Handler):
         self, descriptor: int, most_waiting: int = MOST_WAITING, form: logging.Formatter | None = None
     ) -> None:
         super().__init__()
-        self._form = form or logging.Formatter(_FORMAT)
+        self._form = form or TextLines()
         self.setFormatter(self._form)
         self._descriptor = descriptor
         self._most_waiting = most_waiting

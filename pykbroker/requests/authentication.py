@@ -67,7 +67,8 @@ class Authentication:
         self._dispatcher = dispatcher
         self._conversation = Conversation(settings.mechanisms, former)
         self._done = done
-        self._ending: CloseConnection | None = None
+        #: What the connection ends with, once its delay is over: no exception, which would keep all that it came through.
+        self._ending: tuple[str, bytes] | None = None
         self._next: Answering | None = None
 
     def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
@@ -75,13 +76,13 @@ class Authentication:
         if self._next is not None:
             return self._next(broker, peer, frame)
         if self._ending is not None:
-            raise self._ending
+            raise CloseConnection(*self._ending)
         try:
             return self._answered(broker, peer, frame)
         except _Ending as ending:
-            self._ending = CloseConnection(str(ending), ending.last_words)
             if not self._settings.failed_delay_ms:
-                raise self._ending from ending
+                raise CloseConnection(str(ending), ending.last_words) from ending
+            self._ending = str(ending), ending.last_words
             until: Deferred[None] = Deferred()
             self._runtime.timers.after(self._settings.failed_delay_ms, lambda: until.complete(None))
             raise NotYet(until) from ending

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,6 +78,15 @@ class Slices:
                 _tell(over)
         if self._waiting:
             self._wake_queue.add(self._turn)
+
+
+def each_alone(pieces: Iterable[Steps]) -> Steps:
+    """Many pieces as one: where one of them fails, the others are done all the same, in this round and in every other."""
+    for steps in pieces:
+        try:
+            yield from steps
+        except Exception:
+            log.exception("Unhandled error in a piece of sliced work; the others go on")
 
 
 def _begun_in_its_turn(work: Callable[[], Steps]) -> Steps:

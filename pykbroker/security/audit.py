@@ -24,8 +24,9 @@ log = logging.getLogger("kafka.authorizer.logger")
 
 _REPEATED_AFTER_S: Final = 60.0
 _LINES_A_SECOND: Final = 100
-#: Different refusals that are remembered.
+#: Different refusals that are remembered, and how much of a resource's name is, and is told.
 _MAX_REMEMBERED: Final = 10_000
+_LONGEST_NAME: Final = 300
 
 
 class AuditLog:
@@ -49,6 +50,7 @@ class AuditLog:
     def denied(self, api_key: int, action: Action, verdict: Verdict, count: int) -> None:
         if not log.isEnabledFor(logging.INFO):
             return
+        action = _shortened(action)
         key, now = (api_key, action), self._now()
         when, since = self._told.get(key, (None, 0))
         if when is not None and now - when < _REPEATED_AFTER_S:
@@ -71,6 +73,14 @@ class AuditLog:
                 self._left_out = 0
         self._lines += 1
         return self._lines <= _LINES_A_SECOND
+
+
+def _shortened(action: Action) -> Action:
+    """Names come from clients, and may have any length."""
+    name = action.resource_name
+    if len(name) <= _LONGEST_NAME:
+        return action
+    return action._replace(resource_name=f"{name[:_LONGEST_NAME]}... ({len(name)} characters)")
 
 
 def _line(api_key: int, action: Action, verdict: Verdict, count: int) -> str:

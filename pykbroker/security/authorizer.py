@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 #: The class that this is, as ``authorizer.class.name`` names it.
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
-#: Decisions kept: names come from clients, so there is an end.
+#: Decisions kept: names come from clients, so there is an end of their number, and of their length. Topics have 249 characters.
 _MAX_DECISIONS: Final = 100_000
+_LONGEST_NAME: Final = 300
 #: Who, from where, what, the type of the resource, its name.
 _Question = tuple[str, str, int, int, str]
 
@@ -95,7 +96,7 @@ class Authorizer:
         if verdict.allowed:
             if self._audit.tells_allowed():
                 self._audit.allowed(asker.api_key, _action(question), verdict, count)
-            else:
+            elif len(name) <= _LONGEST_NAME:
                 self.granted.add(question)
         elif tells:
             self._audit.denied(asker.api_key, _action(question), verdict, count)
@@ -132,7 +133,8 @@ class Authorizer:
         if len(self._decisions) >= _MAX_DECISIONS:
             self.forget()
         verdict = SUPER_USER if question[0] in self._super_users else self.rules.decide(_action(question))
-        self._decisions[question] = verdict
+        if len(question[4]) <= _LONGEST_NAME:
+            self._decisions[question] = verdict
         return verdict
 
 

@@ -45,6 +45,7 @@ OTHERS = {
     "storage/log/test_preallocate.py": "one setting, in all that makes or cuts a file",
     "storage/log/test_readers_model.py": "readers in threads, under all that changes names",
     "storage/log/test_topic_settings.py": "all settings of topics",
+    "storage/test_repeatable.py": "all models of the store",
     "test_architecture.py": "all modules",
     "test_docstrings.py": "all docstrings",
     "test_mirror.py": "all tests",

@@ -48,8 +48,17 @@ def left_out_before(checkout: Path) -> list[str]:
     return [] if (checkout / "pykbroker" / "network" / "tls.py").exists() else ["tls", "storm"]
 
 
-def warm_up() -> dict[str, Load]:
-    """The same loads, smaller: modules are imported and hot paths compiled after them."""
+def warm_up(*, python: bool) -> dict[str, Load]:
+    """The same loads, smaller: modules are imported and hot paths compiled after them. ``python``: both are pykbroker, which
+    needs little of it.
+    """
+    if python:
+        return {
+            "batches": Batches("librdkafka, large batches", 1, 100_000),
+            "partitions": Batches("librdkafka, 300 partitions", 300, 100_000),
+            "requests": OneRecordRequests(10_000),
+            "latency": Latency(500),
+        }
     return {
         "perf-100-1": JavaTools(100, 1, 500_000),
         "perf-100-6": JavaTools(100, 6, 500_000),

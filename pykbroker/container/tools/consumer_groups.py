@@ -61,7 +61,7 @@ def _describe(client: Client, name: str, options: argparse.Namespace) -> None:
     if not group.members:
         print(f"\nConsumer group '{name}' has no active members.", file=sys.stderr)
     if options.state:
-        coordinator = f"{group.coordinator} ({client.metadata([]).controller_id})"
+        coordinator = f"{group.coordinator} ({client.node_id(group.coordinator)})"
         _table([("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"),
                 (name, coordinator, group.assignor or "-", group.state, str(len(group.members)))])  # fmt: skip
     elif options.members:

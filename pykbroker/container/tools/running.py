@@ -30,13 +30,24 @@ class Options(argparse.ArgumentParser):
             "--version", action="version", version="4.3.1 (pykbroker)", help="the Kafka that this stands for"
         )
 
-    def connecting(self, *config: str) -> None:
-        """Options that say which cluster, and how to connect; ``config`` are names of the one for a file, the usual one first."""
-        self.add_argument("--bootstrap-server", "--broker-list", metavar="HOST:PORT,...", help="brokers of the cluster")
+    def connecting(self, *config: str, also: Sequence[str] = ("--broker-list",)) -> None:
+        """Options that say which cluster, and how to connect; ``config`` are names of the one for a file, the usual one first,
+        and ``also`` older names of the one for the brokers.
+        """
+        self.add_argument("--bootstrap-server", *also, metavar="HOST:PORT,...", help="brokers of the cluster")
         for name in config or ("--command-config",):
             self.add_argument(
                 name, dest="command_config", metavar="FILE", help="how to connect: Kafka's client properties"
             )
+
+    def flags(self, *names: str) -> None:
+        """Options without a value."""
+        for name in names:
+            self.add_argument(f"--{name}", action="store_true")
+
+    def commands(self) -> argparse._SubParsersAction[Options]:
+        """For what is to be done, which stands behind the options that all of it has in common."""
+        return self.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Options)
 
     def error(self, message: str) -> NoReturn:
         known = sorted(name for action in self._actions for name in action.option_strings if name.startswith("--"))

@@ -15,10 +15,17 @@ TOOLS: Final = {
     "kafka-console-consumer": "console_consumer",
     "kafka-console-producer": "console_producer",
     "kafka-consumer-groups": "consumer_groups",
+    "kafka-delete-records": "delete_records",
+    "kafka-features": "features",
     "kafka-get-offsets": "get_offsets",
+    "kafka-leader-election": "leader_election",
+    "kafka-log-dirs": "log_dirs",
+    "kafka-metadata-quorum": "metadata_quorum",
+    "kafka-reassign-partitions": "reassign_partitions",
     "kafka-server-start": "server_start",
     "kafka-storage": "storage",
     "kafka-topics": "topics",
+    "kafka-transactions": "transactions",
     "zookeeper-server-start": "zookeeper_server_start",
 }
 

@@ -23,6 +23,7 @@ from pykbroker.coordination.transactions.admitting import Dialect, Refusals, adm
 from pykbroker.metadata.features import GROUP_VERSION
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.runtime.slices import each_alone
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -119,8 +120,8 @@ class GroupCoordinator:
         self._cluster.runtime.slices.add(self._runtime.append_parts(loaded, parts))
 
     def _expire(self) -> Steps:
-        for loaded in list(self.shards.loaded.values()):
-            yield from self._runtime.append_parts(loaded, loaded.shard.expire(self._largest))
+        shards = list(self.shards.loaded.values())
+        return each_alone(self._runtime.append_parts(loaded, loaded.shard.expire(self._largest)) for loaded in shards)
 
     @property
     def _largest(self) -> float:

@@ -27,6 +27,7 @@ from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import EPOCH_BUMP_SINCE, PREPARED, TopicPartition, Transaction
 from pykbroker.metadata.features import TRANSACTION_VERSION
 from pykbroker.metadata.names import TRANSACTION_STATE
+from pykbroker.runtime.slices import each_alone
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -264,12 +265,15 @@ class TransactionCoordinator:
         """Each transaction that is late, unless its producer ended it before its turn came."""
         now_ms = self._cluster.runtime.clock.now_ms()
         for loaded in list(self.shards.loaded.values()):
-            for late in list(loaded.shard.timed_out(now_ms)):
-                transaction = loaded.shard.transactions.get(late.transactional_id)
-                if transaction is late and self.shards.is_in_use(loaded):
-                    self._abort(loaded, transaction, now_ms)
-                    yield _ABORT_WEIGHT * (1 + min(len(late.partitions), WRITTEN_AT_ONCE) / 2)
+            late = list(loaded.shard.timed_out(now_ms))
+            yield from each_alone(self._abort_late(loaded, each, now_ms) for each in late)
             yield _LOOK_WEIGHT * len(loaded.shard.transactions)
+
+    def _abort_late(self, loaded: Loaded[TransactionShard], late: Transaction, now_ms: int) -> Steps:
+        transaction = loaded.shard.transactions.get(late.transactional_id)
+        if transaction is late and self.shards.is_in_use(loaded):
+            self._abort(loaded, transaction, now_ms)
+            yield _ABORT_WEIGHT * (1 + min(len(late.partitions), WRITTEN_AT_ONCE) / 2)
 
     def _abort(self, loaded: Loaded[TransactionShard], transaction: Transaction, now_ms: int) -> None:
         name = transaction.transactional_id
@@ -288,8 +292,8 @@ class TransactionCoordinator:
         return self._cluster.node(loaded.partition.leader).next_producer_id()
 
     def _expire(self) -> Steps:
-        for loaded in list(self.shards.loaded.values()):
-            yield from self._runtime.append_parts(loaded, self._expired(loaded.shard))
+        shards = list(self.shards.loaded.values())
+        return each_alone(self._runtime.append_parts(loaded, self._expired(loaded.shard)) for loaded in shards)
 
     def _expired(self, shard: TransactionShard) -> Iterator[Part]:
         """Tombstones of ids that nobody used for so long; what cannot be appended is tried again in the next round."""

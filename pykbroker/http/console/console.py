@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pykbroker.http.console.asking import Brokers
+from pykbroker.http.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.console.registry import Registry
     from pykbroker.http.metrics.meter import RequestMeter
     from pykbroker.process.node import Node
     from pykbroker.runtime.clock import Clock
-
-#: How long the console keeps the loop from others at a stretch.
-_TURN_S: Final = 0.0005
 
 
 class Console:
@@ -45,23 +41,3 @@ class Console:
         for each in tails:
             each.cancel()
         await asyncio.gather(*tails, return_exceptions=True)
-
-
-class Turn:
-    """How long this turn of the loop has been ours."""
-
-    def __init__(self, now: Callable[[], float], cluster: Cluster) -> None:
-        self._now = now
-        self._turns = cluster.runtime.turns
-        self._began = now()
-
-    async def share(self) -> None:
-        """Let others have their turn, if ours was long enough. To be called after each little piece of work."""
-        if self._now() - self._began >= _TURN_S:
-            await asyncio.sleep(0)
-            self._turns.began()
-            self._began = self._now()
-
-    def begin(self) -> None:
-        """Somebody else has had the loop."""
-        self._began = self._now()

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from pykbroker.http.console.console import Console
     from pykbroker.wire.messages.fetch import FetchResponse, PartitionData
-    from pykbroker.wire.primitives import Buffer
-    from pykbroker.wire.records import BatchHeader, Record
+    from pykbroker.wire.records import Record
 
 UNCOMMITTED, COMMITTED = 0, 1
 #: The last version in which topics have names.
@@ -70,20 +69,21 @@ async def records_of(
     turn = console.turn()
     raw: Any = data.records or b""  # decoded, it is never in pieces
     whole = memoryview(raw)
-    batches: Batches = [(header, whole[at : at + header.size]) for at, header in iter_batches(whole)]
+    batches: Batches = []
+    for at, header in iter_batches(whole):
+        batches.append((header, whole[at : at + header.size]))
+        if not len(batches) % _AT_ONCE:
+            await turn.share()
     for header, batch in without_aborted(batches, data.aborted_transactions or ()):
         if header.last_offset < low or header.base_offset >= high:
             continue
-        payload = await _unpacked(console, batch, header)
-        turn.begin()
+        if header.compression is Compression.NONE or len(batch) <= _UNPACKED_HERE:
+            payload = unpacked(batch, header)
+        else:
+            payload = await outcome(console.brokers.cluster().runtime.offload_read(unpacked, batch, header))
+            turn.begin()
         for some in decode_some(payload, header, _AT_ONCE):
             for record in some:
                 if low <= record.offset < high:
                     yield Found(record, header.is_control)
             await turn.share()
-
-
-async def _unpacked(console: Console, batch: Buffer, header: BatchHeader) -> bytes:
-    if header.compression is Compression.NONE or len(batch) <= _UNPACKED_HERE:
-        return unpacked(batch, header)
-    return await outcome(console.brokers.cluster().runtime.offload_read(unpacked, batch, header))

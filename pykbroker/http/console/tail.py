@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aiohttp import web
 
@@ -24,21 +24,31 @@ from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
 if TYPE_CHECKING:
     from pykbroker.http.console.call import Call
     from pykbroker.http.console.console import Console
+    from pykbroker.wire.records import Record
 
 #: Tails at once: each is a connection, and those of metrics are wanted, too.
 MOST_TAILS: Final = 8
 #: Offsets that one round looks at, of one partition and of all; of more the newest.
 _OFFSETS: Final = 200
 _OFFSETS_OF_ALL: Final = 1600
-#: Records that one round hands to the page.
+#: Records that one round hands to the page at most, and all rounds in a second where more come all the time: nobody reads so
+#: fast, and the broker has producers to serve.
 _RECORDS: Final = 200
+_RECORDS_A_SECOND: Final = 100
 _FETCHED: Final = 256 * 1024
-#: How long to wait for more, after a round, and after one that had all that a page can show: nobody reads so fast, and the
-#: broker has producers to serve.
+#: How long to wait for more, after a round, and after one that handed on all that it might.
 _WAIT_MS: Final = 1000
 _BETWEEN_S: Final = 0.2
 _AFTER_MUCH_S: Final = 0.5
 _NAME: Final = 249
+
+
+class _Read(NamedTuple):
+    """A record of a partition that is to be handed on."""
+
+    partition: int
+    record: Record
+    control: bool
 
 
 async def follow(console: Console, call: Call) -> web.StreamResponse:
@@ -69,6 +79,8 @@ class Tail:
         self._matcher = matcher
         self._isolation = isolation
         self._skipped = 0
+        self._allowed: float = _RECORDS  # how many records may be handed on now,
+        self._counted = console.clock.monotonic()  # and when that was found
 
     @classmethod
     async def of(cls, console: Console, call: Call) -> Tail:
@@ -87,14 +99,15 @@ class Tail:
         try:
             while True:
                 found = await self._round()
-                await _send(response, {"records": found, "skipped": self._skipped})
-                await asyncio.sleep(_BETWEEN_S if len(found) < _RECORDS else _AFTER_MUCH_S)
+                await response.write(await self._line(found))
+                self._allowed -= len(found)
+                await asyncio.sleep(_BETWEEN_S if self._allowed >= 1 else _AFTER_MUCH_S)
         except (KafkaError, WireError, Refusal) as error:
             await _send(response, {"ended": str(error)})
 
-    async def _round(self) -> list[dict[str, Any]]:
+    async def _round(self) -> list[_Read]:
         """What was appended since the last one."""
-        found: list[dict[str, Any]] = []
+        found: list[_Read] = []
         for leader, indexes in self._by_leader().items():
             for index in indexes:
                 self._hurry(index)
@@ -105,11 +118,28 @@ class Tail:
                 await self._take(data, found)
         if not self._by_leader():
             await asyncio.sleep(_WAIT_MS / 1000)
-        if len(found) > _RECORDS:
-            found.sort(key=lambda record: int(record["timestamp"]))
-            self._skipped += len(found) - _RECORDS
-            del found[:-_RECORDS]
+        most = self._most()
+        if len(found) > most:
+            found.sort(key=lambda each: each.record.timestamp)
+            self._skipped += len(found) - most
+            del found[:-most]
         return found
+
+    def _most(self) -> int:
+        """How many records may be handed on now, one at least."""
+        now = self._console.clock.monotonic()
+        self._allowed = min(_RECORDS, self._allowed + (now - self._counted) * _RECORDS_A_SECOND)
+        self._counted = now
+        return max(int(self._allowed), 1)
+
+    async def _line(self, found: list[_Read]) -> bytes:
+        """What the page is handed of a round; made a little in each turn."""
+        turn = self._console.turn()
+        records: list[str] = []
+        for index, record, control in found:
+            records.append(json.dumps(shown(self._topic, index, record, control=control)))
+            await turn.share()
+        return f'{{"records": [{", ".join(records)}], "skipped": {self._skipped}}}\n'.encode()
 
     def _by_leader(self) -> dict[int, list[int]]:
         """Raises Refusal where the topic is gone."""
@@ -125,12 +155,12 @@ class Tail:
         partition = self._console.brokers.partition(self._topic, index)
         log = partition.opened_log
         if log is not None:
-            most = min(_OFFSETS, _OFFSETS_OF_ALL // len(self._at))
+            most = min(self._most() if self._matcher.fits_all else _OFFSETS, _OFFSETS_OF_ALL // len(self._at))
             begin = max(log.last_stable_offset - most, log.log_start_offset)
             self._skipped += max(begin - self._at[index], 0)
             self._at[index] = max(begin, self._at[index])
 
-    async def _take(self, data: Any, found: list[dict[str, Any]]) -> None:
+    async def _take(self, data: Any, found: list[_Read]) -> None:
         index = data.partition_index
         if data.error_code:
             code = error_code(data.error_code)
@@ -142,7 +172,7 @@ class Tail:
         begin = self._at[index]
         async for record, control in records_of(self._console, data, begin):
             if self._matcher(record) and not (control and not self._matcher.fits_all):
-                found.append(shown(self._topic, index, record, control=control))
+                found.append(_Read(index, record, control))
         if data.records:
             self._at[index] = max(begin, places.end_of(data.records))
 

@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pykbroker.http.metrics.page import Page, Steps
+from pykbroker.http.turn import Turn
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
-
-#: How long a scrape keeps the loop from others at a stretch.
-_TURN_S: Final = 0.0005
-
 
 #: A page is sent in pieces of about so many bytes: each is a call of the system, and copied where the socket is full.
 _PIECE: Final = 64 * 1024
@@ -64,19 +61,14 @@ class Scrapes:
         cluster = self._cluster()
         if cluster is None:
             raise NoCluster
-        page = Page()
-        turns = cluster.runtime.turns
-        began = self._now()
+        page, turn = Page(), Turn(self._now, cluster)
         for collector in self._collectors:
             for wait in collector.collect(cluster, page):
-                if wait is not None:
-                    await _over(wait)
-                elif self._now() - began < _TURN_S:
-                    continue
+                if wait is None:
+                    await turn.share()
                 else:
-                    await asyncio.sleep(0)
-                began = self._now()
-                turns.began()
+                    await _over(wait)
+                    turn.begin()
         pieces: list[bytes] = []
         some: list[bytes] = []
         size = 0
@@ -86,10 +78,7 @@ class Scrapes:
             if size >= _PIECE:
                 pieces.append(b"".join(some))
                 some, size = [], 0
-            if self._now() - began >= _TURN_S:
-                await asyncio.sleep(0)
-                began = self._now()
-                turns.began()
+            await turn.share()
         return [*pieces, b"".join(some)]
 
 

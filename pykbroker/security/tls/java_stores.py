@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.security.tls.material import KeyMaterial, missing_extra
@@ -23,21 +24,33 @@ _JKS: Final = b"\xfe\xed\xfe\xed"
 
 def key_of(data: bytes, location: str, password: str, key_password: str | None) -> KeyMaterial:
     """The one private key that a store holds, with its chain. Raises TlsError."""
-    if data.startswith(_JKS):
-        key, chain = _jks_key(data, location, password, key_password)
-    else:
-        key, chain = _pkcs12_key(data, location, password)
-    return KeyMaterial(_unencrypted(key), tuple(map(_pem, _in_order(chain))))
+    with _readable(location):
+        if data.startswith(_JKS):
+            key, chain = _jks_key(data, location, password, key_password)
+        else:
+            key, chain = _pkcs12_key(data, location, password)
+        return KeyMaterial(_unencrypted(key), tuple(map(_pem, _in_order(chain))))
 
 
 def trusted_in(data: bytes, location: str, password: str | None) -> str:
     """The certificates of a store. Raises TlsError."""
-    found = (
-        _jks_trusted(data, location, password) if data.startswith(_JKS) else _pkcs12_trusted(data, location, password)
-    )
+    read = _jks_trusted if data.startswith(_JKS) else _pkcs12_trusted
+    with _readable(location):
+        found = read(data, location, password)
     if not found:
         raise TlsError(f"the trust store {location} holds no certificate that is marked as trusted")
     return "\n".join(map(_pem, found))
+
+
+@contextmanager
+def _readable(location: str) -> Iterator[None]:
+    """What a store holds may be torn where the store itself is not: nothing proves it whole to who has no password."""
+    try:
+        yield
+    except TlsError:
+        raise
+    except Exception as error:  # its errors have no class in common
+        raise TlsError(f"the store {location} cannot be read: a key or a certificate in it is damaged") from error
 
 
 def _pkcs12_key(data: bytes, location: str, password: str) -> tuple[PrivateKeyTypes, list[x509.Certificate]]:

@@ -74,8 +74,10 @@ def load_key(context: ssl.SSLContext, material: KeyMaterial) -> None:
     try:
         with _file(material.key + "\n" + "\n".join(material.chain) + "\n") as path:
             context.load_cert_chain(path, password=password)
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
+    except TlsError:
+        raise
+    except (ssl.SSLError, ValueError) as error:  # of a password of more than 1024 bytes, too
+        if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
             raise TlsError(
                 "the private key and the first certificate of the key store do not belong together"
             ) from error

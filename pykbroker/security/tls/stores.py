@@ -85,6 +85,7 @@ def _in_line(kind: str, settings: KeyStoreSettings) -> KeyMaterial:
 
 
 def _from_pem(text: str, password: str | None, where: str) -> KeyMaterial:
+    _check_ascii(text, where)
     keys, chain = _KEY.findall(text), _CERTIFICATE.findall(text)
     if len(keys) != 1:
         raise TlsError(f"{where} holds {len(keys)} private keys in PEM, and must hold one")
@@ -96,10 +97,16 @@ def _from_pem(text: str, password: str | None, where: str) -> KeyMaterial:
 
 
 def _certificates(text: str, where: str) -> str:
+    _check_ascii(text, where)
     found = _CERTIFICATE.findall(text)
     if not found:
         raise TlsError(f"{where} holds no certificate in PEM")
     return "\n".join(found)
+
+
+def _check_ascii(text: str, where: str) -> None:
+    if not text.isascii():
+        raise TlsError(f"{where} is not in PEM: there are characters in it that are not ASCII")
 
 
 def _read(location: str, setting: str) -> bytes:

@@ -99,12 +99,12 @@ class DirectoryContents:
         check_ours(disk, path)
         found = set(disk.list(path))
         self._load_meta_properties(node_id, cluster_id)
-        for name in found:
+        for name in sorted(found):
             # The copy of an interrupted move (Kafka's, too) is removed: the log itself lies elsewhere.
             left_over = names.put_aside_as(name) in (names.DELETE, names.FUTURE)
             if left_over and names.remove_partition(disk, f"{path}/{name}"):
                 logger.info("Removed %s/%s, left over from the last run", path, name)
-        there = _partitions(found)
+        there = set(_partitions(found))
         self.partitions = len(there)
         self.recovery_points = self._read(checkpoints.RECOVERY_POINTS, there)
         self.log_starts = self._read(checkpoints.LOG_STARTS, there)
@@ -155,7 +155,7 @@ class DirectoryContents:
         opening writes. A log that lies as it was closed has none of that.
         """
         disk = self.directory.disk
-        for name in found:
+        for name in sorted(found):
             match = names.PARTITION.fullmatch(name)
             if match is not None and (match["topic"], int(match["index"])) not in closed:
                 directory = f"{self.path}/{name}"
@@ -181,7 +181,7 @@ class DirectoryContents:
 
     def partition_names(self) -> list[tuple[str, int]]:
         """Topic and index of the partitions that have files here, of topics that may be gone. Raises OSError."""
-        return list(_partitions(self.directory.disk.list(self.path)))
+        return _partitions(self.directory.disk.list(self.path))
 
     def adopt(self, key: TopicPartition, other: DirectoryContents) -> None:
         """A partition will lie here, whose log was closed well in another directory."""
@@ -331,10 +331,10 @@ class DirectoryContents:
             raise self.directory.failed(error, "marking the clean shutdown") from error
 
 
-def _partitions(found: Iterable[str]) -> set[TopicPartition]:
+def _partitions(found: Iterable[str]) -> list[TopicPartition]:
     """The partitions that have directories of these names."""
     matches = (names.PARTITION.fullmatch(name) for name in found)
-    return {(match["topic"], int(match["index"])) for match in matches if match is not None}
+    return [(match["topic"], int(match["index"])) for match in matches if match is not None]
 
 
 def _random_uuid_text(random: Random) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -299,15 +299,34 @@ class LogManager:
             return None
         from pykbroker.storage.compaction.compaction import CompactionPlan, cleanable  # noqa: PLC0415 - start-up counts
 
-        best: Cleanable | None = None
+        due: list[Cleanable] = []
         for log, cleaned in compacted:
-            try:
+            with self._left_alone_where_it_fails(log):
                 found = cleanable(log, cleaned, now_ms)
-            except OSError as error:
-                raise log.directory.failed(error, f"looking for what to compact in {log.name}") from error
-            if found is not None and found.due and (best is None or found.ratio > best.ratio):
-                best = found
-        return CompactionPlan(best, now_ms, self.cleaner_memory_bytes) if best is not None else None
+                if found is not None and found.due:
+                    due.append(found)
+        for wanted in sorted(due, key=lambda found: -found.ratio):
+            with self._left_alone_where_it_fails(wanted.log):
+                return CompactionPlan(wanted, now_ms, self.cleaner_memory_bytes)
+        return None
+
+    @contextlib.contextmanager
+    def _left_alone_where_it_fails(self, log: Log) -> Iterator[None]:
+        """The planning of a log's compaction: what fails with one must not keep all others from it, round after round. Raises
+        KAFKA_STORAGE_ERROR where the directory failed.
+        """
+        try:
+            yield
+        except OSError as error:
+            raise log.directory.failed(error, f"looking for what to compact in {log.name}") from error
+        except Exception as error:
+            if log.directory.offline:
+                raise
+            unforeseen = not isinstance(error, KafkaError)
+            pause = self._pause(log)
+            logger.error(
+                "Compaction of %s cannot be planned; retrying in %d s: %s", log.name, pause, error, exc_info=unforeseen
+            )
 
     def finish_compaction(self, plan: CompactionPlan, result: CleaningResult | BaseException) -> None:
         """Take over what ``cleaning.clean(plan.job, disk)`` returned, in any thread or process, or the error it raised.
@@ -343,6 +362,10 @@ class LogManager:
         now = self.metadata_directory.clock.monotonic()
         return [log for log in self._usable_logs() if log.begin_flush_if_due(now)]
 
+    def flush(self, logs: Iterable[Log]) -> None:
+        """Flush these logs; for any thread. Raises KAFKA_STORAGE_ERROR where one was refused, after all others."""
+        _all(log.flush for log in logs)
+
     def plan_checkpoints(self) -> Callable[[], None]:
         """What writes the offset checkpoints as they are now; to be called once, in any thread. It raises
         KAFKA_STORAGE_ERROR where a directory failed, after those of the others.
@@ -352,12 +375,12 @@ class LogManager:
 
 
 def _all(actions: Iterable[Callable[[], object]]) -> None:
-    """Do all of them, then raise the first KafkaError of any."""
+    """Do all of them, then raise the first error of any: one that fails each time must not hold up the others for ever."""
     failed = []
     for action in actions:
         try:
             action()
-        except KafkaError as error:
+        except Exception as error:  # noqa: BLE001 - raised below
             failed.append(error)
     if failed:
         raise failed[0]

@@ -37,6 +37,9 @@ class FlushPlan:
                 return
             log.give_back(self.work)
             raise refusal(error, f"flushing {log.name}") from error
+        except BaseException:
+            log.give_back(self.work)
+            raise
         finally:
             log.end_flush(self.work)
 

@@ -70,7 +70,7 @@ def _tidy(log: LogState, names: list[str]) -> set[str]:
         for base in sorted(offset_in(name) for name in kept if name.endswith(".log" + SWAP)):
             _complete_swap(log, base, kept)
         kept = set(disk.list(log.path))
-    for name in list(kept):
+    for name in sorted(kept):
         stem, _, kind = name.partition(".")
         if f".{kind}" in SEGMENT_SUFFIXES[1:] and f"{stem}.log" not in kept and offset_in(name) >= 0:
             disk.remove(f"{log.path}/{name}")
@@ -84,7 +84,7 @@ def _complete_swap(log: LogState, base: int, names: set[str]) -> None:
     end = segment.end()[0]
     # The .index is the first to get its name. Once it has, the files of the same base are the new segment's own.
     begun = f"{base:020d}.index{SWAP}" not in names
-    for name in names:
+    for name in sorted(names):
         if name.endswith(SEGMENT_SUFFIXES) and (
             base < offset_in(name) < end or (offset_in(name) == base and not begun)
         ):

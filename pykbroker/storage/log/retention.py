@@ -40,7 +40,7 @@ def look_ahead(logs: Iterable[LogState], now_ms: int) -> None:
     """
     for log in logs:
         if log.config.delete:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(Exception):
                 _over_size(log)
                 _expired(log, now_ms)
 

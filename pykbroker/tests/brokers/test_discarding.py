@@ -68,3 +68,20 @@ def test_what_was_not_put_aside_when_the_process_ended_does_not_come_back(how):
         assert directories(world) == []
     world.cluster.controller.create_topics([NewTopic("w", WIDTH, 1)])
     assert [world.cluster.partition("w", index).log_end_offset for index in range(WIDTH)] == [0] * WIDTH
+
+
+def test_files_that_cannot_be_put_aside_keep_no_others(monkeypatch, caplog):
+    world = MemoryCluster()
+    topic_id = wide(world)
+    delete = world.cluster.logs.delete
+
+    def fail_once(log):
+        if log.partition == 3:
+            raise RuntimeError("unforeseen")
+        delete(log)
+
+    monkeypatch.setattr(world.cluster.logs, "delete", fail_once)
+    world.cluster.controller.delete_topics([topic_id])
+    world.settle()
+    assert directories(world) == ["w-3"]
+    assert "Files of deleted partition w-3 cannot be removed" in caplog.text

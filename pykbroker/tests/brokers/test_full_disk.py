@@ -6,7 +6,6 @@ Any seed can be run alone: ``pytest -k 'test_a_start_on_a_full_disk[42]'``.
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 
 import pytest
@@ -15,10 +14,10 @@ from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import append, batch
 from pykbroker.wire.errors import KafkaError
 
-SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
 #: What a start may write for itself: a batch of the metadata log, and small files.
 _START_BYTES = 4096
 COMPACTED = LogConfig(segment_bytes=4000, compact=True, delete=False, min_cleanable_dirty_ratio=0.0)
@@ -36,7 +35,7 @@ def fill(world: MemoryCluster, rng: random.Random) -> int:
     return partition.log.log_end_offset
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", seeds())
 def test_a_start_on_a_full_disk(seed: int) -> None:
     rng = random.Random(seed)
     world = MemoryCluster(seed=seed, log_cleanup_policy="compact")

@@ -83,6 +83,7 @@ def test_version(run: Run) -> None:
         (("topics", "alter", "t"), "Nothing to change"),
         (("topics", "delete", "t"), "add --yes"),
         (("topics", "list", "-b", "nowhere:port"), "is not HOST:PORT"),
+        (("topics", "list", "--bootstrap-server", "nowhere:port"), "is not HOST:PORT"),
         (("groups", "reset", "g", "-t", "t"), "Give exactly one of"),
         (("groups", "reset", "g", "-t", "t", "--to-latest", "--to-offset", "5"), "Give exactly one of"),
         (("groups", "reset", "g", "--to-latest"), "Say which topics"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.coordination.shard import Shard
-from pykbroker.coordination.shards import Shards
+from pykbroker.coordination.shards import Loaded, Shards
 from pykbroker.partitions.internal_records import append_internal
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -17,13 +19,26 @@ TOPIC = "state"
 
 
 class Counting(Shard):
-    """It counts its records."""
+    """It counts its records, and fails where ``fails`` has the name of what it is asked."""
+
+    fails: str | None = None
 
     def __init__(self) -> None:
         self.count = 0
 
     def replay(self, record: CoordinatorRecord) -> None:
+        self.fail("replay")
         self.count += 1
+
+    @classmethod
+    def fail(cls, asked: str) -> None:
+        if asked == cls.fails:
+            raise RuntimeError(asked)
+
+
+@pytest.fixture(autouse=True)
+def nothing_fails(monkeypatch) -> None:
+    monkeypatch.setattr(Counting, "fails", None)
 
 
 class Raw:
@@ -47,11 +62,15 @@ class Sharded:
             self.cluster,
             TOPIC,
             begin=lambda partition: LogReplay(partition, Counting(), Raw()),
-            opened=lambda loaded: self.told.append(f"opened {loaded.shard.count}"),
-            dropped=lambda loaded: self.told.append(f"dropped {loaded.shard.count}"),
+            opened=partial(self.tell, "opened"),
+            dropped=partial(self.tell, "dropped"),
             eager=eager,
         )
         self.cluster.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
+
+    def tell(self, what: str, loaded: Loaded[Counting]) -> None:
+        Counting.fail(what)
+        self.told.append(f"{what} {loaded.shard.count}")
 
     @property
     def leader(self):
@@ -118,6 +137,42 @@ def test_a_shard_nobody_asked_for_is_read_for_a_new_leader_only_if_it_cannot_wai
     assert sharded.told == [], "nobody leads, so nobody reads"
     sharded.start(last)
     assert sharded.told == told
+
+
+@pytest.mark.parametrize("fails", ["replay", "opened"])
+def test_a_shard_that_fails_in_an_unforeseen_way_is_no_coordinator_until_it_has_another_leader(fails, caplog) -> None:
+    """As Kafka's in state FAILED: clients that would wait for a loading that never ends look elsewhere, and what fails is
+    not read again for each of them.
+    """
+    sharded = Sharded(eager=False)
+    sharded.append()
+    Counting.fails = fails
+    for _ in range(3):
+        assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
+    assert caplog.text.count("Coordinator state in state-0 cannot be loaded: it is refused until") == 1
+    Counting.fails = None
+    assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
+    sharded.stop(sharded.partition.leader)
+    assert sharded.told[-1] == "opened 1"
+
+
+def test_a_log_that_cannot_be_looked_at_is_no_coordinators(monkeypatch) -> None:
+    def unforeseen(_) -> None:
+        raise RuntimeError("unforeseen")
+
+    sharded = Sharded(eager=False)
+    monkeypatch.setattr(sharded.cluster.dormant, "bring_into_memory", unforeseen)
+    sharded.shards.at(None, 0)
+    assert sharded.told == ["opened 0"], "where looking ahead fails, reading may not"
+
+
+def test_a_shard_that_cannot_be_dropped_well_keeps_no_other(caplog) -> None:
+    sharded = Sharded(eager=False)
+    sharded.shards.at(None, 0)
+    Counting.fails = "dropped"
+    sharded.stop(sharded.partition.leader)
+    assert sharded.told == ["opened 0", "opened 0"]
+    assert "Coordinator state in state-0 goes" in caplog.text
 
 
 def test_a_deleted_topic_takes_its_shards_along() -> None:

@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from pykbroker.handlers.contract import CloseConnection
-from pykbroker.network.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock
+from pykbroker.network.connection import Connection
+from pykbroker.network.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock, shared_block
 from pykbroker.process import descriptors
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.running import running_broker
 from pykbroker.tests.kit.running import until as until_true
+from pykbroker.tests.network.strangers import Wire
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -517,3 +520,17 @@ def test_metadata_names_the_listener_the_request_came_over(tmp_path: Path) -> No
             client.close()
 
     run(scenario())
+
+
+def test_one_that_is_cut_before_it_has_its_socket_never_lives() -> None:
+    """As one that is accepted in the very turn in which its brokers end."""
+    world = MemoryCluster()
+    gone: list[Connection] = []
+    connection = Connection(
+        world.cluster.brokers[1], world.dispatcher, "PLAINTEXT", 1 << 20, shared_block(), gone.append
+    )
+    connection.cut()
+    wire = Wire(connection)
+    assert wire.is_closed
+    wire.end()
+    assert gone == [connection]

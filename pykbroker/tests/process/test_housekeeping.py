@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.process.cleaner import Order
 from pykbroker.process.housekeeping import Housekeeping
+from pykbroker.storage.compaction import compaction
+from pykbroker.storage.compaction.cleaning import CleaningResult, clean
+from pykbroker.storage.directories import manager
+from pykbroker.storage.log.log import Log
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.storage.support import append, batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 INTERVAL_MS = 60_000
@@ -80,3 +86,65 @@ def test_a_thread_that_fails_ends_its_round_only(cluster: Cluster, monkeypatch, 
     rounds(cluster, 3)
     assert len(tries) >= 2
     assert "defect" in caplog.text
+
+
+@pytest.mark.parametrize("error", [KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), KeyError("defect")])
+@pytest.mark.parametrize("work", ["retention", "flushes", "compaction"])
+def test_a_log_that_fails_in_every_round_holds_up_no_other(monkeypatch, caplog, work: str, error: Exception) -> None:
+    """As a log on a full disk, whose flush is refused each time."""
+    names = ("log.retention.check.interval.ms", "log.cleaner.backoff.ms", "log.initial.task.delay.ms")
+    world = MemoryCluster(**{name.replace(".", "_"): "100" for name in names})
+    logs = [ready_for(work, world, name) for name in ("bad", "good")]
+    done: list[Log] = []
+    fail_for(logs[0], error, done, monkeypatch)
+    Housekeeping(world.cluster, durable=False, cleaner=InThisThread(world)).start()
+    for _ in range(30):
+        world.advance(100)
+    first, *others = [log for log in done if log in logs]
+    assert first is logs[0], "the one that fails has its turn first"
+    assert logs[1] in others
+    assert "Traceback" in caplog.text or isinstance(error, KafkaError)
+
+
+def ready_for(work: str, world: MemoryCluster, name: str) -> Log:
+    """A log for which housekeeping has something to do."""
+    configs = {"retention": {"retention_bytes": "1"}, "flushes": {"flush_ms": "1"}, "compaction": {}}[work]
+    policy = "compact" if work == "compaction" else "delete"
+    world.topic(name, 1, cleanup_policy=policy, segment_bytes="1048576", min_cleanable_dirty_ratio="0", **configs)
+    log = world.partition(name).log
+    for number in range(3):
+        append(log, batch([b"x"], keys=[b"k"]), now_ms=world.clock.now_ms())
+        if work != "flushes" and number < 2:
+            log.roll(world.clock.now_ms())
+    if work == "compaction":
+        log.flush()
+    return log
+
+
+def fail_for(bad: Log, error: Exception, done: list[Log], monkeypatch) -> None:
+    """Whatever is done for one log fails; ``done`` notes what is begun."""
+
+    def noted(function):
+        def do(log, *args):
+            done.append(log)
+            if log is bad:
+                raise error
+            return function(log, *args)
+
+        return do
+
+    for where, what in ((manager, "apply_retention"), (Log, "flush"), (compaction, "cleanable")):
+        monkeypatch.setattr(where, what, noted(getattr(where, what)))
+
+
+class InThisThread:
+    """A cleaner."""
+
+    def __init__(self, world: MemoryCluster) -> None:
+        self._disk = world.disk
+
+    def run(self, order: Order) -> CleaningResult:
+        return clean(order.job, self._disk)
+
+    def stop(self) -> None:
+        """Nothing runs between two turns."""

@@ -7,7 +7,6 @@ their time, and a compaction that failed is tried again. Any seed can be run alo
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +21,9 @@ from pykbroker.storage.compaction.compaction import CompactionPlan
 from pykbroker.storage.log import retention
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import append, batch
 
-SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
 RETENTION_INTERVAL_MS = 2000
 SLOWEST_THREAD_MS = 50
 #: How far time goes between two turns.
@@ -156,7 +155,7 @@ class House:
             self.check_files()
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", seeds())
 def test_housekeeping(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     house = House(seed)
     house.work(6_000)

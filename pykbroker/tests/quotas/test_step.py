@@ -41,12 +41,15 @@ class World(MemoryCluster):
 
     def __init__(self, brokers: int = 1, **settings: str) -> None:
         self.peer = Peer()
+        #: Of the newest request.
+        self.asked_bytes = 0
         super().__init__(brokers, **settings)
         self.throttling = Throttling(self.cluster, self.dispatcher)
         self.cluster.metadata.subscribe(self.throttling.changed)
 
     def _hand_in(self, frame: bytearray, broker: int, peer: Peer) -> Deferred[Any]:
         del peer
+        self.asked_bytes = len(frame)
         return super()._hand_in(frame, broker, self.peer)
 
     def limit(self, key: str, value: float | None, user: str = "ANONYMOUS") -> None:
@@ -105,6 +108,30 @@ def test_quotas_of_addresses_are_not_for_requests(world: World) -> None:
     world.ask(AlterClientQuotasRequest([entry]), 1)
     assert world.image.client_quotas
     assert not world.dispatcher._steps
+
+
+@pytest.mark.parametrize("size", [4000, 8000])
+@pytest.mark.parametrize("what", ["produce", "fetch"])
+def test_over_ten_seconds_a_client_has_its_quota(what: str, size: int) -> None:
+    """One that is always ready, and waits as it is told: what it has then is the broker's doing alone. In one window, for in
+    more of them use comes in gusts.
+    """
+    world, rate = World(quota_window_num="1"), 500_000
+    world.topic("t", 1)
+    world.produce(size)
+    world.limit("producer_byte_rate" if what == "produce" else "consumer_byte_rate", rate)
+    used, now, begin = 0, 0, 2000
+    while now < begin + 10_000:
+        if what == "produce":
+            answer, counted = world.produce(size), world.asked_bytes
+        else:
+            answer = world.consume()
+            counted = records(answer)  # nothing, where it is told to wait
+        used += counted if now >= begin else 0
+        wait = max(1, answer.throttle_time_ms)
+        world.advance(wait)
+        now += wait
+    assert used / 10 == pytest.approx(rate, rel=0.05)
 
 
 def test_a_producer_above_its_quota_is_served_and_waits(world: World) -> None:

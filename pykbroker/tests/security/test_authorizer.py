@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import tracemalloc
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,7 +15,7 @@ from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import Authorizer, as_java_writes
 from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import DESCRIBE, READ, WRITE
-from pykbroker.security.resources import LITERAL, TOPIC
+from pykbroker.security.resources import GROUP, LITERAL, TOPIC
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
 
@@ -154,3 +156,21 @@ def test_what_is_logged_is_asked_each_time(caplog: pytest.LogCaptureFixture) -> 
     asked = authorizer("User:alice")
     assert asked.may(asker(), READ, TOPIC, "t")
     assert asked.granted == set()
+
+
+def test_names_of_any_length_are_decided_about_and_not_kept(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever may ask, asks about what he likes."""
+    caplog.set_level(logging.INFO, LOG)
+    asked = authorizer("User:admin")
+    gc.collect()
+    tracemalloc.start()
+    for number in range(500):
+        name = f"{number:030000}"
+        assert not asked.may(asker(), READ, GROUP, name)
+        assert asked.may(asker("User:admin"), READ, GROUP, name)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 2_000_000
+    assert "Group:LITERAL:000" in caplog.text
+    assert "... (30000 characters) for request" in caplog.text
+    assert max(map(len, caplog.messages)) < 1000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -10,10 +12,21 @@ import pytest
 from confluent_kafka import Producer
 
 from pykbroker.cli.connection import Connection
+from pykbroker.cli.trouble import Unreachable
 from pykbroker.testing import Kafka
+from pykbroker.tests.network.sayings import ask
+from pykbroker.tests.network.test_connection import produce
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntryData,
+    AlterClientQuotasResponse,
+    EntityData,
+    OpData,
+)
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from pykbroker.wire.messages.produce import ProduceResponse
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
@@ -24,7 +37,11 @@ def still() -> Iterator[Kafka]:
 
 
 def connect(kafka: Kafka) -> Connection:
-    host, _, port = kafka.bootstrap_servers.rpartition(":")
+    return connect_to(kafka.bootstrap_servers)
+
+
+def connect_to(address: str) -> Connection:
+    host, _, port = address.rpartition(":")
     return Connection(host, int(port), timeout_s=20, client_id="c")
 
 
@@ -119,3 +136,62 @@ def test_a_snapshot_has_no_faults_in_it() -> None:
         assert kafka.faults.list() == []
         producer.produce("u", b"w")
         assert producer.flush(20) == 0
+
+
+PRODUCE = produce(b"v")
+FRAME = len(ask(PRODUCE, 9)).to_bytes(4, "big") + ask(PRODUCE, 9)
+LISTENERS = {
+    "listeners": "PLAINTEXT://127.0.0.1:0,OTHER://127.0.0.1:0",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
+}
+
+
+def test_what_a_client_sent_while_he_was_muted_is_gone_with_a_reset() -> None:
+    """On every listener: nothing that was received before is carried out after it, whenever the mute would have ended."""
+    with Kafka(LISTENERS) as kafka:
+        kafka.create_topic("t")
+        everybody = AlterClientQuotasRequestEntryData(
+            [EntityData("client-id", None)], [OpData("producer_byte_rate", 1.0)]
+        )
+        listeners = kafka.node.summary()["brokers"][0]["listeners"]
+        with contextlib.ExitStack() as stack:
+            talks = [stack.enter_context(contextlib.closing(connect_to(where))) for where in listeners.values()]
+            talks[0].call(AlterClientQuotasRequest([everybody]), AlterClientQuotasResponse, 1)
+            for talk in talks:
+                assert talk.call(PRODUCE, ProduceResponse, 9).throttle_time_ms > 1000
+                for _ in range(3):
+                    talk.send(PRODUCE, 9)
+            before, timers = len(kafka.records("t")), kafka.node.cluster.runtime.client_timers
+            kafka.reset()
+            kafka.create_topic("t")
+            assert before == len(talks)
+            mutes = [timer for timer in timers._heap if not timer.cancelled]
+            assert len(mutes) >= len(talks)
+            kafka._embedded.call(lambda: [timer.fire() for timer in mutes])
+            for talk in talks:
+                with pytest.raises(Unreachable):
+                    talk.receive(ProduceResponse)
+            assert kafka.records("t") == []
+        fresh = connect(kafka)
+        assert fresh.call(PRODUCE, ProduceResponse, 9).throttle_time_ms == 0
+        fresh.close()
+        assert len(kafka.records("t")) == 1
+
+
+@pytest.mark.parametrize("limit", [{"max.connections": 1}, {"max.connection.creation.rate": 1, "quota.window.num": 2}])
+def test_who_waits_to_be_let_in_is_cut_by_a_reset(limit: dict[str, object]) -> None:
+    """To clients it looks the same as to be connected, and what they have said is for brokers that are no more."""
+    with Kafka(limit) as kafka, contextlib.ExitStack() as stack:
+        kafka.create_topic("t")
+        host, _, port = kafka.bootstrap_servers.rpartition(":")
+        waiting = [stack.enter_context(socket.create_connection((host, int(port)), 20)) for _ in range(8)]
+        for each in waiting:
+            each.sendall(FRAME)
+        kafka.wait_for_record("t")
+        kafka.reset()
+        kafka.create_topic("t")
+        for each in waiting:
+            with contextlib.suppress(ConnectionError):
+                while each.recv(1000):
+                    pass
+        assert kafka.records("t") == []

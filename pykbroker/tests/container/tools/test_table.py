@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pykbroker.container.tools.table import TOOLS, main
@@ -17,6 +19,13 @@ _ASKED = {
     "kafka-console-consumer": ["--topic", "t"],
     "kafka-console-producer": ["--topic", "t"],
     "kafka-consumer-groups": ["--list"],
+    "kafka-delete-records": ["--offset-json-file", "plan.json"],
+    "kafka-features": ["describe"],
+    "kafka-leader-election": ["--election-type", "preferred", "--all-topic-partitions"],
+    "kafka-log-dirs": ["--describe"],
+    "kafka-metadata-quorum": ["describe", "--status"],
+    "kafka-reassign-partitions": ["--list"],
+    "kafka-transactions": ["list"],
     "kafka-topics": ["--list"],
 }
 
@@ -28,11 +37,15 @@ def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", _OF_A_CLUSTER)
-def test_a_broker_has_to_be_named_and_to_be_there(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broker_has_to_be_named_and_to_be_there(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.json").write_text('{"partitions": [{"topic": "t", "partition": 0, "offset": 1}]}')
     words = _ASKED.get(name, [])
     assert main(name, words) == 1
     assert "--bootstrap-server HOST:PORT is missing" in capsys.readouterr().err
-    assert main(name, [*words, "--bootstrap-server", "127.0.0.1:1"]) == 1
+    assert main(name, ["--bootstrap-server", "127.0.0.1:1", *words]) == 1
     assert "127.0.0.1:1" in capsys.readouterr().err
 
 

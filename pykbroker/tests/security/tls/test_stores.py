@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import sys
 from pathlib import Path
 
@@ -109,6 +111,14 @@ def test_the_chain_of_a_pkcs12_store_is_put_in_order(tmp_path: Path) -> None:
             KeyStoreSettings("PEM", key=encrypted(KEY, "k3y"), certificate_chain=CHAIN, key_password="wr0ng"),
             "is not its password",
         ),
+        (
+            KeyStoreSettings("PEM", key=encrypted(KEY, "k3y"), certificate_chain=CHAIN, key_password="wr0ng" * 300),
+            "is not its password",
+        ),
+        (
+            KeyStoreSettings("PEM", key=KEY, certificate_chain=CHAIN.replace("M", "ü", 1)),
+            "characters in it that are not",
+        ),
         (KeyStoreSettings(), "set ssl.keystore.location"),
     ],
 )
@@ -137,16 +147,48 @@ def test_key_stores_that_are_refused(tmp_path: Path, settings: KeyStoreSettings,
             TrustStoreSettings("PEM", certificates="-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----"),
             "cannot be read",
         ),
+        (TrustStoreSettings("PEM", certificates=CA.replace("M", "ü", 1)), "characters in it that are not"),
+        (TrustStoreSettings("JKS", "damaged"), "a key or a certificate in it is damaged"),
     ],
 )
 def test_trust_stores_that_are_refused(tmp_path: Path, settings: TrustStoreSettings, why: str) -> None:
-    for name, content in {**TRUSTED, "empty": STORES["JKS"]}.items():
+    spoiled = TRUSTED["JKS"].replace(b"\x30\x82", b"\x30\x83", 1)  # without a password no digest says so
+    for name, content in {**TRUSTED, "empty": STORES["JKS"], "damaged": spoiled}.items():
         written(tmp_path, name, content)
     location = None if settings.location is None else str(tmp_path / settings.location)
     with pytest.raises(TlsError, match=why):
         ServerTls(
             TlsSettings(KeyStoreSettings("PEM", key=KEY, certificate_chain=CHAIN), settings._replace(location=location))
         )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_store_that_is_torn_or_damaged_is_refused_or_as_good_as_whole(tmp_path: Path, seed: int) -> None:
+    """As one that is just being written when it is read."""
+    chance = random.Random(seed)
+    for kind, store in STORES.items():
+        location = written(tmp_path, "own", damaged(store, chance))
+        trusted = written(tmp_path, "trusted", damaged(TRUSTED[kind], chance))
+        good_key = KeyStoreSettings("PEM", key=KEY, certificate_chain=CHAIN)
+        for settings in (
+            TlsSettings(KeyStoreSettings(kind, location, password(kind))),
+            TlsSettings(good_key, TrustStoreSettings(kind, trusted, password(kind))),
+            TlsSettings(good_key, TrustStoreSettings(kind, trusted)),
+        ):
+            with contextlib.suppress(TlsError):
+                assert ServerTls(settings).certificate
+
+
+def damaged(store: str | bytes, chance: random.Random) -> bytes:
+    data = bytearray(store.encode() if isinstance(store, str) else store)
+    at = chance.randrange(len(data))
+    if chance.random() < 0.3:
+        del data[at:]
+    elif chance.random() < 0.5:
+        data[at] ^= 1 << chance.randrange(8)
+    else:
+        data[at : at + chance.choice((1, 4, 64))] = chance.randbytes(chance.choice((0, 4)))
+    return bytes(data)
 
 
 @pytest.mark.parametrize(("library", "kind"), [("cryptography", "PKCS12"), ("jks", "JKS")])

@@ -8,7 +8,6 @@ Any seed can be run alone: ``pytest -k 'test_random_compaction[42]'``.
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 
@@ -21,11 +20,11 @@ from pykbroker.storage.directory import CLEANED, COMPACTED_MARK, SWAP
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
+from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import TOPIC_ID, Store, append, append_marker, batch
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.records import decode_records
 
-SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
 #: What more seeds than these have found: the process died after a topic was deleted, before its files were put aside.
 FOUND = (4267,)
 CONFIG = LogConfig(
@@ -357,7 +356,7 @@ class Worker:
                 assert places[position].last_offset == segment.base_offset + relative
 
 
-@pytest.mark.parametrize("seed", [*range(SEEDS), *(seed for seed in FOUND if seed >= SEEDS)])
+@pytest.mark.parametrize("seed", seeds(found=FOUND))
 def test_random_compaction(seed: int) -> None:
     worker = Worker(seed)
     ends = (worker.stop_cleanly, worker.kill, worker.lose_power, worker.die, worker.die)

@@ -252,6 +252,20 @@ def test_a_flush_that_fails_for_lack_of_space_is_made_up_for(store):
     assert contents(store.log()) == [(0, b"x")]
 
 
+def test_a_flush_that_fails_in_an_unforeseen_way_is_made_up_for(store):
+    """A new log's directory lasts with its first flush: the next one has to see to that when the first did not."""
+    log = store.log()
+    append(log, batch([b"x"]))
+    store.disk.fail = lambda _number, name: RuntimeError("unforeseen") if name.startswith("sync") else None
+    with pytest.raises(RuntimeError):
+        log.flush()
+    store.disk.fail = None
+    log.flush()
+    store.lose_power()
+    store.start()
+    assert contents(store.log()) == [(0, b"x")]
+
+
 def test_on_real_files(tmp_path: Path):
     def start():
         manager = LogManager(

@@ -7,7 +7,6 @@ Any seed can be run alone: ``pytest -k 'test_random_directories[42]'``.
 from __future__ import annotations
 
 import errno
-import os
 import random
 from pathlib import Path
 
@@ -22,11 +21,11 @@ from pykbroker.storage.directories.moving import LogMove
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
+from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import START_MS, append, batch, contents
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.records import decode_records
 
-SEEDS = int(os.environ.get("STORE_SEEDS", "100"))
 #: What more seeds than these have found: an old directory that came back after a move, and an empty one that had a log's name.
 FOUND = (209, 225, 244, 269, 287)
 #: The first one, which has the metadata, never fails: nothing is served then.
@@ -308,7 +307,7 @@ class Worker:
                 self.check(topic, log)
 
 
-@pytest.mark.parametrize("seed", [*range(SEEDS), *(seed for seed in FOUND if seed >= SEEDS)])
+@pytest.mark.parametrize("seed", seeds(100, found=FOUND))
 def test_random_directories(seed: int) -> None:
     worker = Worker(seed)
     ends = (worker.stop_cleanly, worker.start, worker.lose_power, worker.die, worker.die)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,13 +23,13 @@ from pykbroker.storage.log.flushing import FlushPlan
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.reading import ReadPlan
 from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
+from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, append, append_marker, batch, contents
 from pykbroker.wire.batch_header import iter_batches
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
 
-SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
 #: What more seeds than these have found: a producer snapshot that a truncation removed and a power loss brought back (and
 #: 2274: that a recovery point that follows the log start says nothing of flushes).
 FOUND = (1657, 2274, 2344, 4489, 7721)
@@ -452,7 +451,7 @@ class Worker:
         assert (at and at.offset) == first
 
 
-@pytest.mark.parametrize("seed", [*range(SEEDS), *(seed for seed in FOUND if seed >= SEEDS)])
+@pytest.mark.parametrize("seed", seeds(found=FOUND))
 def test_random_work(seed: int) -> None:
     worker = Worker(seed)
     ends = (worker.stop_cleanly, worker.kill, worker.lose_power, worker.die_in_an_operation, worker.fill_the_disk)

@@ -8,7 +8,6 @@ reader finds was in the log, and no reader takes the directory offline. Any seed
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import replace
 
 import pytest
@@ -16,12 +15,11 @@ import pytest
 from pykbroker.storage.log import segment
 from pykbroker.storage.log.reading import ReadPlan
 from pykbroker.tests.storage.compaction.test_compaction_model import CONFIG, Worker
+from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import START_MS
 from pykbroker.wire.batch_header import read_batch_header
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
-
-SEEDS = int(os.environ.get("STORE_SEEDS", "1000"))
 
 
 class ReaderWaits(BaseException):
@@ -128,7 +126,7 @@ class Observed(Worker):
             position += header.size
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", seeds())
 def test_random_readers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment, "Lock", Lock)
     worker = Observed(seed)

@@ -1,0 +1,70 @@
+"""What coordinators know of transactions, and leaders of their producers."""
+
+from __future__ import annotations
+
+from pykbroker.cli.client import TRANSACTION, Client, raise_for
+from pykbroker.cli.connection import Connection
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages import list_transactions as listing
+from pykbroker.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    ProducerState,
+    TopicRequest,
+)
+from pykbroker.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+
+_DURATION_SINCE, _PATTERN_SINCE = 1, 2  # of ListTransactions
+ANY_DURATION = -1
+
+
+def listed_transactions(
+    connection: Connection, request: listing.ListTransactionsRequest
+) -> list[listing.TransactionState]:
+    """Those that this broker coordinates. Raises CliError, and the answer's KafkaError where it may pass."""
+    version = connection.version(request.API_KEY)
+    if request.duration_filter != ANY_DURATION and version < _DURATION_SINCE:
+        raise CliError(f"The broker at {connection.address} is too old to look for transactions by how long they take.")
+    if request.transactional_id_pattern is not None and version < _PATTERN_SINCE:
+        raise CliError(f"The broker at {connection.address} is too old to look for transactional ids by a pattern.")
+    answer = connection.call(request, listing.ListTransactionsResponse)
+    try:
+        raise_for(answer.error_code)
+    except KafkaError as error:
+        if error.code.retriable:
+            raise
+        raise CliError(refusal("Transactions", error)) from error
+    if answer.unknown_state_filters:
+        raise UsageError(f"The broker knows no state {', '.join(answer.unknown_state_filters)} of a transaction.")
+    return answer.transaction_states
+
+
+def described_transaction(client: Client, name: str) -> TransactionState:
+    """What the coordinator of a transactional id knows of it. Raises the answer's KafkaError."""
+
+    def ask() -> TransactionState:
+        connection = client.coordinator(name, TRANSACTION)
+        request = DescribeTransactionsRequest(transactional_ids=[name])
+        (found,) = connection.call(request, DescribeTransactionsResponse).transaction_states
+        raise_for(found.error_code)
+        return found
+
+    return client.retrying(ask)
+
+
+def active_producers(client: Client, partition: Partition, node: int | None = None) -> list[ProducerState]:
+    """The producers that the leader of a partition (or the replica on ``node``) remembers, by producer id. Raises the
+    answer's KafkaError.
+    """
+    wanted = TopicRequest(name=partition.topic, partition_indexes=[partition.number])
+    connection = client.leader(*partition) if node is None else client.named_node(node)
+    answer = connection.call(DescribeProducersRequest(topics=[wanted]), DescribeProducersResponse)
+    ((found,),) = (topic.partitions for topic in answer.topics)
+    raise_for(found.error_code, found.error_message)
+    return sorted(found.active_producers, key=lambda producer: producer.producer_id)

@@ -1,0 +1,66 @@
+"""Transactions that are open in a partition, and of which no coordinator knows: nobody will end them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from pykbroker.cli.client import Client
+from pykbroker.cli.offsets import Partition
+from pykbroker.cli.replica_state import read_replicas
+from pykbroker.cli.transaction_state import active_producers, described_transaction, listed_transactions
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.describe_producers import ProducerState
+from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
+
+_NOT_OPEN = -1
+Open = tuple[Partition, ProducerState]
+
+
+def find_hanging(
+    client: Client, *, topic: str | None, partition: int | None, broker: int | None, before_ms: int
+) -> list[Open]:
+    """Those whose producers wrote nothing since ``before_ms``, in the partitions that are asked for."""
+    wanted = _partitions(client, topic, partition, broker)
+    candidates = [
+        (where, each)
+        for where in wanted
+        for each in client.retrying(partial(active_producers, client, where, broker))
+        if each.current_txn_start_offset != _NOT_OPEN and each.last_timestamp < before_ms
+    ]
+    expected = _expected(client, {each.producer_id for _, each in candidates})
+    return [(where, each) for where, each in candidates if where not in expected.get(each.producer_id, ())]
+
+
+def _partitions(client: Client, topic: str | None, partition: int | None, broker: int | None) -> list[Partition]:
+    if topic is not None and partition is not None:
+        return [Partition(topic, partition)]
+    names = [topic] if topic is not None else [each.name or "" for each in client.metadata(None).topics]
+    return sorted(
+        Partition(name, number)
+        for name, there in read_replicas(client, names).items()
+        for number, replicas in there.items()
+        if broker is None or broker in replicas.replicas
+    )
+
+
+def _expected(client: Client, producers: Iterable[int]) -> dict[int, set[Partition]]:
+    """The partitions in which a coordinator will end the transaction of each producer that it knows."""
+    request = ListTransactionsRequest(producer_id_filters=list(producers))
+    if not request.producer_id_filters:
+        return {}
+    return {
+        each.producer_id: _partitions_in(client, each.transactional_id)
+        for node in client.node_ids()
+        for each in client.retrying(partial(listed_transactions, client.node(node), request))
+    }
+
+
+def _partitions_in(client: Client, transactional_id: str) -> set[Partition]:
+    try:
+        found = described_transaction(client, transactional_id)
+    except KafkaError as error:
+        if error.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            raise
+        return set()
+    return {Partition(topic.topic, index) for topic in found.topics for index in topic.partitions}

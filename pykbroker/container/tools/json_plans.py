@@ -1,0 +1,57 @@
+"""Files of JSON that say what is to be done with which partitions: records to delete, leaders to elect, replicas to move."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pykbroker.cli.offsets import Partition
+from pykbroker.container.tools.running import ToolError
+
+_VERSION = 1
+
+
+def entries(path: str, name: str = "partitions") -> list[dict[str, Any]]:
+    """The objects of the list ``name``. Raises ToolError, OSError."""
+    try:
+        plan = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ToolError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(plan, dict) or not isinstance(plan.get(name), list):
+        raise ToolError(f'{path}: Missing "{name}" field: it is an object with a list of this name.')
+    if plan.get("version", _VERSION) != _VERSION:
+        raise ToolError(f"{path}: Not supported version field value {plan['version']}")
+    if not all(isinstance(entry, dict) for entry in plan[name]):
+        raise ToolError(f'{path}: "{name}" has something in it that is no object.')
+    found: list[dict[str, Any]] = plan[name]
+    return found
+
+
+def partition_of(entry: dict[str, Any]) -> Partition:
+    """Raises ToolError."""
+    return Partition(text(entry, "topic"), number(entry, "partition"))
+
+
+def text(entry: dict[str, Any], name: str) -> str:
+    """A field of an entry. Raises ToolError."""
+    value = entry.get(name)
+    if not isinstance(value, str):
+        raise ToolError(f'{json.dumps(entry)}: "{name}" is missing, or no string.')
+    return value
+
+
+def number(entry: dict[str, Any], name: str) -> int:
+    """A field of an entry. Raises ToolError."""
+    value = entry.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ToolError(f'{json.dumps(entry)}: "{name}" is missing, or no whole number.')
+    return value
+
+
+def check_distinct(items: Iterable[object], complaint: str) -> None:
+    """Raises ToolError: ``complaint`` and what there is more than once."""
+    if twice := [str(item) for item, count in Counter(items).items() if count > 1]:
+        raise ToolError(f"{complaint}: {','.join(twice)}")

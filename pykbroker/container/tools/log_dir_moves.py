@@ -1,0 +1,129 @@
+"""Replicas on their way from one log directory of their broker to another."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pykbroker.cli.client import Client
+from pykbroker.cli.log_dir_state import describe_log_dirs
+from pykbroker.cli.offsets import Partition
+from pykbroker.container.tools.exceptions import exception
+from pykbroker.container.tools.reassignment_plan import Replica
+from pykbroker.container.tools.running import ToolError
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
+)
+from pykbroker.wire.messages.describe_log_dirs import DescribableLogDirTopic
+
+_PAUSE_S: Final = 0.1
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a replica is, and where it goes; None: nowhere."""
+
+    current: str | None = None
+    future: str | None = None
+
+    def told(self, replica: Replica, wanted: str) -> str:
+        """How far it is, as Kafka's command tells it."""
+        node, partition = replica
+        on_broker = f"Partition {partition} on broker {node}"
+        if self.current is None:
+            return (
+                f"Partition {partition} is not found in any live log dir on broker {node}. "
+                "There is likely an offline log directory on the broker."
+            )
+        if self.future is None:
+            if self.current == wanted:
+                return f"Reassignment of replica {partition}-{node} completed successfully."
+            return f"{on_broker} is not being moved from log dir {self.current} to {wanted}."
+        if self.future == wanted:
+            return f"Reassignment of replica {partition}-{node} is still in progress."
+        return f"{on_broker} is being moved to log dir {self.future} instead of {wanted}."
+
+
+def places(client: Client, replicas: Iterable[Replica]) -> dict[Replica, Place]:
+    """Where each is. Raises the answer's KafkaError, and CliError."""
+    by_node: dict[int, list[Partition]] = defaultdict(list)
+    for node, partition in replicas:
+        by_node[node].append(partition)
+    found: dict[Replica, Place] = {}
+    for node, partitions in by_node.items():
+        wanted = [DescribableLogDirTopic(topic=name, partitions=them) for name, them in _by_topic(partitions)]
+        current: dict[Partition, str] = {}
+        future: dict[Partition, str] = {}
+        for directory in client.retrying(partial(describe_log_dirs, client.named_node(node), wanted)):
+            for topic in directory.topics:
+                for each in topic.partitions:
+                    where = future if each.is_future_key else current
+                    where[Partition(topic.name, each.partition_index)] = directory.log_dir
+        found |= {(node, each): Place(current.get(each), future.get(each)) for each in partitions}
+    return found
+
+
+def move(client: Client, wanted: Mapping[Replica, str], timeout_ms: int) -> None:
+    """Have replicas move to these directories; one that its broker does not have yet is waited for. Raises ToolError,
+    CliError.
+    """
+    pending = dict(sorted(wanted.items()))
+    end = client.clock.monotonic() + timeout_ms / 1000
+    while True:
+        for replica in _started(client, pending):
+            node, partition = replica
+            print(
+                f"Successfully started moving log directory to {pending.pop(replica)} for replica {partition} with broker {node} "
+            )
+        if not pending:
+            return
+        if client.clock.monotonic() >= end:
+            names = ",".join(f"{partition}-{node}" for node, partition in pending)
+            raise ToolError(
+                f"Timed out before log directory move{'' if len(pending) == 1 else 's'} could be started for: {names}"
+            )
+        time.sleep(_PAUSE_S)
+
+
+def _started(client: Client, wanted: Mapping[Replica, str]) -> list[Replica]:
+    """Those that are on their way now."""
+    by_node: dict[int, dict[str, list[Partition]]] = defaultdict(lambda: defaultdict(list))
+    for (node, partition), directory in wanted.items():
+        by_node[node][directory].append(partition)
+    started = []
+    for node, directories in by_node.items():
+        request = AlterReplicaLogDirsRequest(
+            dirs=[
+                AlterReplicaLogDir(
+                    path=path,
+                    topics=[
+                        AlterReplicaLogDirTopic(name=name, partitions=them) for name, them in _by_topic(partitions)
+                    ],
+                )
+                for path, partitions in directories.items()
+            ]
+        )
+        answer = client.named_node(node).call(request, AlterReplicaLogDirsResponse)
+        for topic in answer.results:
+            for each in topic.partitions:
+                partition = Partition(topic.topic_name, each.partition_index)
+                if not each.error_code:
+                    started.append((node, partition))
+                elif each.error_code != ErrorCode.REPLICA_NOT_AVAILABLE:
+                    raise ToolError(f"Failed to alter dir for {partition}-{node}: {exception(each.error_code, None)}")
+    return started
+
+
+def _by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:
+    grouped: dict[str, list[int]] = defaultdict(list)
+    for topic, number in partitions:
+        grouped[topic].append(number)
+    return list(grouped.items())

@@ -1,0 +1,91 @@
+"""What ``kafka-reassign-partitions`` reads and writes as JSON: where the replicas of partitions are to be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pykbroker.cli.offsets import Partition
+from pykbroker.container.tools.json_plans import check_distinct, entries, partition_of, text
+from pykbroker.container.tools.running import ToolError
+
+ANY_LOG_DIR: Final = "any"
+Replica = tuple[int, Partition]
+"""The id of a broker, and what it has a replica of."""
+
+
+@dataclass
+class Plan:
+    """The brokers of each partition, the preferred leader first; and the log directory of a replica, where it is named."""
+
+    brokers: dict[Partition, list[int]] = field(default_factory=dict)
+    log_dirs: dict[Replica, str] = field(default_factory=dict)
+
+
+def read_plan(path: str) -> Plan:
+    """Raises ToolError, OSError."""
+    plan = Plan()
+    found = entries(path)
+    check_distinct(map(partition_of, found), "Partition reassignment contains duplicate topic partitions")
+    for entry in found:
+        partition = partition_of(entry)
+        brokers = _list_of(entry, "replicas", int)
+        places = _list_of(entry, "log_dirs", str) if "log_dirs" in entry else [ANY_LOG_DIR] * len(brokers)
+        if len(places) != len(brokers):
+            raise ToolError(
+                f"Size of replicas list [{_listed(brokers)}] is different from size of log dirs list [{_listed(places)}] "
+                f"for partition {partition}"
+            )
+        plan.brokers[partition] = brokers
+        plan.log_dirs |= {
+            (node, partition): place for node, place in zip(brokers, places, strict=True) if place != ANY_LOG_DIR
+        }
+    return plan
+
+
+def check_plan(plan: Plan) -> None:
+    """Whether it can be asked for. Raises ToolError."""
+    if not plan.brokers:
+        raise ToolError("Partition reassignment list cannot be empty")
+    for partition, brokers in plan.brokers.items():
+        if not brokers:
+            raise ToolError("Partition replica list cannot be empty")
+        if twice := sorted({node for node in brokers if brokers.count(node) > 1}):
+            raise ToolError(
+                f"Partition replica lists may not contain duplicate entries: {partition} contains multiple entries for "
+                f"{_listed(twice)}"
+            )
+
+
+def read_topics(path: str) -> list[str]:
+    """The topics of ``--topics-to-move-json-file``. Raises ToolError, OSError."""
+    names = [text(entry, "topic") for entry in entries(path, "topics")]
+    check_distinct(names, "List of topics to reassign contains duplicate entries")
+    return names
+
+
+def as_json(plan: Plan) -> str:
+    """A log directory that is not known is left open."""
+    partitions = [
+        {
+            "topic": partition.topic,
+            "partition": partition.number,
+            "replicas": replicas,
+            "log_dirs": [plan.log_dirs.get((node, partition), ANY_LOG_DIR) for node in replicas],
+        }
+        for partition, replicas in sorted(plan.brokers.items())
+    ]
+    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join(map(str, items))
+
+
+def _list_of(entry: dict[str, Any], name: str, kind: type) -> list[Any]:
+    values = entry.get(name)
+    if not isinstance(values, list) or not all(type(value) is kind for value in values):
+        raise ToolError(f'{json.dumps(entry)}: "{name}" is missing, or no list of {kind.__name__}.')
+    return values
