@@ -6,6 +6,7 @@ It has an environment of its own, for it wants another version of ``cryptography
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,9 +27,9 @@ SOUND = {
     "tls_compression": ("supports_compression", False),
     "tls_fallback_scsv": ("supports_fallback_scsv", True),
     "tls_extended_master_secret": ("supports_ems_extension", True),
-    "tls_1_3_early_data": ("supports_early_data", False),
     "robot": ("robot_result", "NOT_VULNERABLE_RSA_NOT_SUPPORTED"),
 }
+OPENSSL = shutil.which("openssl")
 VERSIONS = ["ssl_2_0", "ssl_3_0", "tls_1_0", "tls_1_1", "tls_1_2", "tls_1_3"]
 
 
@@ -48,22 +49,26 @@ def found(request: pytest.FixtureRequest, sslyze: Path, secured: Listeners) -> d
     report = PLACE / "report.json"
     address = f"localhost:{secured.ports[request.param]}"
     ca = str(secured.files.authority)
-    command = [
-        str(sslyze),
-        "-m",
-        "sslyze",
-        "--early_data",
-        "--certinfo_ca_file",
-        ca,
-        "--json_out",
-        str(report),
-        address,
-    ]
+    command = [str(sslyze), "-m", "sslyze", "--certinfo_ca_file", ca, "--json_out", str(report), address]
     subprocess.run(command, check=False, stdout=subprocess.DEVNULL)  # its status is about Mozilla's public authorities
     (result,) = json.loads(report.read_text())["server_scan_results"]
     attempts = result["scan_result"]
     assert {attempt["status"] for attempt in attempts.values() if attempt} <= {"COMPLETED", "NOT_SCHEDULED"}
     return {name: attempt["result"] for name, attempt in attempts.items() if attempt}
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="not installed: apt-get install openssl")
+@pytest.mark.parametrize("listener", ["SSL", "SASL_SSL"])
+def test_no_ticket_is_good_for_early_data(secured: Listeners, listener: str) -> None:
+    """sslyze can ask only those who speak HTTP; a client of OpenSSL shows the tickets that it gets."""
+    command = [str(OPENSSL), "s_client", "-connect", secured.address(listener), "-tls1_3"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as client:
+        assert client.stdout is not None
+        said = next((line.strip() for line in client.stdout if "Max Early Data" in line), "no ticket")
+        client.kill()
+    assert said == "Max Early Data: 0"
 
 
 @takes_long

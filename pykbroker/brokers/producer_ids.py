@@ -16,14 +16,17 @@ log = logging.getLogger(__name__)
 #: The next block is asked for when so much of the one in use is left (RPCProducerIdManager: at 90 percent).
 _LOW = 0.1
 
+_NOW = Deferred.completed(None)
+
 
 class ProducerIds:
     """``allocate`` asks the controller for a block."""
 
     def __init__(self, allocate: Callable[[], Deferred[range]]) -> None:
         self._allocate = allocate
-        self._block = range(0)
-        self._left = range(0)
+        #: The next id to be taken, the end of its block, and from where on another block is asked for.
+        self._next = self._stop = 0
+        self._low = 0.0
         self._following = range(0)
         self._asking: Deferred[None] | None = None
 
@@ -31,23 +34,28 @@ class ProducerIds:
         """Completes when there is a number to take; fails with KafkaError KAFKA_STORAGE_ERROR where the controller
         gives none.
         """
-        return Deferred.completed(None) if self._left or self._following else self._ask()
+        return _NOW if self._next < self._stop or self._following else self._ask()
 
     def take(self) -> int:
         """A producer id that nobody else has. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS while there is none; one is
         asked for then.
         """
-        if not self._left:
-            if not self._following:
-                self._ask()
-            self._left = self._block = self._following
-            self._following = range(0)
-        if not self._left:
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        producer_id, self._left = self._left[0], self._left[1:]
-        if len(self._left) <= _LOW * len(self._block) and not self._following:
+        if self._next == self._stop:
+            self._begin_block()
+        producer_id = self._next
+        self._next += 1
+        if self._next >= self._low and not self._following:
             self._ask()
         return producer_id
+
+    def _begin_block(self) -> None:
+        if not self._following:
+            self._ask()
+        if not self._following:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        block, self._following = self._following, range(0)
+        self._next, self._stop = block.start, block.stop
+        self._low = block.stop - _LOW * len(block)
 
     def _ask(self) -> Deferred[None]:
         """One block at a time, however many ask."""
@@ -61,10 +69,10 @@ class ProducerIds:
         return asking
 
     def _give(self, block: range) -> None:
-        if block.start < self._block.stop:
+        if block.start < self._stop:
             raise KafkaError(
                 ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-                f"the controller gave {block} after {self._block}, which is in use",
+                f"the controller gave {block}, and ids up to {self._stop} were given before",
             )
         self._following = block
 

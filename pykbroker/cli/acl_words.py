@@ -33,6 +33,7 @@ def named(
     *,
     cluster: bool,
 ) -> Named:
+    """The resources that the options name, each with its type."""
     kinds = {
         resources.TOPIC: topics,
         resources.GROUP: groups,
@@ -46,6 +47,7 @@ def named(
 def filters(
     named: Named, pattern: int, principals: list[str] | None, wanted: list[str] | None, *, permission: int
 ) -> Iterator[AclFilter]:
+    """A filter for every combination of resource, principal and operation; what is not given matches any."""
     whom = [principal(each) for each in principals] if principals else [None]
     what = [_operation(each) for each in wanted] if wanted else [ANY]
     of: list[tuple[int, str | None]] = [*named] or [(ANY, None)]
@@ -70,6 +72,7 @@ def _operation(text: str) -> int:
 
 
 def principal(text: str) -> str:
+    """A principal as Kafka writes it: ``alice`` is short for ``User:alice``."""
     if text == WILDCARD:
         return EVERYBODY
     return text if ":" in text else f"User:{text}"

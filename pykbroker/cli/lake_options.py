@@ -191,6 +191,7 @@ class Teller:
         self._progress.done()  # no line stays behind
 
     def tell(self, sight: Any) -> None:
+        """Show the newest line in place of the last on a terminal; elsewhere print one from time to time."""
         line = sight.line()
         if self._progress.shows:
             self._progress.tell(line)

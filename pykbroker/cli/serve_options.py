@@ -31,6 +31,7 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
 
 def parser() -> argparse.ArgumentParser:
+    """The options of ``serve``."""
     made = argparse.ArgumentParser(
         prog="pykbroker serve",
         description="Run a Kafka-compatible broker. Stops cleanly on SIGTERM, on Ctrl-C and when its terminal is closed.",

@@ -81,6 +81,7 @@ class BrokerConfig:
 
     @property
     def node_id(self) -> int:
+        """``node.id``."""
         node_id: int = self["node.id"]
         return node_id
 

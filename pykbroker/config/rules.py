@@ -79,6 +79,7 @@ def gzip_level(name: str, value: Any) -> None:
 
 
 def non_null(name: str, value: Any) -> None:
+    """Raises ConfigError for a list with an entry that is null."""
     if value is None:
         raise invalid(name, value, "entry must be non null")
 

@@ -241,6 +241,11 @@ class Controller:
 
         return self._commits.decide(lambda: plan_elections(self.image, kind, partitions))
 
+    def move_leader(self, topic: str, partition: int, broker_id: int) -> Deferred[None]:
+        from pykbroker.controller.elections import plan_leader  # noqa: PLC0415 - start-up counts
+
+        return self._commits.decide(lambda: (plan_leader(self.image, topic, partition, broker_id), None))
+
     def elect_preferred_leaders(self) -> Deferred[None]:
         def decide() -> Decision[None]:
             partitions = ((topic, each) for topic in self.image.topics.values() for each in topic.partitions.values())

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
 from pykbroker.controller.leaders import preferred_leader_changes
-from pykbroker.metadata.image import NO_LEADER, MetadataImage
+from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 
@@ -34,12 +34,7 @@ def plan_election(image: MetadataImage, kind: ElectionType, name: str, index: in
     """The record that makes the wanted leader lead. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION,
     ELECTION_NOT_NEEDED, or PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE where none can be had.
     """
-    topic = image.topic(name)
-    if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
-    partition = topic.partitions.get(index)
-    if partition is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    topic, partition = _existing(image, name, index)
     if kind is ElectionType.UNCLEAN:
         if partition.leader != NO_LEADER:
             raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
@@ -49,6 +44,28 @@ def plan_election(image: MetadataImage, kind: ElectionType, name: str, index: in
     for record in preferred_leader_changes(image, [(topic, partition)]):
         return record
     raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+
+
+def plan_leader(image: MetadataImage, name: str, index: int, broker_id: int) -> list[PartitionChangeRecord]:
+    """The record that makes a broker of one's choice lead; none where it does already. Raises KafkaError
+    UNKNOWN_TOPIC_OR_PARTITION, or ELIGIBLE_LEADERS_NOT_AVAILABLE where the broker has no replica in sync.
+    """
+    topic, partition = _existing(image, name, index)
+    if broker_id not in partition.isr:
+        raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+    if broker_id == partition.leader:
+        return []
+    return [PartitionChangeRecord(topic_id=topic.id, partition_id=index, leader=broker_id)]
+
+
+def _existing(image: MetadataImage, name: str, index: int) -> tuple[TopicImage, PartitionImage]:
+    topic = image.topic(name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    return topic, partition
 
 
 def plan_elections(

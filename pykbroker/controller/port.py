@@ -103,6 +103,13 @@ class ControllerPort(Protocol):
         """Elect the wanted leaders of partitions, by topic and index; None means all that need it. The error of each."""
         ...
 
+    def move_leader(self, topic: str, partition: int, broker_id: int, /) -> Deferred[None]:
+        """Let another replica lead a partition, in a new leader epoch, whichever comes first in the list of its replicas.
+
+        Fails with UNKNOWN_TOPIC_OR_PARTITION, or with ELIGIBLE_LEADERS_NOT_AVAILABLE for a broker that has no replica in sync.
+        """
+        ...
+
     def elect_preferred_leaders(self) -> Deferred[None]:
         """Give leadership back to the first replica of every partition, wherever it is in sync."""
         ...

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from pykbroker.coordination.appending import GOES_ON, append
 from pykbroker.coordination.deadlines import Deadlines, disarm_all
@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=Shard)
 T = TypeVar("T")
+P = ParamSpec("P")
 
 #: What a key weighs with which something is begun after it was loaded (``slices.py``).
 _BEGIN_WEIGHT = 5
@@ -82,7 +83,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def partition_of(self, key: str) -> int:
         """The partition of the topic that a key lives in."""
-        topic = self._host.metadata.image.topic(self._topic)
+        topic = self._host.metadata.image.topics.get(self._topic)
         return partition_for(key, self._partitions if topic is None else len(topic.partitions))
 
     def at(self, broker: CoordinatingBroker | None, key: str) -> Loaded[S]:
@@ -93,7 +94,7 @@ class CoordinatorRuntime(Generic[S]):
         loaded = self.shards.at(broker, self.partition_of(key))
         if key in loaded.to_begin:
             self._begin(loaded, key)
-        if self._deadlines.is_due(loaded, key):
+        if loaded.alarms and self._deadlines.is_due(loaded, key):
             self._tick(loaded, key)
         return loaded
 
@@ -125,21 +126,31 @@ class CoordinatorRuntime(Generic[S]):
         self.run(loaded, key, step(loaded.shard, reply))
         return reply
 
-    def read(self, broker: CoordinatingBroker | None, key: str, question: Callable[[S], T]) -> Deferred[T]:
-        """What ``question`` says of the shard of a key, once the state that it looked at is committed.
+    def read(
+        self,
+        broker: CoordinatingBroker | None,
+        key: str,
+        question: Callable[Concatenate[S, P], T],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> Deferred[T]:
+        """What ``question`` says of the shard of a key (and of what else it is given), or the KafkaError that it raises, once the state that it looked at is
+        committed: usually now.
 
-        Raises what ``at`` and ``question`` raise; fails with NOT_COORDINATOR where it may be undone.
+        Raises what ``at`` raises; fails with what ``question`` raises, or NOT_COORDINATOR where the state may be undone.
         """
         loaded = self.at(broker, key)
-        found = question(loaded.shard)
+        try:
+            found = question(loaded.shard, *args, **named)
+        except KafkaError as refusal:
+            return _when_committed(loaded.partition, refusal).chain(Deferred.failed)
         self._deadlines.arm(loaded, key)  # a heartbeat is a read of what is persisted
-        return self._when_committed(loaded.partition, found)
+        return _when_committed(loaded.partition, found)
 
     def read_all(self, broker: CoordinatingBroker, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:
         """The same of all shards that the broker leads, in one list. Raises what ``at`` raises."""
         parts = [
-            self._when_committed(loaded.partition, list(question(loaded.shard)))
-            for loaded in self.shards.led_by(broker)
+            _when_committed(loaded.partition, list(question(loaded.shard))) for loaded in self.shards.led_by(broker)
         ]
         return gather(parts).map(lambda found: [each for part in found for each in part])
 
@@ -194,12 +205,6 @@ class CoordinatorRuntime(Generic[S]):
             for effect in effects:
                 self._effects(loaded, effect)
         _send(replies)
-
-    def _when_committed(self, partition: Partition, found: T) -> Deferred[T]:
-        committed = partition.committed()
-        if committed is None:
-            return Deferred.completed(found)
-        return committed.recover(Exception, _look_again).map(lambda _: found)
 
     # Time, and shards that come and go
 
@@ -256,3 +261,11 @@ def _send_failure(replies: Replies, error: Exception) -> None:
 def _look_again(error: Exception) -> None:
     log.warning("Coordinator records cannot be committed: %s", error)
     raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
+
+
+def _when_committed(partition: Partition, found: T) -> Deferred[T]:
+    """What was found, once the state that it was found in is committed."""
+    committed = partition.committed()
+    if committed is None:
+        return Deferred.completed(found)
+    return committed.recover(Exception, _look_again).map(lambda _: found)

@@ -90,10 +90,10 @@ class Shards(Generic[S]):
         Raises KafkaError with NOT_COORDINATOR, or COORDINATOR_LOAD_IN_PROGRESS while it is read: all others are served
         meanwhile.
         """
-        found = self._cluster.partition(self._topic, index)
+        loaded = self.loaded.get(index)
+        found = self._cluster.partition(self._topic, index) if loaded is None else loaded.partition
         if found is None or found.leader == NO_LEADER or (broker is not None and found.leader != broker.node_id):
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        loaded = self.loaded.get(index)
         return self._load(found) if loaded is None else loaded
 
     def led_by(self, broker: CoordinatingBroker) -> Iterator[Loaded[S]]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.consumer.describing import described
-from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.runtime.waits import attempt, gather
 from pykbroker.security.authorized import authorized_operations
 from pykbroker.security.resources import GROUP
@@ -19,7 +18,6 @@ from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescrib
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.coordination.groups.group import Group
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
@@ -47,18 +45,13 @@ def _response(
 
 
 def _describe(broker: Broker, group_id: str) -> Deferred[DescribedGroup]:
-    def describe(group: Group | None) -> DescribedGroup:
-        if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        if not isinstance(group, ConsumerGroup):
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-        return described(group)
-
     def checked() -> Deferred[DescribedGroup]:
         broker.cluster.groups.check_consumer_protocol()
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-        return broker.cluster.groups.describe(broker, group_id, describe)
+        return broker.cluster.groups.describe(
+            broker, group_id, lambda group: kind_of(group).describe_consumer(group, group_id)
+        )
 
     def refused(error: KafkaError) -> DescribedGroup:
         return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.given_message)

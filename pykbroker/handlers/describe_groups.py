@@ -9,16 +9,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
+from pykbroker.coordination.groups.classic.group import ClassicGroupState
+from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.runtime.waits import attempt, gather
 from pykbroker.security.authorized import authorized_operations
 from pykbroker.security.resources import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
+from pykbroker.wire.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.coordination.groups.group import Group
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
@@ -42,37 +42,15 @@ def _response(
 
 
 def _describe(broker: Broker, group_id: str, version: int) -> Deferred[DescribedGroup]:
-    def describe(group: Group | None) -> DescribedGroup:
-        if isinstance(group, ClassicGroup):
-            return _described(group)
-        described = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
+    def refused(error: KafkaError) -> DescribedGroup:
+        if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+            return DescribedGroup(group_id=group_id, error_code=error.code)
+        dead = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
         if version >= _NOT_FOUND_SINCE:
-            described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-            reason = "not found" if group is None else "is not a classic group"
-            described.error_message = f"Group {group_id} {reason}."
-        return described
+            dead.error_code, dead.error_message = error.code, error.given_message
+        return dead
 
-    described = attempt(broker.cluster.groups.describe, broker, group_id, describe)
-    return described.recover(KafkaError, lambda error: DescribedGroup(group_id=group_id, error_code=error.code))
-
-
-def _described(group: ClassicGroup) -> DescribedGroup:
-    """What the members said and got is shown while the group is stable: else it is of no generation."""
-    stable = group.state is ClassicGroupState.STABLE
-    return DescribedGroup(
-        group_id=group.group_id,
-        group_state=group.state.value,
-        protocol_type=group.protocol_type or "",
-        protocol_data=(group.protocol or "") if stable else "",
-        members=[
-            DescribedGroupMember(
-                member_id=member.member_id,
-                group_instance_id=member.instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                member_metadata=member.metadata(group.protocol) if stable else b"",
-                member_assignment=member.assignment,
-            )
-            for member in group.members
-        ],
+    described = attempt(
+        broker.cluster.groups.describe, broker, group_id, lambda group: kind_of(group).describe(group, group_id)
     )
+    return described.recover(KafkaError, refused)

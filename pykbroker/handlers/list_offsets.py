@@ -57,20 +57,26 @@ def handle(
     broker: Broker, ctx: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse | Deferred[ListOffsetsResponse]:
     searches: list[_Search] = []
-    named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+    named = _times_named(request)
     response = ListOffsetsResponse()
     for topic in request.topics:
         answers = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(answers)
         for asked in topic.partitions:
-            times = named.pop((topic.name, asked.partition_index), 0)
-            if times == 1:
+            if named is None or (times := named.pop((topic.name, asked.partition_index), 0)) == 1:
                 answers.partitions.append(_answer(broker, ctx.api_version, request, topic.name, asked, searches))
             elif times:  # a partition named more than once is refused once
                 answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
     if not searches:
         return response
     return broker.cluster.runtime.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
+
+
+def _times_named(request: ListOffsetsRequest) -> dict[tuple[str, int], int] | None:
+    """How often the request names each partition; None where it names one alone, as most do."""
+    if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
+        return None
+    return Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
 
 
 def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:

@@ -33,6 +33,7 @@ class Cluster:
         }
 
     def cluster_id(self) -> str:
+        """DescribeCluster says it."""
         with self._admin() as admin:
             return str(admin.describeCluster().clusterId().get())
 

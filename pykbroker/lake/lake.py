@@ -70,10 +70,12 @@ class Lake:
         return [int(name.removesuffix(".json")) for name in self.folder.names(LEDGER)]
 
     def entry(self, batch: int) -> Entry:
+        """The ledger's entry of a batch; an empty one where there is none."""
         text = self.folder.read(f"{LEDGER}/{batch:012d}.json")
         return Entry.from_json(text) if text is not None else Entry()
 
     def write_entry(self, entry: Entry) -> None:
+        """Write an entry, and remove the one that is no longer needed."""
         self.folder.write(f"{LEDGER}/{entry.batch:012d}.json", entry.to_json())
         self.folder.delete(f"{LEDGER}/{entry.batch - KEPT:012d}.json")
 

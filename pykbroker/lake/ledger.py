@@ -38,6 +38,7 @@ class Lost(NamedTuple):
     ranges: tuple[Range, ...]
 
     def and_then(self, later: Lost) -> Lost:
+        """Both losses together; of the ranges the longest are kept."""
         ranges = sorted([*self.ranges, *later.ranges], key=lambda each: each[0] - each[1])
         return Lost(self.offsets + later.offsets, tuple(sorted(ranges[:MOST_RANGES])))
 
@@ -94,6 +95,7 @@ class Entry:
         return Entry(batch, at, sum(rows.values()), partitions)
 
     def to_json(self) -> str:
+        """As it is kept in its file."""
         partitions = [
             {"topic": place.topic, "partition": place.partition, **asdict(progress), "lost": progress.lost._asdict()}
             for place, progress in sorted(self.partitions.items())
@@ -102,6 +104,7 @@ class Entry:
 
     @classmethod
     def from_json(cls, text: str) -> Entry:
+        """The entry that ``to_json`` wrote."""
         fields = json.loads(text)
         partitions = {
             Place(item["topic"], item["partition"]): Progress(

@@ -17,6 +17,7 @@ JAVA = 17  # the oldest that Spark 4 runs on
 
 
 def need_package(name: str, extra: str) -> None:
+    """Raises Missing, with the extra that brings the package."""
     try:
         found = find_spec(name)
     except ModuleNotFoundError:  # what it is a part of
@@ -49,12 +50,14 @@ def java_version(said: str) -> int | None:
 
 
 def need_jars(jars: Iterable[str]) -> None:
+    """Raises Missing for a jar that is not on this machine."""
     for jar in jars:
         if "://" not in jar and not Path(jar).is_file():
             raise Missing(f"There is no jar {jar}.")
 
 
 def need_file(path: Path, what: str) -> None:
+    """Raises Missing."""
     if not path.is_file():
         raise Missing(f"There is no {what} {path}.")
 

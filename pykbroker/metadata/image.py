@@ -136,6 +136,7 @@ class MetadataImage:
         return self.topics_by_id.get(topic_id)
 
     def partition(self, topic: str, index: int) -> PartitionImage | None:
+        """None where the topic or the partition does not exist."""
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(index)
 

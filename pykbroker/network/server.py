@@ -39,6 +39,7 @@ class Threads:
         self.made: ThreadPoolExecutor | None = None
 
     def pool(self) -> ThreadPoolExecutor:
+        """The threads, made when the first work comes."""
         if self.made is None:
             from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
 

@@ -98,6 +98,7 @@ class FetchSession:
         partition.watchers[self] = None
 
     def unwatch(self, item: FetchItem) -> None:
+        """Do not follow the partition any longer."""
         partition, item.partition = item.partition, None
         if partition is not None:
             self._by_partition.pop(partition, None)

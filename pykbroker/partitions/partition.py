@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 class PartitionWatcher(Protocol):
     """Told what happens to a partition: fetch sessions and waiting fetches."""
 
-    def appended(self, partition: Partition, size: int) -> None: ...
-    def changed(self, partition: Partition) -> None: ...
+    def appended(self, partition: Partition, size: int) -> None:
+        """So many bytes were appended."""
+        ...
+
+    def changed(self, partition: Partition) -> None:
+        """Its leader, its log or its existence changed: look again."""
+        ...
 
 
 class Partition:
@@ -178,7 +183,7 @@ class Partition:
 
         It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
-        log = self.log
+        log = self._log or self.log
         if log.high_watermark < log.log_end_offset:
             self._advance(log)
         return None if log.high_watermark >= log.log_end_offset else self._synced()

@@ -49,8 +49,13 @@ log = logging.getLogger(__name__)
 class Beside(Protocol):
     """What runs beside the brokers, from when they are served until they stop."""
 
-    async def open(self) -> None: ...
-    async def close(self) -> None: ...
+    async def open(self) -> None:
+        """Accept requests."""
+        ...
+
+    async def close(self) -> None:
+        """Accept none any more."""
+        ...
 
 
 async def serve(

@@ -145,10 +145,7 @@ class Dispatcher:
         if type(response) is Deferred:
             if not response.done:
                 return _later(route, ctx, request, response)
-            try:
-                response = response.value
-            except KafkaError as error:
-                response = _failure(route, request, version, error)
+            response = response.result if response.error is None else _failed(route, request, version, response)
         if response is None:
             return None
         out = begin_response(key, version, correlation_id)
@@ -211,6 +208,14 @@ def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> No
     closed = {partition for partition in partitions if partition in dormant}
     if closed:
         raise NotYet(broker.cluster.dormant.open(closed))
+
+
+def _failed(route: _Route, request: Any, version: int, response: Deferred[Any]) -> Any:
+    """The response of a handler whose wait has failed already. Raises what is no KafkaError."""
+    try:
+        return response.value
+    except KafkaError as error:
+        return _failure(route, request, version, error)
 
 
 def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> Any:

@@ -39,6 +39,7 @@ class Timer:
         self._callback = None
 
     def fire(self) -> None:
+        """Call back, once."""
         callback, self._callback = self._callback, None
         if callback is not None:
             callback()

@@ -6,6 +6,9 @@ whoever waits leaves a callback, whoever has the result completes it, and the ca
 A wait that is lost is a client that waits for ever, so waits go on by verbs that hand on every failure: ``map``,
 ``chain``, ``recover``, ``settled``, ``pass_to``, ``or_log``, and ``gather`` and ``attempt`` below. The raw form,
 ``when_done``, is for the ends of the line: a connection and the simulator (a test holds it so).
+
+Most results are there when they are asked for: what a coordinator reads is committed already. So each verb goes on at
+once from a Deferred that is done, without a callback; that is most of what a heartbeat or an OffsetFetch would pay for waits.
 """
 
 from __future__ import annotations
@@ -24,12 +27,13 @@ E = TypeVar("E", bound=Exception)
 class Deferred(Generic[T]):
     """A result that is set once, by ``complete`` or ``fail``."""
 
-    __slots__ = ("_callbacks", "_error", "_value", "done", "when_abandoned")
+    __slots__ = ("_callbacks", "done", "error", "result", "when_abandoned")
 
     def __init__(self) -> None:
         self.done = False
-        self._value: T | None = None
-        self._error: BaseException | None = None
+        #: Once it is done: what ``value`` returns, and what it raises instead.
+        self.result: T | None = None
+        self.error: BaseException | None = None
         self._callbacks: list[Callable[[Deferred[T]], None]] | None = None
         #: Called by ``abandon``: what whoever works towards the result does when nobody is left to take it.
         self.when_abandoned: Callable[[], None] | None = None
@@ -37,8 +41,10 @@ class Deferred(Generic[T]):
     @classmethod
     def completed(cls, value: T) -> Deferred[T]:
         """A Deferred that is done already."""
-        deferred: Deferred[T] = cls()
-        deferred.complete(value)
+        deferred = cls.__new__(cls)  # all that __init__ does, in one call: every read of a coordinator makes some
+        deferred.done = True
+        deferred.result = value
+        deferred.error = deferred._callbacks = deferred.when_abandoned = None  # noqa: SLF001 - its own
         return deferred
 
     @classmethod
@@ -53,21 +59,25 @@ class Deferred(Generic[T]):
         """The result. Raises the error it failed with, or RuntimeError while it is not done."""
         if not self.done:
             raise RuntimeError("this Deferred is not done yet")
-        if self._error is not None:
-            raise self._error
-        return self._value  # type: ignore[return-value]  # done without an error: the value was set
+        if self.error is not None:
+            raise self.error
+        return self.result  # type: ignore[return-value]  # done without an error: the value was set
 
     def complete(self, value: T) -> None:
         """Set the result and run the callbacks. A second call is ignored: the first answer stands."""
         if not self.done:
-            self._value = value
-            self._finish()
+            self.result = value
+            self.done = True
+            if self._callbacks is not None:
+                self._run_callbacks()
 
     def fail(self, error: BaseException) -> None:
         """Set an error instead of a result."""
         if not self.done:
-            self._error = error
-            self._finish()
+            self.error = error
+            self.done = True
+            if self._callbacks is not None:
+                self._run_callbacks()
 
     def abandon(self) -> None:
         """Nobody is left to take the result: whoever works towards it may stop, and let go what waits for it."""
@@ -86,73 +96,64 @@ class Deferred(Generic[T]):
 
     def map(self, function: Callable[[T], U]) -> Deferred[U]:
         """``function`` of the result. What either of them fails with is passed on."""
-        mapped: Deferred[U] = Deferred()
-
-        def finish(done: Deferred[T]) -> None:
+        if self.done:
+            if self.error is not None:
+                return Deferred.failed(self.error)
             try:
-                result = function(done.value)
+                return Deferred.completed(function(self.result))  # type: ignore[arg-type]  # no error: it was set
             except Exception as error:  # noqa: BLE001 - whoever waits looks at it
-                mapped.fail(error)
-            else:
-                mapped.complete(result)
-
-        self.when_done(finish)
+                return Deferred.failed(error)
+        mapped: Deferred[U] = Deferred()
+        self.when_done(lambda done: done.map(function).pass_to(mapped))
         return mapped
 
     def chain(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
         """The result of the Deferred that ``function`` makes of this one's; failures are passed on as by ``map``."""
+        if self.done:
+            return Deferred.failed(self.error) if self.error is not None else attempt(function, self.result)
         chained: Deferred[U] = Deferred()
 
-        def follow(made: Deferred[Deferred[U]]) -> None:
+        def follow(done: Deferred[T]) -> None:
             try:
-                made.value.pass_to(chained)
+                done.chain(function).pass_to(chained)
             except Exception as error:  # noqa: BLE001 - whoever waits looks at it
                 chained.fail(error)
 
-        self.map(function).when_done(follow)
+        self.when_done(follow)
         return chained
 
     def recover(self, kind: type[E], function: Callable[[E], T]) -> Deferred[T]:
         """The result, or ``function`` of an error of ``kind``; other errors, and what ``function`` raises, are passed on."""
+        if self.done:
+            error = self.error
+            return Deferred.completed(error).map(function) if isinstance(error, kind) else self
         recovered: Deferred[T] = Deferred()
-
-        def finish(done: Deferred[T]) -> None:
-            if not isinstance(done._error, kind):
-                done.pass_to(recovered)
-                return
-            try:
-                result = function(done._error)
-            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
-                recovered.fail(error)
-            else:
-                recovered.complete(result)
-
-        self.when_done(finish)
+        self.when_done(lambda done: done.recover(kind, function).pass_to(recovered))
         return recovered
 
     def settled(self) -> Deferred[None]:
         """Completes when this is done, however it went."""
+        if self.done:
+            return Deferred.completed(None)
         over: Deferred[None] = Deferred()
         self.when_done(lambda _: over.complete(None))
         return over
 
     def pass_to(self, other: Deferred[T]) -> None:
         """Let ``other`` end as this one does."""
-
-        def settle(done: Deferred[T]) -> None:
-            if done._error is None:
-                other.complete(done.value)
-            else:
-                other.fail(done._error)
-
-        self.when_done(settle)
+        if not self.done:
+            self.when_done(lambda done: done.pass_to(other))
+        elif self.error is not None:
+            other.fail(self.error)
+        else:
+            other.complete(self.result)  # type: ignore[arg-type]  # no error: it was set
 
     def pass_failure_to(self, other: Deferred[Any]) -> None:
         """Let ``other`` fail if this one does."""
 
         def settle(done: Deferred[T]) -> None:
-            if done._error is not None:
-                other.fail(done._error)
+            if done.error is not None:
+                other.fail(done.error)
 
         self.when_done(settle)
 
@@ -160,13 +161,12 @@ class Deferred(Generic[T]):
         """The end of a line of work for which nobody waits: a failure is logged as "Unhandled error while ``doing``"."""
 
         def finish(done: Deferred[T]) -> None:
-            if done._error is not None:
-                log.error("Unhandled error while " + doing, *args, exc_info=done._error)  # noqa: G003 - one format
+            if done.error is not None:
+                log.error("Unhandled error while " + doing, *args, exc_info=done.error)  # noqa: G003 - one format
 
         self.when_done(finish)
 
-    def _finish(self) -> None:
-        self.done = True
+    def _run_callbacks(self) -> None:
         callbacks, self._callbacks = self._callbacks, None
         for callback in callbacks or ():
             self._call(callback)
@@ -188,27 +188,27 @@ def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
 
 def gather(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
     """The results in their order, once all are done; if any failed, the first of the failures, then too."""
-    over: Deferred[list[T]] = Deferred()
-    left = len(waited)
-
-    def finish() -> None:
-        try:
-            results = [each.value for each in waited]
-        except BaseException as error:  # noqa: BLE001 - whoever waits looks at it
-            over.fail(error)
+    results: list[Any] = []
+    left, error = 0, None
+    for each in waited:
+        if each.done:
+            error = error or each.error
+            results.append(each.result)
         else:
-            over.complete(results)
+            left += 1
+    if not left:
+        return Deferred.completed(results) if error is None else Deferred.failed(error)
+    over: Deferred[list[T]] = Deferred()
 
     def one_done(_: Deferred[T]) -> None:
         nonlocal left
         left -= 1
         if not left:
-            finish()
+            gather(waited).pass_to(over)
 
     for each in waited:
-        each.when_done(one_done)
-    if not waited:
-        finish()
+        if not each.done:
+            each.when_done(one_done)
     return over
 
 

@@ -48,6 +48,7 @@ class AuditLog:
         log.debug("%s", _line(api_key, action, verdict, count))
 
     def denied(self, api_key: int, action: Action, verdict: Verdict, count: int) -> None:
+        """Log a refusal; one that is repeated is counted, and told after a while."""
         if not log.isEnabledFor(logging.INFO):
             return
         action = _shortened(action)

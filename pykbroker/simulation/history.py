@@ -37,11 +37,14 @@ class Fate(Enum):
 class SentTransaction:
     """One transaction as its producer saw it."""
 
-    def __init__(self, history: History, name: str) -> None:
+    def __init__(self, history: History, name: str, began_ms: int) -> None:
         self.name = name
+        self.began_ms = began_ms
         self._history = history
         #: Every record it sent, whether or not it was answered.
         self.records: list[tuple[TopicPartition, bytes]] = []
+        #: Value to the offset of its batch, of what was answered.
+        self.offsets: dict[bytes, int] = {}
         self.fate = Fate.NONE
         self._committing = False
         self._unanswered = False
@@ -51,6 +54,10 @@ class SentTransaction:
         for value in values:
             self.records.append((where, value))
             self._history.transaction_of[value] = self
+
+    def acknowledged(self, values: list[bytes], offset: int) -> None:
+        """A batch was answered with the offset of its first record."""
+        self.offsets.update((value, offset + number) for number, value in enumerate(values))
 
     def ending(self, *, commit: bool) -> None:
         """EndTxn is sent for the first time."""
@@ -106,9 +113,9 @@ class History:
 
     # Producers
 
-    def begin(self, transactional_id: str) -> SentTransaction:
+    def begin(self, transactional_id: str, now_ms: int) -> SentTransaction:
         """A producer begins a transaction."""
-        transaction = SentTransaction(self, f"{transactional_id}#{len(self.transactions)}")
+        transaction = SentTransaction(self, f"{transactional_id}#{len(self.transactions)}", now_ms)
         self.transactions.append(transaction)
         return transaction
 

@@ -72,13 +72,17 @@ class Disk(Protocol):
         """The file named ``path``, for reading and writing; it must exist (``create``) by the time it is used."""
         ...
 
-    def exists(self, path: str) -> bool: ...
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or a directory."""
+        ...
 
     def list(self, path: str) -> list[str]:
         """Names in a directory, in no order."""
         ...
 
-    def size(self, path: str) -> int: ...
+    def size(self, path: str) -> int:
+        """Bytes of a file."""
+        ...
 
     def modified_ms(self, path: str) -> int:
         """When the file was last written, in milliseconds since the epoch."""

@@ -5,7 +5,8 @@ the fixture ``kafka``. docs/testing.md has it all.
 """
 
 from pykbroker.testing.faults import BadFault, Fault, NeverMatched, NeverMatchedWarning, PlacedFault
-from pykbroker.testing.kafka import Kafka, KafkaCluster, play
+from pykbroker.testing.kafka import Kafka, KafkaCluster
+from pykbroker.testing.observing import play
 from pykbroker.testing.records import Record
 from pykbroker.testing.request_log import Request
 from pykbroker.testing.waiting import TimedOut

@@ -1,15 +1,14 @@
-"""The same questions for tests that are coroutines: clients in the test's own loop go on while it waits."""
+"""What a test asks and does, for tests that are coroutines: clients in the test's own loop go on while it waits."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from pykbroker.testing.access import Access
+from pykbroker.testing.acting import Acting
 from pykbroker.testing.asking import Asking
-
-if TYPE_CHECKING:
-    from pykbroker.testing.kafka import Kafka
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,7 +29,7 @@ class Aio:
     cancelled ends at its timeout.
     """
 
-    def __init__(self, kafka: Kafka) -> None:
+    def __init__(self, kafka: Access) -> None:
         self.kafka = kafka
 
     create_topic = _awaited(Asking.create_topic)
@@ -51,26 +50,9 @@ class Aio:
     wait_for_transaction = _awaited(Asking.wait_for_transaction)
     wait_until = _awaited(Asking.wait_until)
 
-    async def reset(self) -> None:
-        """``Kafka.reset``."""
-        await asyncio.to_thread(self.kafka.reset)
-
-    async def snapshot(self, name: str) -> None:
-        """``Kafka.snapshot``."""
-        await asyncio.to_thread(self.kafka.snapshot, name)
-
-    async def restore(self, name: str) -> None:
-        """``Kafka.restore``."""
-        await asyncio.to_thread(self.kafka.restore, name)
-
-    async def advance(self, text: str | float | None = None, **units: float) -> None:
-        """``Kafka.advance``."""
-        await asyncio.to_thread(self.kafka.advance, text, **units)
-
-    async def run_retention(self) -> None:
-        """``Kafka.run_retention``."""
-        await asyncio.to_thread(self.kafka.run_retention)
-
-    async def run_compaction(self) -> None:
-        """``Kafka.run_compaction``."""
-        await asyncio.to_thread(self.kafka.run_compaction)
+    reset = _awaited(Acting.reset)
+    snapshot = _awaited(Acting.snapshot)
+    restore = _awaited(Acting.restore)
+    advance = _awaited(Acting.advance)
+    run_retention = _awaited(Acting.run_retention)
+    run_compaction = _awaited(Acting.run_compaction)

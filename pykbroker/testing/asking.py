@@ -6,19 +6,17 @@ turn in which it is so, and raise TimedOut with what was seen last after ``timeo
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from asyncio import wrap_future
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.seeding.harvesting import check_topic
 from pykbroker.testing import records
+from pykbroker.testing.access import Access
 from pykbroker.testing.records import Bytes, Headers, Record
-from pykbroker.testing.waiting import Seen, Waits
+from pykbroker.testing.waiting import Seen
 
 if TYPE_CHECKING:
     import os
@@ -44,54 +42,8 @@ _TRANSACTION_STATES: Final = (
 )
 
 
-class Asking(ABC):
+class Asking(Access):
     """See the module."""
-
-    def __init__(self) -> None:
-        self._waits = Waits()
-
-    @property
-    @abstractmethod
-    def _cluster(self) -> Cluster:
-        """The cluster; to be touched on its own thread. Raises RuntimeError where it does not run in this process."""
-
-    @abstractmethod
-    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine on the brokers' loop."""
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        running = self._begin(work)
-        try:
-            return running.result()
-        except BaseException:
-            running.cancel()
-            raise
-
-    def _ask(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Call a function with the cluster, between two turns of the loop."""
-
-        async def called() -> T:
-            result = function(self._cluster, *args, **named)
-            self._waits.look()
-            return result
-
-        return self._run(called())
-
-    def _ask_later(self, function: Callable[..., Deferred[T]], *args: Any, **named: Any) -> T:
-        """The same for what is answered later: come back when it is."""
-
-        async def called() -> T:
-            over: Future[None] = Future()
-            answer = function(self._cluster, *args, **named)
-            answer.settled().map(over.set_result)
-            await wrap_future(over)
-            self._waits.look()
-            return answer.value
-
-        return self._run(called())
-
-    def _wait(self, look: Callable[[Cluster], Seen[T]], what: str, timeout: float) -> T:
-        return self._run(self._waits.until(lambda: look(self._cluster), what, timeout))
 
     # ---- topics ------------------------------------------------------------------------------------------------------
 

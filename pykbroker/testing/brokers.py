@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.placement import partition_for
-from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.testing.embedded import Embedded
     from pykbroker.testing.faults import Faults, PlacedFault
 
@@ -57,26 +58,29 @@ class TestBroker:
             paused.remove()
 
 
-def move_leader(cluster: Cluster, topic: str, partition: int, to: int) -> None:
-    """A new leader epoch with another leader. Raises ValueError where it cannot lead."""
-    image = cluster.metadata.image.topic(topic)
-    found = None if image is None else image.partitions.get(partition)
-    if image is None or found is None:
-        raise ValueError(f"there is no partition {topic}-{partition}; create the topic before")
-    if to not in found.isr:
-        raise ValueError(
-            f"broker {to} has no replica of {topic}-{partition} that is in sync; these have: {sorted(found.isr)}"
-        )
-    if found.leader != to:
-        cluster.metadata.commit([PartitionChangeRecord(topic_id=image.id, partition_id=partition, leader=to)])
+def move_leader(cluster: Cluster, topic: str, partition: int, to: int) -> Deferred[None]:
+    """A new leader epoch with another leader. Fails with ValueError where it cannot lead."""
+
+    def refused(error: KafkaError) -> None:
+        image = cluster.metadata.image.topic(topic)
+        found = None if image is None else image.partitions.get(partition)
+        if found is None:
+            raise ValueError(f"there is no partition {topic}-{partition}; create the topic before") from error
+        if to not in found.isr:
+            raise ValueError(
+                f"broker {to} has no replica of {topic}-{partition} that is in sync; these have: {sorted(found.isr)}"
+            ) from error
+        raise error
+
+    return cluster.controller.move_leader(topic, partition, to).recover(KafkaError, refused)
 
 
-def move_coordinator(cluster: Cluster, to: int, *, group: str | None, transactional_id: str | None) -> None:
-    """The same for the partition that holds a group's, or a transactional id's, state. Raises ValueError."""
+def move_coordinator(cluster: Cluster, to: int, *, group: str | None, transactional_id: str | None) -> Deferred[None]:
+    """The same for the partition that holds a group's, or a transactional id's, state. Raises ValueError, too."""
     if (group is None) == (transactional_id is None):
         raise ValueError("say whose coordinator is to move: write group=..., or transactional_id=...")
     topic, key = (_GROUPS, group) if group is not None else (_TRANSACTIONS, transactional_id)
     image = cluster.metadata.image.topic(topic)
     if image is None:
         raise ValueError(f"{key} has no coordinator yet: no client has asked for one")
-    move_leader(cluster, topic, partition_for(str(key), len(image.partitions)), to)
+    return move_leader(cluster, topic, partition_for(str(key), len(image.partitions)), to)

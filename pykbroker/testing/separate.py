@@ -120,6 +120,7 @@ class Separate:
                 self._folder = None
 
     def addresses(self) -> list[str]:
+        """``host:port`` of every broker. Raises RuntimeError where the process does not run."""
         _ = self.pid
         return self._addresses
 

@@ -133,3 +133,24 @@ def test_a_change_from_outside_is_seen(code: str) -> None:
 )
 def test_what_is_no_change_is_not(code: str) -> None:
     assert not list(changes_of_a_log(ast.parse(code)))
+
+
+def commits(tree: ast.AST) -> Iterator[str]:
+    """Where code writes to the metadata log itself, in place of asking the port."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("metadata.commit", "commit_now")):
+            yield ast.unparse(node)
+
+
+def test_the_metadata_changes_by_the_port_alone() -> None:
+    found = {
+        name: calls
+        for name, path in modules().items()
+        if not name.startswith("controller.") and (calls := list(commits(ast.parse(path.read_text()))))
+    }
+    assert found == {}
+
+
+def test_a_commit_past_the_port_is_seen() -> None:
+    assert list(commits(ast.parse("cluster.metadata.commit([record])")))
+    assert not list(commits(ast.parse("cluster.controller.move_leader('t', 0, 1)")))

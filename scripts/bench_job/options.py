@@ -34,7 +34,7 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--instructions",
         action="store_true",
-        help="count the CPU's instructions of a one-record produce, with and without an authorizer, and nothing else",
+        help="count the CPU's instructions of single requests, and nothing else; with --before beside those of the other checkout",
     )
     parser.add_argument(
         "--folder", type=Path, help="where the brokers' data goes for a while (default: a temporary one)"

@@ -12,6 +12,7 @@ from compat_tests.harness.java import JavaMissing
 from compat_tests.harness.process import BrokerProcess, ServerFailed
 from scripts.bench_job import instructions, plans, turns
 from scripts.bench_job.brokers import make_pair
+from scripts.bench_job.counted import ValgrindMissing
 from scripts.bench_job.java_tools import ToolFailed
 from scripts.bench_job.plans import Load
 from scripts.bench_job.readings import Comparison, Reading, compare
@@ -31,7 +32,7 @@ def main(options: argparse.Namespace) -> int:
         print(turns.markdown(turns.measure(options.rounds, options.before)))
         return 0
     if options.instructions:
-        return _count()
+        return _count(options.before)
     try:
         with tempfile.TemporaryDirectory(prefix="pykbroker-bench-", dir=options.folder) as folder:
             comparisons = run(options, Path(folder))
@@ -48,10 +49,10 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _count() -> int:
+def _count(before: Path | None) -> int:
     try:
-        print(instructions.markdown(instructions.measure()))
-    except (instructions.ValgrindMissing, ServerFailed) as error:
+        print(instructions.markdown(instructions.measure(before)))
+    except (ValgrindMissing, ServerFailed) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def print_columns(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table as Kafka's tools print them: each column as wide as its widest cell."""
     lines = [list(headings), *([str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:

@@ -34,6 +34,7 @@ class Form:
         self._null, self._between_headers = said["null.literal"].encode(), said["headers.separator"].encode()
 
     def line(self, partition: Partition, record: Record) -> bytes:
+        """A record as the console consumer prints it."""
         fields = {
             "timestamp": b"CreateTime:%d" % record.timestamp,
             "partition": b"Partition:%d" % partition.number,

@@ -166,9 +166,9 @@ class GroupCoordinator:
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.sync(request, reply))
 
     def heartbeat(self, broker: CoordinatingBroker, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
-        """Heartbeat. Every refusal is raised as KafkaError, but for REBALANCE_IN_PROGRESS."""
+        """Heartbeat. Raises KafkaError with INVALID_GROUP_ID; fails with every other refusal but REBALANCE_IN_PROGRESS."""
         _check_group_id(request.group_id)
-        return self._runtime.read(broker, request.group_id, lambda shard: shard.heartbeat(request))
+        return self._runtime.read(broker, request.group_id, GroupShard.heartbeat, request)
 
     def leave(self, broker: CoordinatingBroker, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
         """LeaveGroup in its batched form. Raises KafkaError with INVALID_GROUP_ID too."""
@@ -211,7 +211,7 @@ class GroupCoordinator:
         self, broker: CoordinatingBroker, request: OffsetFetchRequestGroup, *, stable: bool = False
     ) -> Deferred[OffsetFetchResponseGroup]:
         """OffsetFetch of one group, topics under their names; ``stable`` refuses what open transactions may change."""
-        return self._runtime.read(broker, request.group_id, lambda shard: shard.fetch(request, stable=stable))
+        return self._runtime.read(broker, request.group_id, GroupShard.fetch, request, stable=stable)
 
     def delete_offsets(
         self, broker: CoordinatingBroker, request: OffsetDeleteRequest

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 
 Group = ClassicGroup | ConsumerGroup
 
+G = TypeVar("G", ClassicGroup, ConsumerGroup)
+
 #: Finds a group by its id, for a step that goes on after its records were replayed.
 Find = Callable[[str], Group | None]
+
+
+def find_of_kind(find: Find, group_id: str, kind: type[G]) -> G | None:
+    """The group if it is there and of this kind: another record may have ended it, or made it one of the other kind."""
+    group = find(group_id)
+    return group if isinstance(group, kind) else None

@@ -1,7 +1,7 @@
 """The kinds of groups, as the shard sees them: one protocol, and a module for each that carries it out.
 
-What all kinds of groups are asked is in ``Kind``. What turns a group of one kind into another is in ``GroupShard`` and
-``consumer/migration.py``.
+What all kinds of groups are asked is in ``Kind``. What turns a group of one kind into another is in ``consumer/migration.py``, and in
+``replaying.py`` where a record of the one is read in place of the other.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.consumer import kind as consumer
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
 from pykbroker.coordination.groups.group import Find, Group
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from pykbroker.wire.messages.describe_groups import DescribedGroup
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
@@ -37,12 +40,32 @@ class Kind(Protocol[G_contra]):
         """The group was read back out of the log."""
         ...
 
-    def join(self, group: G_contra, joining: Joining, find: Find, /) -> Outcome: ...
-    def sync(self, group: G_contra, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse], /) -> Outcome: ...
-    def heartbeat(self, group: G_contra, request: HeartbeatRequest, /) -> HeartbeatResponse: ...
+    def gives_way(self, group: G_contra, /) -> bool:
+        """Whether a new member of the classic protocol begins a group of its own under this id."""
+        ...
+
+    def join(self, group: G_contra, joining: Joining, find: Find, /) -> Outcome:
+        """JoinGroup."""
+        ...
+
+    def sync(self, group: G_contra, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse], /) -> Outcome:
+        """SyncGroup."""
+        ...
+
+    def heartbeat(self, group: G_contra, request: HeartbeatRequest, /) -> HeartbeatResponse:
+        """Heartbeat."""
+        ...
+
     def leave(
         self, group: G_contra, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse], find: Find, /
-    ) -> Outcome: ...
+    ) -> Outcome:
+        """LeaveGroup."""
+        ...
+
+    def consumer_heartbeat(self, group: G_contra, heartbeat: Heartbeat, /) -> Outcome:
+        """ConsumerGroupHeartbeat."""
+        ...
+
     def tick(self, group: G_contra, find: Find, /) -> Outcome:
         """Do what has become due."""
         ...
@@ -51,8 +74,22 @@ class Kind(Protocol[G_contra]):
         """Whether this commit is allowed."""
         ...
 
-    def check_commit_in_transaction(self, group: G_contra, request: TxnOffsetCommitRequest, /) -> None: ...
-    def check_fetch(self, group: G_contra, request: OffsetFetchRequestGroup, /) -> None: ...
+    def check_commit_in_transaction(self, group: G_contra, request: TxnOffsetCommitRequest, /) -> None:
+        """Whether this commit in a transaction is allowed."""
+        ...
+
+    def check_fetch(self, group: G_contra, request: OffsetFetchRequestGroup, /) -> None:
+        """Whether the member that asks is told what is committed."""
+        ...
+
+    def describe(self, group: G_contra, group_id: str, /) -> DescribedGroup:
+        """DescribeGroups."""
+        ...
+
+    def describe_consumer(self, group: G_contra, group_id: str, /) -> DescribedConsumerGroup:
+        """ConsumerGroupDescribe."""
+        ...
+
     def topics_changed(self, group: G_contra, names: frozenset[str], /) -> None:
         """Topics came, went, or have more partitions."""
         ...

@@ -11,8 +11,11 @@ from pykbroker.wire.messages.leave_group import LeaveGroupResponse, MemberRespon
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.classic.joining import Joining
+    from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
     from pykbroker.coordination.groups.group import Find
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+    from pykbroker.wire.messages.describe_groups import DescribedGroup
     from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
     from pykbroker.wire.messages.leave_group import LeaveGroupRequest
     from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
@@ -26,6 +29,11 @@ _GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: older clients are told ILLEGAL_GENER
 def begin(group: None) -> Outcome:
     """It went before its turn came."""
     return Outcome()
+
+
+def gives_way(group: None) -> bool:
+    """There is nothing in the way of a new group."""
+    return True
 
 
 def join(group: None, joining: Joining, find: Find) -> Outcome:
@@ -54,6 +62,18 @@ def leave(group: None, request: LeaveGroupRequest, reply: Deferred[LeaveGroupRes
         for identity in request.members
     ]
     return Outcome(replies=[(reply, LeaveGroupResponse(members=answers))])
+
+
+def consumer_heartbeat(group: None, heartbeat: Heartbeat) -> Outcome:
+    """The first member begins the group. Raises KafkaError with GROUP_ID_NOT_FOUND for any other, and what ``Heartbeat.beat``
+    raises.
+    """
+    request = heartbeat.request
+    if heartbeat.leaves:
+        raise _not_found(request.group_id)
+    if request.member_epoch != 0:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+    return heartbeat.beat_in_new([])
 
 
 def tick(group: None, find: Find) -> Outcome:
@@ -85,3 +105,17 @@ def topics_changed(group: None, names: frozenset[str]) -> None:
 def end(group: None) -> list[CoordinatorRecord]:
     """There is nothing to end."""
     return []
+
+
+def describe(group: None, group_id: str) -> DescribedGroup:
+    """Raises KafkaError with GROUP_ID_NOT_FOUND."""
+    raise _not_found(group_id)
+
+
+def describe_consumer(group: None, group_id: str) -> DescribedConsumerGroup:
+    """Raises KafkaError with GROUP_ID_NOT_FOUND."""
+    raise _not_found(group_id)
+
+
+def _not_found(group_id: str) -> KafkaError:
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")

@@ -26,6 +26,7 @@ class CommittedOffset:
 
     @classmethod
     def from_record(cls, value: OffsetCommitValue) -> CommittedOffset:
+        """As it was written to the log."""
         return cls(
             value.offset,
             value.leader_epoch,
@@ -40,6 +41,7 @@ class CommittedOffset:
         return self.topic_id in (topic_id, ZERO_UUID) or topic_id == ZERO_UUID
 
     def expired(self, now_ms: int, unused_since_ms: int, retention_ms: int) -> bool:
+        """Whether it is to be removed: at the time that its commit named, else so long after nobody uses it any more."""
         if self.expire_timestamp_ms >= 0:
             return now_ms >= self.expire_timestamp_ms
         return now_ms - unused_since_ms >= retention_ms
@@ -57,6 +59,7 @@ class Offsets:
         self._groups: dict[str, TopicOffsets] = {}
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
+        """Take a commit, in place of the one before."""
         self._groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:

@@ -27,6 +27,7 @@ class PendingOffsets:
         self._groups: dict[str, dict[tuple[str, int], set[int]]] = {}
 
     def put(self, producer_id: int, where: GroupPartition, committed: CommittedOffset) -> None:
+        """Take a commit of an open transaction."""
         self._producers.setdefault(producer_id, {})[where] = committed
         self._groups.setdefault(where[0], {}).setdefault(where[1:], set()).add(producer_id)
 

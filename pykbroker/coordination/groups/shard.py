@@ -9,30 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
 
 from pykbroker.coordination.groups import committing, no_group
-from pykbroker.coordination.groups.classic.answers import not_assigned, not_joined
-from pykbroker.coordination.groups.classic.group import ClassicGroup
+from pykbroker.coordination.groups.classic.answers import not_joined
 from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.committed import Committed
-from pykbroker.coordination.groups.consumer import leaving, migration, replaying
-from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
-from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.forgetting import Forgetting, Gone
 from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.kinds import kind_of
-from pykbroker.coordination.groups.records import group_record, group_tombstone, offset_tombstone
+from pykbroker.coordination.groups.records import group_record, offset_tombstone
+from pykbroker.coordination.groups.replaying import Replaying
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome, Part
 from pykbroker.coordination.shard import Shard
 from pykbroker.runtime.slices import WEIGHT_OF_A_STEP
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue
-from pykbroker.wire.internal.offset_commit import OffsetCommitKey
 from pykbroker.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -55,8 +49,7 @@ class GroupShard(Shard):
         self.around = around
         self.committed = Committed()
         self._forgetting = Forgetting(self.groups, self.committed.offsets, self.committed.pending)
-        #: The consumer group that the record before this one ended.
-        self._just_ended: str | None = None
+        self._replaying = Replaying(self.groups, self.committed, around)
         self._clock = around.clock
         self._settings = around.settings
 
@@ -68,62 +61,20 @@ class GroupShard(Shard):
         request: ConsumerGroupHeartbeatRequest,
         reply: Deferred[ConsumerGroupHeartbeatResponse],
     ) -> Outcome:
-        """ConsumerGroupHeartbeat, checked by itself. Raises what ``Heartbeat.beat`` and ``leave`` raise."""
+        """ConsumerGroupHeartbeat, checked by itself. Raises what the kind's ``consumer_heartbeat`` raises."""
         group = self.groups.get(request.group_id)
-        if request.member_epoch in (LEAVING, LEAVING_FOR_NOW):
-            return leaving.leave(self._consumer_group(request.group_id), request, reply, self.groups.get)
-        heartbeat = Heartbeat(context, request, reply, self._find_consumer_group)
-        if isinstance(group, ConsumerGroup):
-            return heartbeat.beat(group, [])
-        if request.member_epoch != 0:
-            return heartbeat.beat(self._consumer_group(request.group_id, "Consumer group"), [])
-        if group is None:
-            return heartbeat.beat(ConsumerGroup(request.group_id, self.around), [])
-        if group.is_empty:
-            return heartbeat.beat(ConsumerGroup(request.group_id, self.around), [group_tombstone(request.group_id)])
-        return self._upgrade(group, heartbeat)
-
-    def _upgrade(self, classic: ClassicGroup, heartbeat: Heartbeat) -> Outcome:
-        """A member of the consumer protocol comes to a classic group: whoever waits in it has to join again."""
-        records, group = migration.upgrade(classic, self.around)
-        out = heartbeat.beat(group, records)
-        code = ErrorCode.REBALANCE_IN_PROGRESS
-        for member in classic.members:
-            out.reply(member.joining, not_joined(code, member.member_id))
-            out.reply(member.syncing, not_assigned(code))
-        settle = out.then
-
-        def upgraded() -> Outcome:
-            made = self._consumer_group(classic.group_id)
-            for member in classic.members:
-                made.deadlines.heard_of(member.member_id, member.session_timeout_ms)
-            return Outcome() if settle is None else settle()
-
-        out.then = upgraded
-        return out
-
-    def _consumer_group(self, group_id: str, kind: str = "Group") -> ConsumerGroup:
-        group = self.groups.get(group_id)
-        if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind} {group_id} not found.")
-        if not isinstance(group, ConsumerGroup):
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-        return group
-
-    def _find_consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        group = self.groups.get(group_id)
-        return group if isinstance(group, ConsumerGroup) else None
+        heartbeat = Heartbeat(context, request, reply, self.groups.get, self.around)
+        return kind_of(group).consumer_heartbeat(group, heartbeat)
 
     def join(self, joining: Joining) -> Outcome:
         """JoinGroup. A group that is new gets its record first, so that the id given out is known after a restart."""
         request = joining.request
         group = self.groups.get(request.group_id)
-        is_new = group is None or (group.is_empty and not isinstance(group, ClassicGroup))
-        if not is_new:
-            return kind_of(group).join(group, joining, self.groups.get)
+        kind = kind_of(group)
+        if not kind.gives_way(group):
+            return kind.join(group, joining, self.groups.get)
         if request.member_id != "":
             return no_group.join(None, joining, self.groups.get)
-        ended = kind_of(group).end(group)
         record = group_record(
             request.group_id,
             generation=0,
@@ -132,7 +83,9 @@ class GroupShard(Shard):
             leader=None,
             timestamp_ms=self._clock.now_ms(),
         )
-        return Outcome([*ended, record], then=partial(self.join, joining), otherwise=partial(_refuse_new, joining))
+        return Outcome(
+            [*kind.end(group), record], then=partial(self.join, joining), otherwise=partial(_refuse_new, joining)
+        )
 
     def sync(self, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
         """SyncGroup. In a group without members there is nobody to be assigned anything."""
@@ -274,44 +227,8 @@ class GroupShard(Shard):
     # The log
 
     def replay(self, record: CoordinatorRecord) -> None:
-        """Take a record that is in the log into the state. Types of groups not served here are skipped."""
-        ended, self._just_ended = self._just_ended, None
-        if isinstance(record.key, OffsetCommitKey):
-            group_id = record.key.group
-            if record.value is not None and group_id not in self.groups:  # it exists by its offsets alone
-                self.groups[group_id] = ClassicGroup(group_id, self._clock, self._settings)
-            self.committed.replay(record.key, record.value, record.producer_id)
-        elif isinstance(record.key, GroupMetadataKey):
-            self._replay_group(record.key.group, record.value, downgraded=ended == record.key.group)
-        elif isinstance(record.key, replaying.KEYS):
-            if replaying.ends_group(record.key, record.value):
-                self._just_ended = record.key.group_id
-            self._replay_consumer_group(record.key.group_id, record.key, record.value)
-
-    def _replay_consumer_group(self, group_id: str, key: Any, value: Any) -> None:
-        group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):
-            if value is None:
-                return
-            # A classic group that only holds offsets has no record to end it.
-            group = self.groups[group_id] = ConsumerGroup(group_id, self.around)
-        if replaying.ends_group(key, value):
-            del self.groups[group_id]
-            group.die()
-        else:
-            replaying.replay(group, key, value)
-
-    def _replay_group(self, group_id: str, value: GroupMetadataValue | None, *, downgraded: bool) -> None:
-        group = self.groups.get(group_id)
-        if value is None:
-            if group is not None:
-                del self.groups[group_id]
-                group.die()
-            return
-        if not isinstance(group, ClassicGroup):
-            group = self.groups[group_id] = ClassicGroup(group_id, self._clock, self._settings)
-        group.restore(value)
-        group.owes_rebalance = downgraded
+        """Take a record that is in the log into the state."""
+        self._replaying.replay(record)
 
 
 def _refuse_new(joining: Joining, error: ErrorCode) -> Outcome:

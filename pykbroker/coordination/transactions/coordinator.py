@@ -148,7 +148,9 @@ class TransactionCoordinator:
         producer_epoch: int,
         partitions: Iterable[TopicPartition],
     ) -> Deferred[dict[TopicPartition, ErrorCode]]:
-        """Which partitions are part of the transaction. Raises what ``adding.verify_partitions`` and ``_ask`` raise."""
+        """Which partitions are part of the transaction. Raises what ``_ask`` raises, and fails with what
+        ``adding.verify_partitions`` raises.
+        """
         return self._read(
             broker,
             transactional_id,

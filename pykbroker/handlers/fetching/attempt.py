@@ -46,6 +46,7 @@ class Attempt:
         self.leaders: set[int] = set()
 
     def enough(self) -> bool:
+        """Whether the response is sent now: there is enough, or a reason not to wait for more."""
         fetch = self.fetch
         return self.urgent or self.counted >= self.needed or fetch.broker.leaving or not self.found_any_to_wait_for()
 
@@ -55,6 +56,7 @@ class Attempt:
         return bool(session.items) if session is not None else bool(self.fetch.items)
 
     def look_at(self, item: FetchItem) -> None:
+        """Read a partition, as far as there is room in the response."""
         fetch = self.fetch
         if fetch.authorizer is not None and not fetch.may_read(fetch.authorizer, item.topic):
             self.urgent = True

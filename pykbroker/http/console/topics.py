@@ -153,6 +153,7 @@ async def create(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def delete(console: Console, call: Call) -> dict[str, Any]:
+    """DeleteTopics, of one topic."""
     name = call.text("topic", most=_NAME)
     asked = DeleteTopicsRequest(topics=[DeleteTopicState(name)], topic_names=[], timeout_ms=_TIMEOUT_MS)
     (result,) = (await console.brokers.ask(asked, 6)).responses

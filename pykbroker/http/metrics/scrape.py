@@ -21,7 +21,9 @@ _PIECE: Final = 64 * 1024
 class Collector(Protocol):
     """Reads metrics off a cluster, a little in each step."""
 
-    def collect(self, cluster: Cluster, page: Page, /) -> Steps: ...
+    def collect(self, cluster: Cluster, page: Page, /) -> Steps:
+        """Add the lines of these metrics to the page; others have their turn after each step."""
+        ...
 
 
 class NoCluster(RuntimeError):

@@ -51,6 +51,7 @@ class Batch(NamedTuple):
             raise self.trouble(error) from None
 
     def trouble(self, what: object) -> LakeError:
+        """An error that names the batch and its file."""
         file = self.log.file(self.segment, ".log")
         return LakeError(f"{self.log.place}: the batch at offset {self.header.base_offset} in {file}: {what}.")
 

@@ -33,6 +33,7 @@ class Decoded:
     content: dict[str, pa.Array]
 
     def part(self, first: int, end: int) -> Decoded:
+        """The records from one position to another."""
         if end - first == len(self.offsets):
             return self
         content = {name: each[first:end] for name, each in self.content.items()}

@@ -61,6 +61,7 @@ class Aborted:
             self._ranges.setdefault(each.producer_id, []).append((each.first_offset, each.last_offset))
 
     def has(self, header: BatchHeader) -> bool:
+        """Whether the transaction of a batch was aborted."""
         ranges = self._ranges.get(header.producer_id)
         if ranges is None or not header.is_transactional:
             return False

@@ -103,6 +103,7 @@ class Wanted:
     # Offsets
 
     def starts(self, logs: Mapping[Place, Log], limits: Offsets) -> dict[Place, int]:
+        """The offset from which each partition is read. Raises LakeError."""
         default = "latest" if self._streaming else "earliest"
         late = self._one_of("startingOffsetsByTimestampStrategy", "error", "latest")
 

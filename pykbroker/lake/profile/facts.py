@@ -95,6 +95,7 @@ class TopicFacts:
         return sum(each.missing for each in self.partitions)
 
     def as_json(self) -> dict[str, Any]:
+        """For the profile's JSON file."""
         named = {name: [each._asdict() for each in getattr(self, name)] for name in _LISTS}
         return {**asdict(self), **named}
 

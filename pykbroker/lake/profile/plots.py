@@ -39,6 +39,7 @@ def partitions_chart(facts: TopicFacts) -> str:
 
 
 def keys_chart(facts: TopicFacts) -> str:
+    """The keys with the most records."""
     bars = [
         Bar(
             each.records,
@@ -62,6 +63,7 @@ def key_counts_chart(facts: TopicFacts) -> str:
 
 
 def sizes_chart(facts: TopicFacts) -> str:
+    """Records by the size of their values."""
     bars = [
         Bar(each.records, f"{_sizes(each.start)}: {counted(each.records, 'record')}", f"{short(each.start, 1024)}B")
         for each in _filled(facts.sizes)

@@ -55,12 +55,14 @@ class Account:
         return Account(plan.batch, at, plan.columns, {**self.partitions, **partitions})
 
     def to_json(self) -> str:
+        """As it is kept in its file."""
         fields = asdict(self)
         fields["partitions"] = {str(number): asdict(each) for number, each in sorted(self.partitions.items())}
         return json.dumps(fields)
 
     @classmethod
     def from_json(cls, text: str) -> Account:
+        """The account that ``to_json`` wrote."""
         fields = json.loads(text)
         partitions = {int(number): Done(**each) for number, each in fields.pop("partitions").items()}
         return cls(partitions=partitions, **fields)
@@ -85,6 +87,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
+        """The plan that ``to_json`` wrote."""
         fields: dict[str, Any] = json.loads(text)
         ranges = {int(number): (begin, until) for number, (begin, until) in fields.pop("ranges").items()}
         rows = {int(number): count for number, count in fields.pop("rows").items()}

@@ -14,6 +14,7 @@ _SCALARS = {
 
 
 def arrow_type(each: Type) -> pa.DataType:
+    """The Arrow type of a column of this type."""
     if isinstance(each, str):
         digits = decimal_of(each)
         return _SCALARS[each] if digits is None else pa.decimal128(*digits)

@@ -43,6 +43,7 @@ class AvroSchema:
         return found["struct"] if not isinstance(found, str) and "struct" in found else {"value": found}
 
     def decoder(self) -> Callable[[bytes], dict[str, Any]]:
+        """What makes an object of a value; it raises Unfit."""
         is_record = isinstance(self._schema, dict) and self._schema["type"] == "record"
 
         def decode(value: bytes) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Decode:
 
     @property
     def how(self) -> How:
+        """How values are decoded."""
         assert self.decoded.how is not None, "it is known how before anything is decoded"
         return self.decoded.how
 

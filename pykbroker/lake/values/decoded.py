@@ -36,6 +36,7 @@ class Decoded:
         self.how = None if text is None else How.from_json(text, self.folder.at(_HOW))
 
     def keep_how(self, how: How) -> None:
+        """Write it, where it differs from what is there."""
         if how != self.how:
             self.folder.write(_HOW, how.to_json())
             self.how = how
@@ -66,16 +67,19 @@ class Decoded:
     # What is written down
 
     def account(self) -> Account:
+        """The newest account."""
         names = self.folder.names(_LEDGER)
         text = self.folder.read(f"{_LEDGER}/{names[-1]}") if names else None
         return Account() if text is None else Account.from_json(text)
 
     def keep_account(self, account: Account) -> None:
+        """Write an account, and remove what is no longer needed."""
         self.folder.write(f"{_LEDGER}/{account.batch:012d}.json", account.to_json())
         for name in (_LEDGER, _PLANS):
             self.folder.delete(f"{name}/{account.batch - KEPT:012d}.json")
 
     def plan(self, batch: int) -> Plan | None:
+        """The plan of a batch, if it has begun."""
         text = self.folder.read(f"{_PLANS}/{batch:012d}.json")
         return None if text is None else Plan.from_json(text)
 

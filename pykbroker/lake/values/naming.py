@@ -20,6 +20,7 @@ class Naming:
         self._room = room
 
     def taken(self, name: str, beside: Mapping[str, Any]) -> bool:
+        """Take a name for a column; False where the table cannot have it, or has too many."""
         if self._room <= 0 or refusal(name, beside, self._table) is not None:
             return False
         self._room -= 1

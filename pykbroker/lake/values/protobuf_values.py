@@ -58,6 +58,7 @@ class ProtobufSchema:
         return self._pool.FindMessageTypeByName(".".join(name))
 
     def named(self, name: str) -> Descriptor:
+        """A message by its full name. Raises LakeError."""
         try:
             return self._pool.FindMessageTypeByName(name)
         except KeyError:
@@ -71,6 +72,7 @@ def columns_of(message: Descriptor) -> Columns:
 
 
 def decoder_of(message: Descriptor) -> Callable[[bytes], dict[str, Any]]:
+    """What makes an object of a value; it raises Unfit."""
     factory = message_factory.GetMessageClass(message)
     read = _reading(message)
 

@@ -36,6 +36,7 @@ class Survey:
     table: Format
 
     def survey(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What the values of one partition have: one row of JSON."""
         values = (value for batch in batches for value in batch.column("value").to_pylist())
         found = self._columns(values) if self.how.kind is Kind.JSON else self._frames(values)
         yield pa.RecordBatch.from_pydict({"found": [json.dumps(found, sort_keys=True)]})

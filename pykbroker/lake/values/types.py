@@ -92,6 +92,7 @@ def merged(one: Type | None, other: Type | None) -> Type | None:
 
 
 def merged_fields(one: Mapping[str, Type], other: Mapping[str, Type]) -> dict[str, Any]:
+    """The fields of both, each with the type that holds the values of both."""
     fields: dict[str, Any] = dict(one)
     for name, each in other.items():
         fields[name] = merged(fields.get(name), each)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pykbroker.simulation.world import World
 
 
+#: The value of records that nobody counts.
+NOBODYS = b"side"
+
+
 class Admin(Client):
     """Makes and deletes the topic ``side``, adds partitions to ``grown``, deletes ``group``, fences producers."""
 
@@ -45,16 +49,24 @@ class Admin(Client):
             self._fill_topic,
             self._delete_records,
             self._delete_topic,
+            self._make_topic_again,
             self._add_partition,
             self._delete_group,
             self._fence,
         ]
         while not self.stopped:
-            try:
-                yield from self.random.choice(work)()
-            except (Disconnected, Refused):
-                self.history.count("administration failed")
+            yield from self._tried(self.random.choice(work))
             yield from self.pause(self.random.randint(RETRY_MS, 3000))
+
+    def delete_topic(self) -> None:
+        """Delete the topic now, whatever else is being done, and perhaps make another one."""
+        self.spawn(self._tried(self.random.choice((self._delete_topic, self._make_topic_again))))
+
+    def _tried(self, work: Callable[[], Steps[None]]) -> Steps[None]:
+        try:
+            yield from work()
+        except (Disconnected, Refused):
+            self.history.count("administration failed")
 
     def create_topic(self, name: str, partitions: int) -> Steps[None]:
         """See to it that a topic is there."""
@@ -70,7 +82,7 @@ class Admin(Client):
 
     def _fill_topic(self) -> Steps[None]:
         """Records without a producer id: they may come twice, and nobody counts them."""
-        batch = encode_batch([Record(timestamp=self.world.clock.now_ms(), value=b"side") for _ in range(5)])
+        batch = encode_batch([Record(timestamp=self.world.clock.now_ms(), value=NOBODYS) for _ in range(5)])
         data = [TopicProduceData(name=self._side, partition_data=[PartitionProduceData(0, batch)])]
         yield from self.ask_leader((self._side, 0), ProduceRequest(None, -1, 1000, data), 9)
 
@@ -86,6 +98,11 @@ class Admin(Client):
         self.forget_leader((self._side, 0))
         if not answer.responses[0].error_code:
             self.history.count("topic deleted")
+
+    def _make_topic_again(self) -> Steps[None]:
+        """What was meant for the old one, markers above all, may still be under way."""
+        yield from self._delete_topic()
+        yield from self._make_topic()
 
     def _add_partition(self) -> Steps[None]:
         there = yield from self.partitions([self._grown])

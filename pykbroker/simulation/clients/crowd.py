@@ -171,7 +171,7 @@ class Crowd(Client):
         answer = yield from self.ask_coordinator(TRANSACTION, name, request, 3)
         self._check(name, answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
         value = f"{name}/{producer[0]}/{producer[1]}".encode()
-        self.history.begin(name).sending(where, [value])
+        self.history.begin(name, self.world.now_ms).sending(where, [value])
         batch = encode_batch(
             [Record(timestamp=self.world.clock.now_ms(), value=value)],
             producer_id=producer[0],

@@ -76,7 +76,7 @@ class Transactions:
     def begin(self) -> None:
         """Everything from here to ``end`` is one transaction."""
         self._added.clear()
-        self._current = self._client.history.begin(self._id)
+        self._current = self._client.history.begin(self._id, self._client.world.now_ms)
 
     @property
     def _sent(self) -> SentTransaction:
@@ -99,7 +99,9 @@ class Transactions:
                 lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
             )
             self._added.add(where)
-        yield from self._writer.write(where, values, PLAIN_PRODUCE if self._protocol < 2 else ADDING_PRODUCE)
+        version = PLAIN_PRODUCE if self._protocol < 2 else ADDING_PRODUCE
+        offset = yield from self._writer.write(where, values, version)
+        self._sent.acknowledged(values, offset)
 
     def commit_offsets(self, membership: Membership, offsets: dict[TopicPartition, int]) -> Steps[None]:
         """Commit what was consumed in the transaction."""

@@ -135,19 +135,36 @@ class LogDirectories:
             found = [contents for contents in found if contents.holds(f"{name}/{PARTITION_METADATA}")] or found
         return found[0] if found else None
 
-    def of(self, key: TopicPartition) -> DirectoryContents:
-        """Where a partition lies, or is to be made. Raises KAFKA_STORAGE_ERROR where that is perhaps one that is offline."""
+    def of(self, key: TopicPartition, topic_id: bytes | None = None) -> DirectoryContents:
+        """Where a partition lies, or is to be made. Raises KAFKA_STORAGE_ERROR where that is perhaps one that is offline: what a
+        former topic of the name has left in another one does not stand in for it, where ``topic_id`` says whose the partition is.
+        """
         if key[0] == METADATA_LOG:
             return self.metadata
         if len(self.of_partitions) == 1:
             return self.of_partitions[0]
-        found = self._placed.pop(key, None) or self.holding(key)
-        if found is None:
+        placed = self._placed.pop(key, None)
+        if placed is not None:
+            return placed
+        found = self.holding(key)
+        if found is None or (topic_id is not None and not self._is_surely_in(found, key, topic_id)):
             for contents in self.of_partitions:
                 contents.directory.check()
+        if found is None:
             found = self._emptiest()
             found.partitions += 1
         return found
+
+    def _is_surely_in(self, found: DirectoryContents, key: TopicPartition, topic_id: bytes) -> bool:
+        """Where all directories can be read, that was seen to at the start, and no id is read again."""
+        if not any(contents.directory.offline for contents in self.of_partitions):
+            return True
+        path = f"{found.path}/{key[0]}-{key[1]}"
+        try:
+            return read_topic_id(found.directory.disk, path) == topic_id
+        except OSError as error:
+            found.directory.failed(error, f"looking whose {path} is")
+            return False
 
     def expected(self, key: TopicPartition) -> DirectoryContents:
         """Where a partition without files would be made."""

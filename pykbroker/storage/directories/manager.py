@@ -145,7 +145,7 @@ class LogManager:
             return log
         if log is not None:
             self.delete(log)
-        contents = self.directories.of(key)
+        contents = self.directories.of(key, topic_id)
         contents.directory.check()
         try:
             log = self._load_log(contents, key, topic_id, config)

@@ -106,6 +106,23 @@ def test_a_session_is_told_when_a_right_is_gone_though_nothing_was_written() -> 
     assert again(3) == [0]
 
 
+def test_a_fetch_that_waits_gets_nothing_once_its_right_is_gone() -> None:
+    """Apache Kafka asks once, when the fetch comes, and it still gets what is written then."""
+    made = World()
+    made.allow((TOPIC, "t", READ))
+    topics = [FetchTopic("t", partitions=[FetchPartition(0, partition_max_bytes=1000)])]
+    waiting = made.post(
+        FetchRequest(max_wait_ms=1000, min_bytes=1, session_epoch=-1, topics=topics, max_bytes=1000), 12
+    )
+    made.deny_all()
+    assert not waiting.done
+    made.who = "User:admin"
+    assert made.ask(written("t"), 9).responses[0].partition_responses[0].error_code == 0
+    made.settle()
+    data = waiting.value.responses[0].partitions[0]
+    assert (data.error_code, data.records or b"") == (DENIED, b"")
+
+
 def test_topics_are_hidden_from_who_may_not_describe_them() -> None:
     made = World()
     made.allow((TOPIC, "t", READ))

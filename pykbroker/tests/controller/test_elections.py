@@ -50,6 +50,31 @@ def test_what_is_not_there(controller):
     assert refusal(controller, index=7) == (unknown, "No such partition as t-7")
 
 
+def test_a_leader_of_ones_choice(controller):
+    controller.start_broker(registration(1))
+    assert controller.move_leader("t", 0, 1).value is None
+    moved = controller.image.partition("t", 0)
+    assert (moved.leader, moved.leader_epoch, moved.replicas) == (1, 2, [1, 2])
+    controller.move_leader("t", 0, 1)
+    assert controller.image.partition("t", 0).leader_epoch == 2
+
+
+@pytest.mark.parametrize(
+    ("topic", "index", "broker", "code"),
+    [
+        ("x", 0, 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("t", 7, 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("t", 0, 1, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+        ("t", 0, 9, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+    ],
+)
+def test_a_leader_that_cannot_be_had(controller, topic, index, broker, code):
+    with pytest.raises(KafkaError) as raised:
+        _ = controller.move_leader(topic, index, broker).value
+    assert raised.value.code is code
+    assert controller.image.partition("t", 0).leader == 2
+
+
 def test_election_types():
     assert [election_type(code) for code in (0, 1)] == [ElectionType.PREFERRED, ElectionType.UNCLEAN]
     with pytest.raises(KafkaError, match="Unknown election type 2"):

@@ -12,6 +12,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
@@ -106,6 +107,21 @@ def test_an_answer_waits_for_the_state_it_shows(change, question, version, seen,
     world.sync()
     assert changed.done
     assert seen(asked.value) == expected
+
+
+def test_a_refusal_waits_for_the_state_that_it_comes_of():
+    world = SlowDisk()
+    committed = world.commit_offset()
+    world.sync()
+    assert committed.done
+    deleted = world.post(DeleteGroupsRequest([GROUP]), 2)
+    asked = world.post(DescribeGroupsRequest([GROUP]), 6)
+    world.settle()
+    assert not deleted.done
+    assert not asked.done
+    world.sync()
+    assert deleted.value.results[0].error_code == ErrorCode.NONE
+    assert asked.value.groups[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_what_may_be_lost_is_not_told():

@@ -12,11 +12,14 @@ from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.coordination.transactions.shard import TransactionShard
-from pykbroker.coordination.transactions.transaction import Transaction, TransactionState
+from pykbroker.coordination.transactions.transaction import AT_REST, PREPARED, Transaction, TransactionState
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.simulation.history import History
 from pykbroker.simulation.world import World
+
+#: So long a transaction that is decided may take to come to its end, where the process goes on.
+_LONGEST_END_MS = 5000
 
 
 class Watch:
@@ -31,13 +34,19 @@ class Watch:
         self._committed: dict[tuple[str, bytes, str, int], int] = {}
         #: Transactional id to what is known of it.
         self._transactions: dict[str, Transaction] = {}
+        #: Transactional id to the transaction that is coming to its end, since when, and in which process.
+        self._ending: dict[str, tuple[Transaction, int, Cluster]] = {}
         #: Partition of the offsets topic to the groups that were in it, and whether their generations are those of a new group.
         self._groups: dict[int, dict[str, bool]] = {}
+        self._topics: dict[bytes, str] = {}
+        #: Topic id to when it was first there.
+        self.born_ms: dict[bytes, int] = {}
         world.server.watchers.append(self.look)
 
     def look(self) -> None:
         cluster = self._world.server.cluster
         if cluster is not None:
+            self._look_at_topics(cluster)
             self._look_at_partitions(cluster)
             self._look_at_groups(cluster)
             self._look_at_watchers(cluster)
@@ -48,6 +57,22 @@ class Watch:
         """What nobody was told of may be gone; what was told is checked at the end."""
         self._ends.clear()
         self._committed.clear()
+
+    def _look_at_topics(self, cluster: Cluster) -> None:
+        """Nothing is wrong here; what happened is noted."""
+        image = cluster.metadata.image
+        gone = self._topics.keys() - image.topics_by_id.keys()
+        for topic_id in image.topics_by_id.keys() - self._topics.keys():
+            self.born_ms[topic_id] = self._world.now_ms
+        if gone:
+            names = {self._topics[topic_id] for topic_id in gone}
+            for each in (
+                each for shard in transaction_shards(cluster).values() for each in shard.transactions.values()
+            ):
+                if each.state not in AT_REST and any(topic in names for topic, _ in each.partitions):
+                    ending = "that ends" if each.state in PREPARED else "that is open"
+                    self._history.count(f"topic deleted under a transaction {ending}")
+        self._topics = {topic_id: topic.name for topic_id, topic in image.topics_by_id.items()}
 
     def _look_at_partitions(self, cluster: Cluster) -> None:
         for partition in cluster.partitions():
@@ -109,9 +134,11 @@ class Watch:
                     self._history.wrong(f"{group} {topic}-{index} went back from {before} to {committed.offset}")
 
     def _look_at_transactions(self, cluster: Cluster) -> None:
-        """Nothing is wrong here; what happened is counted."""
+        """What is decided comes to its end; what happened is counted."""
         for shard in transaction_shards(cluster).values():
             for name, now in shard.transactions.items():
+                if now.state in PREPARED:
+                    self._look_at_end(cluster, name, now)
                 if now is not self._transactions.get(name):
                     self._transactions[name] = now
                     if now.state is TransactionState.COMPLETE_ABORT:
@@ -119,6 +146,13 @@ class Watch:
                         self._history.count("transaction timed out" if late else "transaction aborted")
                     elif now.state is TransactionState.COMPLETE_COMMIT:
                         self._history.count("transaction committed")
+
+    def _look_at_end(self, cluster: Cluster, name: str, now: Transaction) -> None:
+        before, since_ms, process = self._ending.get(name, (None, 0, None))
+        if before is not now or process is not cluster:
+            self._ending[name] = now, self._world.now_ms, cluster
+        elif self._world.now_ms - since_ms > _LONGEST_END_MS:
+            self._history.wrong(f"{name} is in {now.state.name} since {since_ms}, at {self._world.now_ms}")
 
 
 def group_shards(cluster: Cluster) -> dict[int, GroupShard]:

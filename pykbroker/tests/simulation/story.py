@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from pykbroker.coordination.transactions.transaction import PREPARED
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.runtime.waits import Deferred
-from pykbroker.simulation.clients.admin import Admin
+from pykbroker.simulation.clients.admin import NOBODYS, Admin
 from pykbroker.simulation.clients.assignors import COOPERATIVE, RANGE
 from pykbroker.simulation.clients.consumer import ClassicConsumer
 from pykbroker.simulation.clients.crowd import TIMEOUT_MS, Crowd
@@ -21,9 +22,10 @@ from pykbroker.simulation.clients.modern_consumer import ModernConsumer
 from pykbroker.simulation.clients.processor import Processor, output_of
 from pykbroker.simulation.clients.producer import IdempotentProducer
 from pykbroker.simulation.clients.reader import Reader
+from pykbroker.simulation.clients.reading import Found
 from pykbroker.simulation.clients.rude import Rude
 from pykbroker.simulation.clients.transactional import TransactionalProducer
-from pykbroker.simulation.history import Fate, History
+from pykbroker.simulation.history import Fate, History, SentTransaction, TopicPartition
 from pykbroker.simulation.network import Faults
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.simulation.world import World
@@ -35,6 +37,8 @@ PROCESSORS = f"{SOURCE}-to-{TARGET}"
 
 _BUSY_MS = 25_000
 _QUIET_MS = 240_000
+#: How long a story waits for the moment in which something would be worst.
+_LONGEST_WAIT_MS = 2500
 #: One story of so many goes without a rude client, whose work changes every interleaving.
 _CALM = 3
 
@@ -157,6 +161,7 @@ class Story:
             self._trouble()
             self._check_so_far()
         self._quiet()
+        self.side = self._read_side()
         self._check_so_far()
         self._check_groups()
         self._check_records()
@@ -215,7 +220,7 @@ class Story:
                 self.history,
                 self._name("transactional"),
                 transactional_id,
-                self._partitions,
+                self._partitions + ([(SIDE, 0)] if self.cast.admin else []),
                 protocol=self.cast.protocol,
                 count=12,
                 interval_ms=700,
@@ -259,6 +264,7 @@ class Story:
                 self._a_rival,
                 self._restart_the_server,
                 self._kill_while_it_writes,
+                *([self._delete_while_a_transaction_ends] * (3 if self.cast.synced else 1)),
                 lambda: None,
             ]
         )
@@ -319,6 +325,20 @@ class Story:
                 self.world.server.lose_power()
             self._down("lose power" if power else "killed in a write", None)
 
+    def _delete_while_a_transaction_ends(self) -> None:
+        """The marker may be in the topic that goes, or be meant for it, and find the next one of its name."""
+        if self.admin is not None and self.world.run(_LONGEST_WAIT_MS, self._is_a_transaction_ending):
+            self.admin.delete_topic()
+
+    def _is_a_transaction_ending(self) -> bool:
+        cluster = self.world.server.cluster
+        shards = {} if cluster is None else transaction_shards(cluster)
+        return any(
+            each.state in PREPARED and (SIDE, 0) in each.partitions
+            for shard in shards.values()
+            for each in shard.transactions.values()
+        )
+
     def _down(self, how: str, before: dict | None) -> None:
         """The server is down for a while, and starts on what the disk holds."""
         self.history.count(f"server: {how}")
@@ -377,6 +397,19 @@ class Story:
             ),
         ]
 
+    def _read_side(self) -> dict[TopicPartition, list[Found]]:
+        """What the topic that is deleted now and then has at last: to its end, so that no transaction is open in it."""
+        there = [each for each in self.world.server.running.partitions() if each.topic == SIDE]
+        if not there:
+            return {}
+        reader = Reader(self.world, self.history, "side reader", [(SIDE, each.index) for each in there])
+        offsets = reader.positions.offsets
+        if not self.world.run(
+            _QUIET_MS, lambda: all(offsets[SIDE, each.index] >= each.log_end_offset for each in there)
+        ):
+            self.history.wrong(f"{SIDE} cannot be read to its end: {there}, {offsets}")
+        return reader.records
+
     def _groups(self) -> list[str]:
         return [READERS, PROCESSORS] if self.cast.processors else [READERS]
 
@@ -413,7 +446,8 @@ class Story:
                 assert not missed, f"{READERS} never read {missed} of {where}"
 
     def _check_records(self) -> None:
-        read = {where: [record.value for record in records] for where, records in self.reader.records.items()}
+        found = self.reader.records | self.side
+        read = {where: [each.value for each in records if each.value != NOBODYS] for where, records in found.items()}
         times = Counter(value for values in read.values() for value in values)
         assert max(times.values(), default=1) == 1, f"read twice: {times.most_common(3)}"
         self._check_acknowledged()
@@ -448,14 +482,30 @@ class Story:
     def _check_transactions(self, read: dict) -> None:
         order = {value: at for values in read.values() for at, value in enumerate(values)}
         for transaction in self.history.transactions:
-            found = [(where, value) for where, value in transaction.records if value in order]
+            sent = [(where, value) for where, value in transaction.records if self._lasts(transaction, where, value)]
+            found = [(where, value) for where, value in sent if value in order]
             if transaction.fate is Fate.NONE:
                 assert not found, f"{transaction.name} was aborted, and {found} read"
             elif found or transaction.fate is Fate.ALL:
-                assert found == transaction.records, f"{transaction.name}: of {transaction.records} only {found}"
+                assert found == sent, f"{transaction.name}: of {sent} only {found}"
                 for where in {where for where, _ in found}:
                     places = [order[value] for at, value in found if at == where]
                     assert places == sorted(places), f"{transaction.name} in {where} is out of order"
+
+    def _lasts(self, transaction: SentTransaction, where: TopicPartition, value: bytes) -> bool:
+        """Whether what was sent there must be there, if it was committed: not in a topic that was deleted since, or before where
+        records were deleted.
+        """
+        if where[0] != SIDE:
+            return True
+        partition = self.world.server.running.partition(*where)
+        if partition is None or transaction.began_ms < self.watch.born_ms[partition.topic_id]:
+            return False
+        offset = transaction.offsets.get(value)
+        lasts = offset is not None and offset >= partition.log_start_offset
+        if lasts:
+            self.history.count("record of a transaction in a topic that is made again")
+        return lasts
 
     def _check_processed(self, read: dict) -> None:
         """Exactly once, and for each source partition in its order."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.classic import joining as classic_joining
 from pykbroker.coordination.groups.classic import leaving
 from pykbroker.coordination.groups.classic.committing import check_commit, check_commit_in_transaction
+from pykbroker.coordination.groups.classic.describing import described
 from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.coordination.groups.classic.syncing import sync
+from pykbroker.coordination.groups.consumer.migration import upgrade_for
 from pykbroker.coordination.groups.records import group_tombstone
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -16,8 +18,11 @@ from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatRespons
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.classic.joining import Joining
+    from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
     from pykbroker.coordination.groups.group import Find
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+    from pykbroker.wire.messages.describe_groups import DescribedGroup
     from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
     from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
 
@@ -26,7 +31,11 @@ __all__ = [
     "check_commit",
     "check_commit_in_transaction",
     "check_fetch",
+    "consumer_heartbeat",
+    "describe",
+    "describe_consumer",
     "end",
+    "gives_way",
     "heartbeat",
     "join",
     "leave",
@@ -39,6 +48,11 @@ __all__ = [
 def begin(group: ClassicGroup) -> Outcome:
     """See ``Kind``."""
     return group.loaded()
+
+
+def gives_way(group: ClassicGroup) -> bool:
+    """Whoever comes joins this one."""
+    return False
 
 
 def join(group: ClassicGroup, joining: Joining, find: Find) -> Outcome:
@@ -62,6 +76,16 @@ def leave(group: ClassicGroup, request: LeaveGroupRequest, reply: Deferred[Leave
     return leaving.leave(group, request, reply)
 
 
+def consumer_heartbeat(group: ClassicGroup, heartbeat: Heartbeat) -> Outcome:
+    """A member of the consumer protocol joins: without members the group makes way for one of that protocol, with members it
+    becomes one. Raises KafkaError with GROUP_ID_NOT_FOUND for a member that says it is there already, and what ``upgrade_for``
+    raises.
+    """
+    if heartbeat.request.member_epoch != 0:
+        raise _not_consumer(group)
+    return heartbeat.beat_in_new(end(group)) if group.is_empty else upgrade_for(heartbeat, group)
+
+
 def tick(group: ClassicGroup, find: Find) -> Outcome:
     """See ``Kind``."""
     return group.tick()
@@ -78,3 +102,17 @@ def topics_changed(group: ClassicGroup, names: frozenset[str]) -> None:
 def end(group: ClassicGroup) -> list[CoordinatorRecord]:
     """See ``Kind``."""
     return [group_tombstone(group.group_id)]
+
+
+def describe(group: ClassicGroup, group_id: str) -> DescribedGroup:
+    """See ``Kind``."""
+    return described(group)
+
+
+def describe_consumer(group: ClassicGroup, group_id: str) -> DescribedConsumerGroup:
+    """Raises KafkaError with GROUP_ID_NOT_FOUND."""
+    raise _not_consumer(group)
+
+
+def _not_consumer(group: ClassicGroup) -> KafkaError:
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a consumer group.")

@@ -24,7 +24,7 @@ from pykbroker.coordination.groups.consumer.leaving import fence
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, MemberState, partitions_of
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.stepping import GroupStep
-from pykbroker.coordination.groups.group import Find
+from pykbroker.coordination.groups.group import Find, find_of_kind
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.waits import Deferred
@@ -127,8 +127,8 @@ def _joined(member: ConsumerMember) -> JoinGroupResponse:
 
 
 def _settle(step: GroupStep, joining: Joining, find: Find) -> Outcome:
-    group = find(step.group.group_id)
-    if not isinstance(group, ConsumerGroup):
+    group = find_of_kind(find, step.group.group_id, ConsumerGroup)
+    if group is None:
         return Outcome()
     step.settle(group)
     member_id = step.member.member_id

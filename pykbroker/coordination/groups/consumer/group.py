@@ -112,6 +112,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> ConsumerGroupState:
+        """The state that ConsumerGroupDescribe and ListGroups show."""
         if self.is_dead:
             return ConsumerGroupState.DEAD
         if not self.members:

@@ -8,16 +8,17 @@ protocol. The assignment is in the answer when it changed, and when the member a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.consumer import checking, regexes
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.member import LEAVING_FOR_NOW, ConsumerMember, partitions_of
+from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, ConsumerMember, partitions_of
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.stepping import GroupStep
+from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.group import Find, find_of_kind
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.waits import Deferred
@@ -39,21 +40,32 @@ Reply = Deferred[ConsumerGroupHeartbeatResponse]
 
 
 class Heartbeat:
-    """One heartbeat on its way. ``find`` gives the group of an id as it is in the shard, once records are replayed."""
+    """One heartbeat on its way, to a shard with these ``around``."""
 
-    __slots__ = ("_find", "context", "reply", "request")
+    __slots__ = ("around", "context", "find", "reply", "request")
 
     def __init__(
         self,
         context: RequestContext,
         request: ConsumerGroupHeartbeatRequest,
         reply: Reply,
-        find: Callable[[str], ConsumerGroup | None],
+        find: Find,
+        around: Surroundings,
     ) -> None:
         self.context = context
         self.request = request
         self.reply = reply
-        self._find = find
+        self.find = find
+        self.around = around
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the member goes with it (``leaving.leave``)."""
+        return self.request.member_epoch in (LEAVING, LEAVING_FOR_NOW)
+
+    def beat_in_new(self, records: list[CoordinatorRecord]) -> Outcome:
+        """The heartbeat in a group that begins with it; ``records`` end what had its id before. Raises what ``beat`` raises."""
+        return self.beat(ConsumerGroup(self.request.group_id, self.around), records)
 
     def beat(self, group: ConsumerGroup, records: list[CoordinatorRecord]) -> Outcome:
         """The heartbeat in a group, which ``records`` (to be written first) may have yet to make.
@@ -71,7 +83,7 @@ class Heartbeat:
 
     def _settle(self, step: GroupStep) -> Outcome:
         """The records are in the log, and the group is what they say."""
-        group = self._find(step.group.group_id)
+        group = find_of_kind(self.find, step.group.group_id, ConsumerGroup)
         if group is None:
             return Outcome()
         step.settle(group)

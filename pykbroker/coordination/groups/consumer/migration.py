@@ -11,9 +11,11 @@ Both are said in records: the end of the one group, and all of the other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
+from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.classic.answers import not_assigned, not_joined
 from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.coordination.groups.classic.member import Member, Protocols
 from pykbroker.coordination.groups.classic.membership import Membership
@@ -36,11 +38,14 @@ from pykbroker.coordination.groups.consumer.records import (
     target_record,
 )
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
-from pykbroker.coordination.groups.group import Find
+from pykbroker.coordination.groups.group import Find, find_of_kind
 from pykbroker.coordination.groups.records import group_record, group_tombstone
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.consumer_group_member_metadata import ClassicMemberMetadata, ClassicProtocol
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +90,29 @@ def upgrade(classic: ClassicGroup, around: Surroundings) -> tuple[list[Coordinat
     # none, and what the interrupted cooperative rebalance has taken from a member stays with nobody.
     log.info("Group %s: converted from the classic protocol to the consumer protocol", group.group_id)
     return [group_tombstone(group.group_id), *_records_of(group)], group
+
+
+def upgrade_for(heartbeat: Heartbeat, classic: ClassicGroup) -> Outcome:
+    """The same for a member of the consumer protocol, whose heartbeat is the first of the group; whoever waits in the classic
+    one has to join again. Raises what ``upgrade`` and ``Heartbeat.beat`` raise.
+    """
+    records, group = upgrade(classic, heartbeat.around)
+    out = heartbeat.beat(group, records)
+    code = ErrorCode.REBALANCE_IN_PROGRESS
+    for member in classic.members:
+        out.reply(member.joining, not_joined(code, member.member_id))
+        out.reply(member.syncing, not_assigned(code))
+    out.then = partial(_upgraded_for, heartbeat, classic, out.then)
+    return out
+
+
+def _upgraded_for(heartbeat: Heartbeat, classic: ClassicGroup, settle: Callable[[], Outcome] | None) -> Outcome:
+    """The consumer group is there: the sessions of its classic members begin."""
+    group = find_of_kind(heartbeat.find, classic.group_id, ConsumerGroup)
+    if group is not None:
+        for member in classic.members:
+            group.deadlines.heard_of(member.member_id, member.session_timeout_ms)
+    return Outcome() if settle is None else settle()
 
 
 def _upgraded(stood: Member, classic: ClassicGroup, around: Surroundings) -> ConsumerMember:
@@ -221,9 +249,9 @@ def offered(member: ConsumerMember) -> Protocols:
 
 def _downgraded(staying: list[ConsumerMember], find: Find, group_id: str, reason: str | None) -> Outcome:
     """The classic group is there: give its members what its record does not hold, and call for a rebalance."""
-    group = find(group_id)
+    group = find_of_kind(find, group_id, ClassicGroup)
     out = Outcome()
-    if not isinstance(group, ClassicGroup):
+    if group is None:
         return out
     log.info("Group %s: converted from the consumer protocol to the classic protocol", group_id)
     for known in staying:

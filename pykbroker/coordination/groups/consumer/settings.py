@@ -50,6 +50,7 @@ class ConsumerSettings:
 
     @classmethod
     def from_config(cls, config: BrokerConfig) -> ConsumerSettings:
+        """Of the broker's settings."""
         policy = config["group.consumer.migration.policy"].lower()
         return cls(
             session_timeout_ms=_bounded(config, "session.timeout.ms"),

@@ -233,6 +233,30 @@ def test_made_again_while_its_directory_was_offline(stores, failing):
     assert stray.endswith("-stray")
 
 
+@pytest.mark.parametrize("says", [encode_partition_metadata(TOPIC_ID), b""], ids=["whose it is", "nothing"])
+def test_what_another_topic_left_does_not_stand_in_for_a_directory_that_is_offline(stores, says):
+    """The topic was made again elsewhere while the old one's directory was offline; now it is the other way round."""
+    stores.manager.directories.place_in(stores.manager.directories.all[1], ("t", 0))
+    old = stores.log(0)
+    stores.fail("/b")
+    assert refused(lambda: append(old, batch([b"lost"])))
+    assert refused(lambda: stores.manager.delete(old))
+    stores.manager.directories.place_in(stores.manager.directories.all[2], ("t", 0))
+    append(stores.manager.open("t", OTHER_ID, 0, LogConfig()), batch([b"new"]))
+    stores.manager.shutdown()
+    stores.disk.fail = None
+    stores.disk.write("/b/t-0/partition.metadata", says)
+    stores.fail("/c")
+    stores.start()
+    assert [contents.directory.offline for contents in stores.manager.directories] == [False, False, True]
+    stores.manager.directories.put_strays_aside({("t", 0): OTHER_ID})
+    assert refused(lambda: stores.manager.open("t", OTHER_ID, 0, LogConfig()))
+    stores.disk.fail = None
+    stores.start()
+    stores.manager.directories.put_strays_aside({("t", 0): OTHER_ID})
+    assert contents(stores.manager.open("t", OTHER_ID, 0, LogConfig())) == [(0, b"new")]
+
+
 @pytest.mark.parametrize("foreign", [[], ["note"]], ids=["empty", "somebody's"])
 def test_something_else_has_the_name_of_a_partition(stores, foreign):
     stores.manager.directories.place_in(stores.manager.directories.all[1], ("t", 0))

@@ -1,0 +1,194 @@
+"""Requests of which the instructions are counted: each load prepares what it needs, and then asks the same again and again."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from compat_tests.oracle.connection import Connection
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest
+from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from scripts.bench_job.crowding import one_record
+
+RULES: Final = 1000
+AUTHORIZER: Final = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",  # whoever makes the lists is nobody yet
+}
+_TOPIC: Final = "counted"
+_TOPIC_TYPE, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
+_SESSION_MS = 1_800_000  # the machine under valgrind is slow
+
+Ask = Callable[[], object]
+
+
+class Load(NamedTuple):
+    """``prepare`` makes, for a connection, the call that sends a request and takes its answer."""
+
+    name: str
+    prepare: Callable[[Connection], Ask]
+
+
+def asked(connection: Connection, request: Message, version: int) -> Any:
+    """The answer, which has no error."""
+    answer = connection.ask(request, version)
+    text = repr(answer)
+    assert "error_code=" not in text.replace("error_code=0", "").replace("error_code=<ErrorCode.NONE: 0>", ""), text
+    return answer
+
+
+def _topic(connection: Connection) -> None:
+    """Harmless when repeated."""
+    connection.ask(CreateTopicsRequest([CreatableTopic(_TOPIC, 1, 1)], 60_000), 7)
+
+
+def _produce(connection: Connection) -> Ask:
+    _topic(connection)
+    return partial(asked, connection, one_record(_TOPIC, 100), 9)
+
+
+def _produce_among_rules(connection: Connection) -> Ask:
+    _topic(connection)
+    asked(connection, CreateAclsRequest([_rule(number) for number in range(RULES)]), 3)
+    return _produce(connection)
+
+
+def _rule(number: int) -> AclCreation:
+    """Each for another user and topic; the last lets everybody write to the topic that is counted."""
+    last = number == RULES - 1
+    topic, user = (_TOPIC, "ANONYMOUS") if last else (f"topic-{number}", f"user-{number}")
+    return AclCreation(_TOPIC_TYPE, topic, _LITERAL, f"User:{user}", "*", _WRITE, _ALLOW)
+
+
+def _fetch(connection: Connection) -> Ask:
+    produce = _produce(connection)
+    for _ in range(10):
+        produce()
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1500)
+    request = FetchRequest(
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=1500,
+        session_epoch=-1,
+        topics=[FetchTopic(topic=_TOPIC, partitions=[partition])],
+    )
+    return partial(asked, connection, request, 11)
+
+
+def _metadata(connection: Connection) -> Ask:
+    _topic(connection)
+    return partial(asked, connection, MetadataRequest(topics=[MetadataRequestTopic(name=_TOPIC)]), 9)
+
+
+def _list_offsets(connection: Connection) -> Ask:
+    _topic(connection)
+    asked_for = [ListOffsetsPartition(partition_index=0, timestamp=-1)]
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=_TOPIC, partitions=asked_for)])
+    return partial(asked, connection, request, 7)
+
+
+def _init_producer_id(connection: Connection) -> Ask:
+    return partial(
+        asked,
+        connection,
+        InitProducerIdRequest(None, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1),
+        4,
+    )
+
+
+def _coordinator(connection: Connection) -> Coordinator:
+    answer = connection.ask(FindCoordinatorRequest(coordinator_keys=["any"]), 4)
+    assert isinstance(answer, FindCoordinatorResponse)
+    return answer.coordinators[0]
+
+
+def _groups(connection: Connection) -> None:
+    """The topic of the group coordinator is made when somebody asks who that is."""
+    while _coordinator(connection).error_code:
+        time.sleep(0.05)
+
+
+def _offset_commit(connection: Connection) -> Ask:
+    _topic(connection)
+    _groups(connection)
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
+    topic = OffsetCommitRequestTopic(name=_TOPIC, partitions=[partition])
+    return partial(asked, connection, OffsetCommitRequest(group_id="offsets", topics=[topic]), 8)
+
+
+def _offset_fetch(connection: Connection) -> Ask:
+    _offset_commit(connection)()
+    topics = [OffsetFetchRequestTopics(name=_TOPIC, partition_indexes=[0])]
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="offsets", topics=topics)])
+    return partial(asked, connection, request, 8)
+
+
+def _heartbeat(connection: Connection) -> Ask:
+    _groups(connection)
+    member_id, generation = _join(connection, "heartbeats")
+    request = HeartbeatRequest(group_id="heartbeats", generation_id=generation, member_id=member_id)
+    return partial(asked, connection, request, 4)
+
+
+def _whole_membership(connection: Connection) -> Ask:
+    """A group of its own each time."""
+    _groups(connection)
+    numbers = itertools.count()
+
+    def come_and_go() -> None:
+        group_id = f"group-{next(numbers)}"
+        member_id, _ = _join(connection, group_id)
+        asked(connection, LeaveGroupRequest(group_id=group_id, members=[MemberIdentity(member_id=member_id)]), 4)
+
+    return come_and_go
+
+
+def _join(connection: Connection, group_id: str) -> tuple[str, int]:
+    """The one member of a group, with its assignment: its id, and the generation."""
+    join = JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=_SESSION_MS,
+        rebalance_timeout_ms=_SESSION_MS,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    joined = asked(connection, join, 3)
+    mine = [SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"")]
+    sync = SyncGroupRequest(
+        group_id=group_id, generation_id=joined.generation_id, member_id=joined.member_id, assignments=mine
+    )
+    asked(connection, sync, 3)
+    return joined.member_id, joined.generation_id
+
+
+PLAIN: Final = (
+    Load("Produce, one record", _produce),
+    Load("Fetch, ten records", _fetch),
+    Load("Metadata of one topic", _metadata),
+    Load("ListOffsets of one partition", _list_offsets),
+    Load("InitProducerId", _init_producer_id),
+    Load("OffsetCommit of one partition", _offset_commit),
+    Load("OffsetFetch of one partition", _offset_fetch),
+    Load("Heartbeat", _heartbeat),
+    Load("JoinGroup, SyncGroup, LeaveGroup", _whole_membership),
+)
+AUTHORISED: Final = Load(f"Produce, one record, {RULES} access lists", _produce_among_rules)
