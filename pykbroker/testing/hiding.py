@@ -13,13 +13,14 @@ from pykbroker.wire.message import WireStruct
 _CONFIGS: Final = (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
 #: APIs with fields that are secrets.
 _OTHERS: Final = (
+    ApiKey.SASL_AUTHENTICATE,  # of who signs in where nobody asks for it
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     ApiKey.CREATE_DELEGATION_TOKEN,
     ApiKey.RENEW_DELEGATION_TOKEN,
     ApiKey.EXPIRE_DELEGATION_TOKEN,
     ApiKey.DESCRIBE_DELEGATION_TOKEN,
 )
-_FIELDS: Final = ("salted_password", "hmac")
+_FIELDS: Final = ("salted_password", "hmac", "auth_bytes")
 _HIDDEN: Final = "(hidden)"
 
 

@@ -11,6 +11,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pykbroker.lake.direct.columns import ALL, Columns, schema_of
+from pykbroker.lake.direct.workers import forget_own_archives
 
 _ROWS = 16_384
 
@@ -41,6 +42,7 @@ class Task(InputPartition):
 
 class Reader(DataSourceReader):
     def __init__(self, options: dict[str, str], names: list[str]) -> None:
+        forget_own_archives()
         self._size = int(options["bytes"])
         self._tasks = int(options["tasks"])
         self._records = int(options["records"])
@@ -52,6 +54,7 @@ class Reader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Task)
+        forget_own_archives()
         rows = _rows(self._names, self._size)
         for begin in range(0, partition.records, _ROWS):
             yield rows.slice(0, min(_ROWS, partition.records - begin))

@@ -8,6 +8,7 @@ known when those before it end exactly there, and where they do not, every batch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from pykbroker.lake.direct.varints import Bytes, Cursor, Numbers
 from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.errors import WireError
 
-_MANY = 128
+_MANY = 48
 """From so many places on, a step in all of them at once is cheaper than Python's steps in each."""
+_FAR = -1
+"""Stands for a step that two bytes do not say."""
 
 _SMALLEST_RECORD = 7
 """Bytes: length, attributes, two deltas, key length, value length, header count."""
@@ -60,21 +63,42 @@ def _by_lanes(data: bytes, begins: Numbers, ends: Numbers, counts: Numbers) -> L
 
 def _side_by_side(data: bytes, octets: Bytes, at: Numbers, limits: Numbers) -> Limits:
     """From record to record in all lanes at once; who has come to the end of a lane drops out."""
-    starts: list[Numbers] = []
-    afters: list[Numbers] = []
+    pairs: Any = np.ndarray(len(data) - 1, "<u2", data, strides=1)
+    table = _steps()
+    begins = [at[:0]]
     while at.size >= _MANY:
-        cursor = Cursor(octets, at)
-        length = cursor.number()
-        at = cursor.at + length
+        begins.append(at)
+        step = table[pairs[at]]
+        at = at + (step if step.min() > _FAR else _far_steps(octets, at))
         left = limits - at
-        if length.min() < 0 or left.min() < 0:
-            raise WireError("a record reaches beyond its lane")
-        starts.append(cursor.at)
-        afters.append(at)
-        if not left.all():
+        if (nearest := left.min()) <= 0:
+            if nearest < 0:
+                raise WireError("a record reaches beyond its lane")
             at, limits = at[left > 0], limits[left > 0]
     last_starts, last_afters = _walked(data, at, limits)
-    return np.sort(np.concatenate([*starts, last_starts])), np.sort(np.concatenate([*afters, last_afters]))
+    cursor = Cursor(octets, np.concatenate(begins))
+    length = cursor.number()
+    starts, afters = (np.concatenate(each) for each in ([cursor.at, last_starts], [cursor.at + length, last_afters]))
+    return np.sort(starts), np.sort(afters)
+
+
+@cache
+def _steps() -> Any:
+    """By the two bytes with which a record begins, how far the next one is: most are shorter than 8 KiB."""
+    pairs = np.arange(1 << 16)
+    first, second = pairs & 255, pairs >> 8
+    long = first >= 128
+    length = np.where(long, first & 127 | second << 7, first)
+    said = (length & 1 == 0) & ~(long & (second >= 128))
+    return np.where(said, (length >> 1) + 1 + long, _FAR).astype(np.int16)
+
+
+def _far_steps(octets: Bytes, at: Numbers) -> Numbers:
+    cursor = Cursor(octets, at)
+    length = cursor.number()
+    if length.min() < 0:
+        raise WireError("the length of a record is negative")
+    return cursor.at - at + length
 
 
 def _walked(data: bytes, begins: Numbers, limits: Numbers) -> Limits:

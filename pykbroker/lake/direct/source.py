@@ -15,6 +15,7 @@ from pykbroker.lake.direct.dividing import divided
 from pykbroker.lake.direct.log_files import Log
 from pykbroker.lake.direct.reading import read_piece
 from pykbroker.lake.direct.wanted import Wanted
+from pykbroker.lake.direct.workers import forget_own_archives
 from pykbroker.lake.ledger import Place, flat, nested
 from pykbroker.lake.trouble import DataLost
 
@@ -29,7 +30,11 @@ def register(spark: SparkSession) -> None:
 
 
 class Segments(DataSource):
-    """The format ``pykbroker``."""
+    """The format ``pykbroker``. Spark makes one in a process for ``load`` and asks a copy in another for the tasks of each query."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        forget_own_archives()
+        super().__init__(options)
 
     @classmethod
     def name(cls) -> str:
@@ -39,6 +44,7 @@ class Segments(DataSource):
         return schema_of(Wanted(self.options).manner.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        forget_own_archives()
         return SegmentsReader(Wanted(self.options), columns_of(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - the API's

@@ -12,8 +12,9 @@ from typing import Final
 from pykbroker.security.sasl.mechanism import Authenticated, Refused, refused_aloud
 
 _ACKNOWLEDGED: Final = b"\x01"
-_SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
-_PAIRS: Final = r"(?:[A-Za-z]+=[\x21-\x7E \t\r\n]+\x01)*"
+#: Neither gives back what it has taken, as in scram.py.
+_SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
+_PAIRS: Final = r"(?:[A-Za-z]++=[\x21-\x7E \t\r\n]++\x01)*+"
 _FIRST: Final = re.compile(rf"n,(?:a=(?P<authzid>{_SASL_NAME}))?,\x01(?P<pairs>{_PAIRS})\x01")
 _AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
 _MALFORMED: Final = "Invalid OAUTHBEARER client first message"

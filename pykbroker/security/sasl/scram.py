@@ -20,16 +20,18 @@ MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 HASHES: Final = {1: "sha256", 2: "sha512"}
 MIN_ITERATIONS: Final = 4096
 
-_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
-_VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
-_NONCE: Final = r"[\x21-\x2b\x2d-\x7e]+"
-_BASE64: Final = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
-_EXTENSIONS: Final = rf"(?:,[A-Za-z]+={_VALUE})*"
+#: None of these gives back what it has taken: who has not signed in may send half a megabyte, and every way back is memory and time.
+_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
+_VALUE: Final = r"[\x01-\x2b\x2d-\x7f]++"
+_NONCE: Final = r"[\x21-\x2b\x2d-\x7e]++"
+_BASE64: Final = r"(?:[a-zA-Z0-9/+]{4})*+(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
+_EXTENSION: Final = rf",[A-Za-z]++={_VALUE}"
 _FIRST: Final = re.compile(
-    rf"n,(?:a=(?P<authzid>{_NAME}))?,(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>{_EXTENSIONS}))"
+    rf"n,(?:a=(?P<authzid>{_NAME}))?,(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>(?:{_EXTENSION})*+))"
 )
 _FINAL: Final = re.compile(
-    rf"(?P<unproved>c=(?:{_BASE64}),r=(?P<nonce>{_NONCE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})", re.ASCII
+    rf"(?P<unproved>c=(?:{_BASE64}),r=(?P<nonce>{_NONCE})(?:(?!,p=[^,]*\Z){_EXTENSION})*+),p=(?P<proof>{_BASE64})",
+    re.ASCII,
 )
 
 

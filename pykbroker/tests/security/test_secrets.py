@@ -140,6 +140,14 @@ def fail_to_sign_in(node: WithHttp) -> Iterator[object]:
     yield from sign_in(node, "NONE", b"")
 
 
+def sign_in_where_nobody_asks(node: WithHttp) -> Iterator[object]:
+    """As a client does whose settings are those of another listener."""
+    talk = Talk(node, "PLAINTEXT")
+    for version in (0, 1, 2):
+        yield talk.ask(SaslAuthenticateRequest(f"\0alice\0{MARK}-a".encode()), version)
+    talk.socket.close()
+
+
 def fail_to_alter(node: WithHttp) -> Iterator[object]:
     talk = Talk(node, "PLAINTEXT")
     for name, value in {
@@ -193,6 +201,9 @@ def ask_http(node: WithHttp) -> Iterator[object]:
             yield answer.headers, answer.text
 
 
+TRIES: Final = (fail_to_sign_in, sign_in_where_nobody_asks, fail_to_alter, fail_at_tls, ask_http)
+
+
 def hides(text: str) -> bool:
     """Neither as it is, nor in base64, nor as bytes in hexadecimal."""
     plain = MARK.encode()
@@ -203,7 +214,7 @@ def hides(text: str) -> bool:
 def test_no_secret_is_told_anywhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with with_http(HttpOptions("127.0.0.1", 0, _TOKEN), settings=settings(tmp_path)) as node:
-        seen = [repr(each) for tries in (fail_to_sign_in, fail_to_alter, fail_at_tls, ask_http) for each in tries(node)]
+        seen = [repr(each) for tries in TRIES for each in tries(node)]
         seen.append(json.dumps(node.kafka.node.summary()))
         seen += [repr(request) for request in node.kafka.requests()]
     assert len(caplog.records) > 30

@@ -7,17 +7,56 @@ from zipimport import zipimporter
 
 import pyspark
 import pytest
+from pyspark.sql.types import StructType
 
+from pykbroker.lake.direct.source import Segments
 from pykbroker.lake.direct.workers import forget_own_archives
 
+HOME = Path(pyspark.__file__).parent
+ARCHIVE = HOME / "python" / "lib" / "pyspark.zip"
 
-def test_only_archives_of_sparks_own_are_forgotten(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Others may have changed, and must be looked at before each task."""
-    own = Path(pyspark.__file__).parent / "python" / "lib" / "pyspark.zip"
-    other = tmp_path / "job.zip"
-    with ZipFile(other, "w") as archive:
-        archive.writestr("job.py", "")
-    cache = {str(path): zipimporter(str(path)) for path in (own, other)} | {str(tmp_path): None}
+
+def known(monkeypatch: pytest.MonkeyPatch, *archives: Path) -> dict[str, zipimporter | None]:
+    """Python's cache, as if modules had been looked for in these archives and in a folder."""
+    cache = {str(path): zipimporter(str(path)) for path in archives} | {"/": None}
     monkeypatch.setattr(sys, "path_importer_cache", cache)
+    return cache
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """It may have changed, and must be looked at before each task."""
+    path = tmp_path / "job.zip"
+    with ZipFile(path, "w") as archive:
+        archive.writestr("job.py", "")
+    return path
+
+
+@pytest.mark.parametrize("package", [HOME, ARCHIVE / "pyspark"], ids=["installed", "as Spark's processes import it"])
+def test_only_archives_of_sparks_own_are_forgotten(monkeypatch: pytest.MonkeyPatch, other: Path, package: Path) -> None:
+    jar = next((HOME / "jars").glob("spark-core_*.jar"))
+    cache = known(monkeypatch, ARCHIVE, ARCHIVE / "pyspark" / "sql", jar, other)
+    monkeypatch.setattr(pyspark, "__file__", str(package / "__init__.py"))
     forget_own_archives()
-    assert set(cache) == {str(other), str(tmp_path)}
+    assert set(cache) == {str(other), "/"}
+
+
+def test_beside_an_archive_that_was_brought_others_are_kept(
+    monkeypatch: pytest.MonkeyPatch, other: Path, tmp_path: Path
+) -> None:
+    brought = tmp_path / "pyspark.zip"
+    with ZipFile(brought, "w") as archive:
+        archive.writestr("pyspark/__init__.py", "")
+    cache = known(monkeypatch, brought, brought / "pyspark", other)
+    monkeypatch.setattr(pyspark, "__file__", str(brought / "pyspark" / "__init__.py"))
+    forget_own_archives()
+    assert set(cache) == {str(other), "/"}
+
+
+def test_a_source_that_is_made_and_one_that_plans_forget(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cache = known(monkeypatch, ARCHIVE)
+    source = Segments({"path": str(tmp_path)})
+    assert set(cache) == {"/"}
+    cache = known(monkeypatch, ARCHIVE)
+    source.reader(StructType())
+    assert set(cache) == {"/"}

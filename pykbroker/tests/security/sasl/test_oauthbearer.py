@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from pykbroker.security.sasl.mechanism import Authenticated, Refused
@@ -28,6 +30,18 @@ def test_a_token_of_every_character_comes_through() -> None:
     token = "aZ09-_~+/.=="
     OAuthBearerExchange(validate).evaluate(first_message(token))
     assert SEEN[-1] == token
+
+
+def test_a_giant_message_takes_no_more_memory_than_it_has_itself() -> None:
+    """Who sends it has not signed in."""
+    for pairs in (b"n,,\x01" + b"a=b\x01" * 125_000, b"n,a=" + b"=2C" * 170_000):
+        tracemalloc.start()
+        try:
+            with pytest.raises(Refused):
+                OAuthBearerExchange(validate).evaluate(pairs)
+            assert tracemalloc.get_traced_memory()[1] < 8 * len(pairs)
+        finally:
+            tracemalloc.stop()
 
 
 def test_a_refusal_is_told_in_json_and_ends_it_when_the_client_has_heard() -> None:

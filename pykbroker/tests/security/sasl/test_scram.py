@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import tracemalloc
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,3 +105,45 @@ def test_proofs_that_are_refused(final: bytes) -> None:
         ours.evaluate(final)
     assert refused.value.told is None
     assert ours.result is None
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"n,,n=" + b"a" * 500_000 + b",r=x",
+        b"n,,n=" + b"=2C" * 170_000 + b",r=x",
+        b"n,,n=a,r=x" + b",a=b" * 125_000 + b",",
+        b"n,a=" + b"=3D" * 170_000,
+    ],
+)
+def test_a_giant_first_message_takes_no_more_memory_than_it_has_itself(first: bytes) -> None:
+    """Who sends it has not signed in."""
+    assert most_memory(lambda: exchange().evaluate(first)) < 8 * len(first)
+
+
+def test_a_giant_final_message_takes_no_more_memory_than_it_has_itself() -> None:
+    for final in (
+        FINAL[:-48] + b",a=b" * 125_000 + b",",
+        b"c=" + b"abcd" * 125_000 + b"!",
+        FINAL[:-48] + b",p=abc" * 80_000,
+    ):
+        ours = exchange()
+        ours.evaluate(FIRST)
+        assert most_memory(lambda: ours.evaluate(final)) < 8 * len(final)  # noqa: B023
+
+
+def most_memory(refused: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refused):
+            refused()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_extension_may_be_called_as_the_proof_is() -> None:
+    ours = exchange()
+    challenge = ours.evaluate(FIRST + b",p=x")
+    with pytest.raises(Refused, match="another password"):
+        ours.evaluate(b"c=biws,r=" + challenge[2:].partition(b",")[0] + b",p=x,p=" + b"A" * 43 + b"=")
