@@ -93,14 +93,12 @@ class SecuredListeners:
             try:
                 made = self._made(altered, self._listeners[name], broker.tls[name])
             except ConfigError as error:
-                log.error(
-                    "Its security settings are not taken over at broker %d, and stay as they are: %s", node_id, error
-                )
+                log.error("Security settings of broker %d cannot be applied, and stay as they are: %s", node_id, error)
                 continue
             broker.admissions[name].settings, broker.tls[name] = made.security, made.tls
             self._tell_of_store(altered, name, made)
             log.info(
-                "Listener %s of broker %d: its security settings and stores are read anew, for new connections",
+                "Listener %s of broker %d: its security settings and stores were read again, and hold for new connections",
                 *(name, node_id),
             )
         broker.altered = touched
