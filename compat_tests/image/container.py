@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from compat_tests.image.engine import Image
 
+#: Nobody waits so long, unless something hangs: how fast a container is is no subject of the tests.
+PATIENCE_S = 900
 LOOPBACK = "ip link set lo up 2> /dev/null || ifconfig lo up"
 
 
@@ -47,7 +49,7 @@ class Container:
     def stop(self, number: int) -> None:
         """``docker stop``: a clean end, at once."""
         self.process.send_signal(number)
-        status = self.process.wait(60)
+        status = self.process.wait(PATIENCE_S)
         assert status == 0, "\n".join([str(status), *self.lines])
 
     def kill(self) -> None:
@@ -55,9 +57,9 @@ class Container:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         for thread in self._reading:
-            thread.join(60)
+            thread.join(PATIENCE_S)
 
-    def wait_for(self, pattern: str, timeout_s: float = 60) -> str:
+    def wait_for(self, pattern: str, timeout_s: float = PATIENCE_S) -> str:
         """The first line, of either output, that an expression finds something in. Raises Ended."""
 
         def found() -> str | None:

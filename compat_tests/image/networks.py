@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from compat_tests.image.container import PATIENCE_S
+
 GATEWAY, ADDRESS, NEIGHBOUR = "172.31.99.1", "172.31.99.2", "172.31.99.3"
 #: What an engine runs for a port that is mapped: it accepts on the host and goes on from the host's address on the bridge.
 _MAP = """
@@ -72,7 +74,9 @@ class Networks:
                 process.kill()
 
     def run(self, name: str, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*self.enter(name), *command], capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            [*self.enter(name), *command], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
 
 
 def _ip(*words: str) -> None:

@@ -46,12 +46,15 @@ def test_what_they_say_is_in_the_specification_and_in_the_file(file: Path) -> No
 
 @pytest.mark.skipif(not available(), reason="building without an engine needs root, namespaces and overlays")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_the_broker_starts_and_is_what_the_others_look_for(file: Path, image: Image) -> None:
+def test_the_broker_starts_and_is_what_the_others_look_for(
+    file: Path, image: Image, request: pytest.FixtureRequest
+) -> None:
     image.empty("/var/lib/pykbroker")
     broker = services(file)["kafka"]
     hosts = image.place("etc/hosts")
     before = hosts.read_text()
     hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()} kafka\n")
+    request.addfinalizer(lambda: hosts.write_text(before))
     with image.container(environment={name: str(value) for name, value in broker["environment"].items()}) as container:
         container.wait_for("^pykbroker ready")
         check = broker.get("healthcheck", {}).get(
@@ -61,4 +64,3 @@ def test_the_broker_starts_and_is_what_the_others_look_for(file: Path, image: Im
         topics = container.execute("kafka-topics", "--bootstrap-server", "kafka:9092", "--create", "--topic", "t")
         assert (topics.returncode, topics.stdout) == (0, "Created topic t.\n"), topics.stderr
         container.stop(signal.SIGTERM)
-    hosts.write_text(before)

@@ -18,6 +18,7 @@ import pytest
 from compat_tests.conftest import takes_long
 from compat_tests.harness.java import QUICK, java_command
 from compat_tests.harness.process import ROOT
+from compat_tests.image.container import PATIENCE_S
 from compat_tests.image.engine import Image, available
 from compat_tests.image.networks import ADDRESS, NEIGHBOUR, Networks
 from compat_tests.image.test_compose import services
@@ -38,7 +39,7 @@ def ask(method, path, body=None):
         return json.load(answer)
 
 def patiently(attempt):
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 800
     while True:
         try:
             found = attempt()
@@ -109,7 +110,7 @@ def test_records_flow_through_connectors(image: Image, networks: Networks, tmp_p
         container.wait_for("^pykbroker ready")
         driver = [sys.executable, "-c", _DRIVER, json.dumps(connectors), str(target), str(len(lines))]
         done = subprocess.run(
-            [*networks.enter(networks.other), *driver], capture_output=True, text=True, timeout=600, check=False
+            [*networks.enter(networks.other), *driver], capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
         assert done.returncode == 0, done.stderr + (tmp_path / "worker.log").read_text()[-5000:]
         assert done.stdout.splitlines() == lines

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests.harness.process import ROOT
+from compat_tests.image.container import PATIENCE_S
 from compat_tests.image.dockerfile import in_context, steps
 from compat_tests.image.engine import Image, available
 
@@ -91,7 +92,7 @@ def test_settings_are_mounted_and_said_by_variables(image: Image, volume: str) -
 @needs_root
 def test_bad_settings_end_it_in_words(image: Image, volume: str) -> None:
     with image.container(environment={"KAFKA_NUM_PARTITIONS": "many"}) as container:
-        assert container.process.wait(60) == 2
+        assert container.process.wait(PATIENCE_S) == 2
         container.wait_for(r"^pykbroker: .*num\.partitions")
 
 

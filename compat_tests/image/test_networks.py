@@ -15,13 +15,13 @@ import sys
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 at, topic, count = {"bootstrap.servers": sys.argv[1]}, sys.argv[2], int(sys.argv[3])
-(broker,) = AdminClient(at).list_topics(timeout=30).brokers.values()
+(broker,) = AdminClient(at).list_topics(timeout=300).brokers.values()
 producer = Producer(at)
 producer.produce(topic, sys.argv[1])
-assert producer.flush(30) == 0
+assert producer.flush(300) == 0
 consumer = Consumer({**at, "group.id": sys.argv[1], "auto.offset.reset": "earliest"})
 consumer.subscribe([topic])
-found = [consumer.poll(30).value().decode() for _ in range(count)]
+found = [consumer.poll(300).value().decode() for _ in range(count)]
 consumer.close()
 print(f"{broker.host}:{broker.port}", *found)
 """

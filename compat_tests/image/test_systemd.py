@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests.harness.process import ROOT
+from compat_tests.image.container import PATIENCE_S
 from pykbroker.cli.serve_options import parser
 
 UNIT = ROOT / "scripts" / "systemd" / "pykbroker.service"
@@ -21,7 +22,9 @@ _MOST_EXPOSED = "2"
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
-    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        ["systemd-analyze", *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 def test_systemd_understands_all_of_it(tmp_path: Path) -> None:
@@ -46,4 +49,4 @@ def test_its_commands_are_ours(tmp_path: Path) -> None:
         if command == "check":
             (tmp_path / "server.properties").write_text("num.partitions=3\n")
             given = words.replace("/etc/pykbroker", str(tmp_path)).split()
-            subprocess.run([sys.executable, "-m", "pykbroker", command, *given], check=True, timeout=60)
+            subprocess.run([sys.executable, "-m", "pykbroker", command, *given], check=True, timeout=PATIENCE_S)

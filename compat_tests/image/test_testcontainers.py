@@ -26,7 +26,7 @@ from pykbroker.cli.fetcher import Fetcher
 from pykbroker.cli.offsets import Partition
 from pykbroker.cli.producer import Producer
 from pykbroker.wire.records import Record
-clients = [Client([("localhost", int(port))], timeout_s=60) for port in sys.argv[1:]]
+clients = [Client([("localhost", int(port))], timeout_s=300) for port in sys.argv[1:]]
 for client in clients:
     answer = client.metadata([])
     (broker,) = answer.brokers

@@ -6,13 +6,15 @@ null values, in transactions of which every other one is aborted. With PYKBROKER
 
 from __future__ import annotations
 
+import mmap
 import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from confluent_kafka import Producer
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
 
 from compat_tests.conftest import LONG
 from compat_tests.harness.process import BrokerProcess
@@ -20,6 +22,7 @@ from compat_tests.lake.killing import Killing
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
+from wire.batch_header import iter_batches
 
 KILLS = int(os.environ.get("LAKE_KILLS", "1"))
 RECORDS = int(os.environ.get("LAKE_RECORDS", "2000"))
@@ -44,7 +47,7 @@ def fill(bootstrap: str, topic: str, records: int) -> int:
             producer.produce(
                 topic,
                 None if each % 7 == 0 else b"value %d" % each,
-                None if each % 3 == 0 else b"key %d" % (each % 1000),
+                None if each % 4 == 0 else b"key %d" % (each % 1000),
                 partition=each % 3,
                 headers=[("a", b"%d" % each), ("a", None)] if each % 2 else None,
             )
@@ -57,6 +60,25 @@ def fill(bootstrap: str, topic: str, records: int) -> int:
             producer.commit_transaction(60)
             committed += min(begin + size, records) - begin
     return committed
+
+
+def codecs(data_dir: Path, topic: str) -> set[str]:
+    """Those of the batches with records in the files of a broker."""
+    found: set[str] = set()
+    for file in data_dir.glob(f"{topic}-*/*.log"):
+        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            headers = (header for _, header in iter_batches(data))
+            found |= {header.compression.name.lower() for header in headers if not header.is_control}
+    return found
+
+
+def forms(rows: DataFrame) -> Row:
+    """How many rows have something that is easily lost."""
+    with_null = f.exists("headers", lambda header: header["value"].isNull())
+    forms = {name: f.col(name).isNull() for name in ("key", "value", "headers")} | {"header": with_null}
+    found = rows.agg(*(f.count_if(each).alias(name) for name, each in forms.items())).first()
+    assert found is not None
+    return found
 
 
 class Publisher(threading.Thread):
@@ -111,6 +133,8 @@ def test_every_record_is_there_once_after_kills(
     topics = Topics(broker.bootstrap)
     topic = topics.create(3)
     filled = fill(broker.bootstrap, topic, RECORDS)
+    assert filled == RECORDS // 2
+    assert codecs(broker.data_dir, topic) == set(CODECS)
     publisher = Publisher(broker.bootstrap, topic)
     publisher.start()
     killing = Killing(broker, topic, tmp_path, max(60, RECORDS // 20), LIMIT_S)
@@ -122,6 +146,7 @@ def test_every_record_is_there_once_after_kills(
     workshop.archive(topic)
     rows = workshop.lake.read().where(f"topic = '{topic}'")
     assert rows.count() == rows.select("partition", "offset").distinct().count() == filled + publisher.committed
+    assert all(forms(rows)), forms(rows)
     report = workshop.verify()
     assert report.is_equal, report
     if LONG:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
@@ -49,7 +50,10 @@ def archived(make: Callable[..., Workshop], topics: Topics) -> tuple[Workshop, s
 
 def test_partitions_come_back_as_they_were(archived: tuple[Workshop, str], topics: Topics) -> None:
     workshop, topic = archived
-    assert replay(workshop, name=f"{topic}-again", rename={topic: f"{topic}-again"}) == 27
+    job = Replay(workshop.lake, topics.bootstrap, {}, ReplayOptions(f"{topic}-again", rename={topic: f"{topic}-again"}))
+    assert job.look().line() == "0 offsets, 0 a second, 27 to go"
+    assert sum(job.run().values()) == 27
+    assert job.look().line().startswith("27 offsets, ")
     assert content(topics.receive(f"{topic}-again")) == content(topics.receive(topic))
     assert replay(workshop, name=f"{topic}-again", rename={topic: f"{topic}-again"}) == 0
     topics.send(topic, range(3), 1)
@@ -81,6 +85,23 @@ def test_a_topic_with_fewer_partitions_is_refused(archived: tuple[Workshop, str]
     topics.create(1, name=f"narrow-{topic}")
     with pytest.raises(LakeError, match=rf"The topic narrow-{topic} has 1 partitions, and 2 were archived"):
         replay(workshop, prefix="narrow-")
+
+
+def test_records_may_be_as_large_as_the_topic_allows(make: Callable[..., Workshop], topics: Topics) -> None:
+    topic = topics.create(1, retention_ms="-1", max_message_bytes="3000000")
+    producer = Producer({"bootstrap.servers": topics.bootstrap, "message.max.bytes": 3_000_000})
+    for size in (10, 2_000_000):
+        producer.produce(topic, random.randbytes(size), partition=0)
+    assert producer.flush(30) == 0
+    workshop = make()
+    workshop.archive(topic)
+    with pytest.raises(
+        Exception, match=rf"{topic}-0, offsets? [01].*: small-{topic} did not take a record: .* too large"
+    ):
+        replay(workshop, name=f"{topic}-small", prefix="small-")
+    large = {"max.message.bytes": "3000000"}
+    assert replay(workshop, name=f"{topic}-large", prefix="large-", topic_configs=large) == 2
+    assert content(topics.receive(f"large-{topic}")) == content(topics.receive(topic))
 
 
 def test_positions_are_asked_again_where_the_coordinator_is_not_there_yet() -> None:

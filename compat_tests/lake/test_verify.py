@@ -84,6 +84,24 @@ def test_what_expired_on_the_broker_is_counted_against_the_ledger(
     assert not report.is_equal
 
 
+def test_partitions_that_the_broker_has_no_more_are_told(archived: tuple[Workshop, str], topics: Topics) -> None:
+    """All records of one expired; then the topic is gone, and then there is another of its name."""
+    workshop, topic = archived
+    topics.delete_records(topic, 30)
+    counts = [(each.range, each.expired, each.broker_rows, each.lake_rows) for each in workshop.verify().partitions]
+    assert counts == [((30, 30), 30, 0, 0), ((0, 30), 0, 30, 30)]
+    topics.delete(topic)
+    report = workshop.verify()
+    assert report.is_equal
+    assert [(each.range, each.expired) for each in report.partitions] == [((30, 30), 30), ((30, 30), 30)]
+    topics.create(1, name=topic)
+    topics.send(topic, range(3))
+    report = workshop.verify()
+    (said,) = report.shortages
+    assert said.startswith(f"{topic}-0: archived up to offset 30, and it ends at 3 now: the topic was deleted")
+    assert [(each.place.partition, each.expired) for each in report.partitions] == [(1, 30)]
+
+
 def test_of_a_compacted_topic_the_lake_may_have_more(spark: SparkSession, tmp_path: Path) -> None:
     """The broker removes superseded records after they were archived; what it still has is compared."""
     settings = {"cleanup_policy": "compact", "segment_ms": "1", "min_cleanable_dirty_ratio": "0"}

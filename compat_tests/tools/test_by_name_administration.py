@@ -158,6 +158,47 @@ def test_what_releases_have(both):
         assert both("features", "feature-dependencies", "--feature", feature)[1].status == 1
 
 
+# ---- quotas and passwords
+
+
+def test_quotas(both, bootstrap, name):
+    user, one = name("user"), name("client")
+    of_both = ["--entity-type", "users", "--entity-name", user, "--entity-type", "clients", "--entity-default"]
+    large = "producer_byte_rate=10485760,request_percentage=12.5"
+    for entity in (["--user", user], ["--entity-type", "clients", "--entity-name", one], of_both):
+        assert "Completed updating config for" in same(both("configs", "--alter", *entity, "--add-config", large))
+        assert "producer_byte_rate=1.048576E7" in same(both("configs", "--describe", *entity))
+        both("configs", "--describe", *entity)
+        removed = ("--bootstrap-server", bootstrap, "--alter", *entity, "--delete-config", "producer_byte_rate")
+        assert ours_here("configs", *removed).status == 0
+        assert "12.5" in same(both("configs", "--describe", *entity))
+        both("configs", "--alter", *entity, "--delete-config", "request_percentage")
+    everybody = both("configs", "--describe", "--entity-type", "users")
+    assert same(everybody).count(user) == 0
+    address = ["--entity-type", "ips", "--entity-name", "10.9.8.7"]
+    same(both("configs", "--alter", *address, "--add-config", "connection_creation_rate=5"))
+    assert "ip '10.9.8.7'" in same(both("configs", "--describe", *address))
+    ours_here(
+        "configs", "--bootstrap-server", bootstrap, "--alter", *address, "--delete-config", "connection_creation_rate"
+    )
+    gone = both("configs", "--alter", "--user", user, "--delete-config", "producer_byte_rate")
+    assert [answer.status for answer in gone] == [1, 1]
+    assert all("Invalid config(s): producer_byte_rate" in answer.err for answer in gone)
+    negative = both("configs", "--alter", "--user", user, "--add-config", "producer_byte_rate=-1")
+    assert all("must be greater than 0" in answer.err for answer in negative)
+
+
+def test_passwords_are_described(both, bootstrap, name):
+    user = name("user")
+    password = ("--add-config", "SCRAM-SHA-256=[iterations=8192,password=secret]")
+    assert "Completed updating config for user" in same(both("configs", "--alter", "--user", user, *password))
+    assert "SCRAM-SHA-256=iterations=8192" in same(both("configs", "--describe", "--user", user))
+    mixed = both("configs", "--alter", "--user", user, "--add-config", f"{password[1]},producer_byte_rate=1")
+    assert all("Cannot alter both quota and SCRAM" in answer.err for answer in mixed)
+    gone = ("--bootstrap-server", bootstrap, "--alter", "--user", user, "--delete-config", "SCRAM-SHA-256")
+    assert ours_here("configs", *gone).status == 0
+
+
 # ---- transactions
 
 

@@ -16,8 +16,6 @@ log = logging.getLogger(__name__)
 #: The next block is asked for when so much of the one in use is left (RPCProducerIdManager: at 90 percent).
 _LOW = 0.1
 
-_NOW = Deferred.completed(None)
-
 
 class ProducerIds:
     """``allocate`` asks the controller for a block."""
@@ -30,11 +28,11 @@ class ProducerIds:
         self._following = range(0)
         self._asking: Deferred[None] | None = None
 
-    def available(self) -> Deferred[None]:
-        """Completes when there is a number to take; fails with KafkaError KAFKA_STORAGE_ERROR where the controller
-        gives none.
+    def awaited(self) -> Deferred[None] | None:
+        """The wait until there is a number to take; None where there is one already. It fails with KafkaError KAFKA_STORAGE_ERROR
+        where the controller gives none.
         """
-        return _NOW if self._next < self._stop or self._following else self._ask()
+        return None if self._next < self._stop or self._following else self._ask()
 
     def take(self) -> int:
         """A producer id that nobody else has. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS while there is none; one is

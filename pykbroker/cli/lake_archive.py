@@ -22,7 +22,7 @@ from pykbroker.cli.lake_options import (
 from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
 from pykbroker.cli.output import Output, counted
-from pykbroker.cli.signals import all_end_as_ctrl_c
+from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.cli.trouble import UsageError
 from pykbroker.lake.description import Format
@@ -73,10 +73,10 @@ def archive(
         cluster = Cluster(spark, options.bootstrap, options.settings)
         lake = Lake.create(spark, to, Description(table, cluster.cluster_id()))
         job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
-        try:
-            with Teller(out) as teller:
-                job.run(teller.tell)
-        except KeyboardInterrupt:
+        with Teller(out) as teller, ends_are_noted() as ended:
+            job.run(teller.tell, ended)
+            stopped = ended()
+        if stopped:
             out.remark("Stopped; what was committed stays, and the next run goes on from it.")
         if job.sight.finds_no_topic:
             out.remark(f"No topic matches {topics!r}; it is the whole name that must, internal topics left out.")
@@ -94,9 +94,7 @@ def _show_archive(out: Output, sight: Any) -> None:
         )
     else:
         known = f"the lake has {sight.entry.total_rows:,} of {counted(len(rows), 'partition')}"
-        out.line(
-            f"{sight.rows:,} rows added in {counted(sight.batches, 'batch')}; {known}".replace("batchs", "batches")
-        )
+        out.line(f"{sight.rows:,} rows added in {counted(sight.batches, 'batch')}; {known}")
     if lost:
         out.remark(f"{lost:,} offsets expired before they were read; `pykbroker lake status` shows where.")
 

@@ -6,6 +6,8 @@ import base64
 import json
 import re
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,12 +26,13 @@ from pykbroker.cli.lake_options import (
 )
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
-from pykbroker.cli.signals import all_end_as_ctrl_c
+from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.cli.trouble import CliError, UsageError
 from pykbroker.lake import needs
 from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
 
+_LOOK_S = 0.2
 HEADINGS = {"topic": "TOPIC", "decoded": "DECODED", "quarantined": "IN QUARANTINE", "new_columns": "NEW COLUMNS"}
 
 
@@ -95,14 +98,14 @@ def decode(
         if wanted is not None and kind is Kind.JSON and schema is not None:
             wanted = _with_columns(wanted, schema)
         lake, surveyor = Lake.open(spark, at), Surveyor(Registry(registry) if registry else None)
-        try:
+        with ends_are_noted() as ended:
             while True:
-                found = [_decode(each, surveyor, batch, out, again=again) for each in _chosen(lake, topics, wanted)]
-                _show(out, found)
-                if not follow:
+                job = _Job(surveyor, batch, out, ended, again=again)
+                _show(out, [job.outcome(each) for each in _chosen(lake, topics, wanted) if not ended()])
+                if not follow or _waited(interval_s, ended):
                     break
-                time.sleep(interval_s)
-        except KeyboardInterrupt:
+            stopped = ended()
+        if stopped:
             out.remark("Stopped; what was decoded stays, and the next run goes on from it.")
 
 
@@ -175,14 +178,32 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
     return chosen
 
 
-def _decode(decoded: Any, surveyor: Any, batch: int, out: Output, *, again: bool) -> Any:
-    from pykbroker.lake.values.decode import Decode
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is done with each topic."""
 
-    job = Decode(decoded, surveyor, batch)
-    if again:
-        return job.run_again()
-    with Teller(out) as teller:
-        return job.run(teller.tell)
+    surveyor: Any
+    batch_records: int
+    out: Output
+    ended: Callable[[], bool]
+    again: bool
+
+    def outcome(self, decoded: Any) -> Any:
+        from pykbroker.lake.values.decode import Decode
+
+        job = Decode(decoded, self.surveyor, self.batch_records)
+        if self.again:
+            return job.run_again()
+        with Teller(self.out) as teller:
+            return job.run(teller.tell, self.ended)
+
+
+def _waited(interval_s: float, ended: Callable[[], bool]) -> bool:
+    """Waits so long; True, and at once, where it is to end."""
+    due = time.monotonic() + interval_s
+    while not ended() and (left := due - time.monotonic()) > 0:
+        time.sleep(min(left, _LOOK_S))
+    return ended()
 
 
 def _show(out: Output, outcomes: list[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,6 +144,7 @@ def session(
 
     from pykbroker.lake.session import SparkOptions, start_session
 
+    logging.getLogger().addHandler(logging.NullHandler())  # on Ctrl-C py4j would log where it was; we say what it meant
     folder = TemporaryFolder(LAKE)
     try:
         tables = (table,) if table else _formats_of(lake)

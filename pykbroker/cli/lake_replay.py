@@ -18,12 +18,15 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
-from pykbroker.cli.lake_watch import watched
+from pykbroker.cli.lake_watch import told
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, name_and_value
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.trouble import UsageError
 from pykbroker.runtime.clock import SystemClock
+
+_LOOK_EVERY_S = 2.0
+"""Each look asks the cluster where the replay is."""
 
 
 def replay(
@@ -78,8 +81,9 @@ def replay(
             speed=speed,
             topic_configs=dict(map(name_and_value, topic_config or ())),
         )
-        with watched(spark, out):
-            sent = Replay(Lake.open(spark, at), options.bootstrap, client, wanted).run()
+        job = Replay(Lake.open(spark, at), options.bootstrap, client, wanted)
+        with told(job.look, out, _LOOK_EVERY_S):
+            sent = job.run()
     if as_json:
         rows = [
             {"topic": place.topic, "partition": place.partition, "rows": rows} for place, rows in sorted(sent.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,18 +41,29 @@ class Tasks:
 
 @contextmanager
 def watched(spark: Any, out: Output) -> Iterator[None]:
-    """Tells of the jobs within, from a thread of its own."""
-    tasks, ended = Tasks(SystemClock()), threading.Event()
+    """Tells of the tasks of the jobs within."""
+    tasks, tracker = Tasks(SystemClock()), spark.sparkContext.statusTracker()
 
-    def look() -> None:
-        tracker = spark.sparkContext.statusTracker()
+    def look() -> Tasks:
+        found = {number: tracker.getStageInfo(number) for number in tracker.getActiveStageIds()}
+        tasks.seen({number: (info.numCompletedTasks, info.numTasks) for number, info in found.items() if info})
+        return tasks
+
+    with told(look, out):
+        yield
+
+
+@contextmanager
+def told(look: Callable[[], Any], out: Output, every_s: float = _LOOK_EVERY_S) -> Iterator[None]:
+    """Tells of what ``look`` sees, from a thread of its own, while something goes on within."""
+    ended = threading.Event()
+
+    def tell() -> None:
         with Teller(out) as teller:
-            while not ended.wait(_LOOK_EVERY_S):
-                found = {number: tracker.getStageInfo(number) for number in tracker.getActiveStageIds()}
-                tasks.seen({number: (info.numCompletedTasks, info.numTasks) for number, info in found.items() if info})
-                teller.tell(tasks)
+            while not ended.wait(every_s):
+                teller.tell(look())
 
-    thread = threading.Thread(target=look, name="watch", daemon=True)
+    thread = threading.Thread(target=tell, name="watch", daemon=True)
     thread.start()
     try:
         yield

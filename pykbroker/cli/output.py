@@ -76,8 +76,8 @@ class Output:
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 record``, ``2 records``: a number and what it counts."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """``1 record``, ``2 records``, ``2 batches``: a number and what it counts."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def sentence(text: str) -> str:

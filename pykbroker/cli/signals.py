@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -31,6 +31,30 @@ def all_end_as_ctrl_c() -> Iterator[None]:
             signal.signal(number, end)
     try:
         yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def ends_are_noted() -> Iterator[Callable[[], bool]]:
+    """Within, the first signal that ends a command, Ctrl-C too, is only told when asked for; the next one raises Ended.
+
+    For what cannot be broken off anywhere: a call into Java that is, leaves its connection with an answer that nobody reads.
+    """
+    came: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if came:
+            raise Ended(number)
+        came.append(number)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ALSO)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, note)
+    try:
+        yield lambda: bool(came)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

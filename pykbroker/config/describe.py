@@ -1,7 +1,7 @@
 """Settings as DescribeConfigs shows them: value, source, synonyms, type (KIP-133, KIP-226, KIP-569).
 
-Shapes follow Apache Kafka 4.3.1's answers: a broker's internal settings are left out, secrets have no value, and what
-nobody defined counts as a secret.
+Shapes follow Apache Kafka 4.3.1's answers, the order of settings too: a broker's internal settings are left out, secrets have
+no value, and what nobody defined counts as a secret.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
 from pykbroker.config.definitions.groups import GROUP_SETTINGS
 from pykbroker.config.layers import Layers, Source, Synonym, exactly, setting_of
 from pykbroker.config.setting import Setting, Update, value_text
+from pykbroker.metadata.java_maps import hash_of_text, in_map_order
 
 UNKNOWN_TYPE = 0
 
@@ -41,7 +42,7 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[E
 
     return [
         _overridable(setting, overrides, Source.TOPIC_CONFIG, inherited, value_text(defaults[name]))
-        for name, setting in config.definitions.topics.items()
+        for name, setting in _ordered(config.definitions.topics)
         if not setting.internal or name in overrides
     ]
 
@@ -64,7 +65,7 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[E
             inherited,
             value_text(config.get(f"group.{name}", setting.default)),
         )
-        for name, setting in GROUP_SETTINGS.items()
+        for name, setting in _ordered(GROUP_SETTINGS)
     ]
 
 
@@ -72,15 +73,18 @@ def describe_client_metrics(overrides: Mapping[str, str]) -> list[Entry]:
     """The settings of a client metrics subscription."""
     return [
         _overridable(setting, overrides, Source.CLIENT_METRICS_CONFIG, lambda _name: [], value_text(setting.default))
-        for setting in CLIENT_METRICS_SETTINGS.values()
+        for _, setting in _ordered(CLIENT_METRICS_SETTINGS)
     ]
 
 
 def describe_broker(layers: Layers) -> list[Entry]:
-    """All that one broker goes by: Kafka's settings and whatever else was given."""
-    named = [name for name, setting in layers.definitions.broker.items() if not setting.internal]
+    """All that one broker goes by: whatever else was given, and Kafka's settings; of those that share a place in Kafka's map,
+    the one first that is first in our tables.
+    """
+    named = [name for name, setting in _ordered(layers.definitions.broker) if not setting.internal]
     given = {name for _, layer in layers.named() for name in layer}
-    return [_broker_entry(layers, name) for name in [*named, *sorted(given.difference(named))]]
+    others = in_map_order(sorted(given.difference(named)), hash_of_text, count=len(given))
+    return [_broker_entry(layers, name) for name in [*others, *named]]
 
 
 def describe_cluster_default(layers: Layers) -> list[Entry]:
@@ -102,6 +106,10 @@ def describe_cluster_default(layers: Layers) -> list[Entry]:
 def layers_in_force(config: BrokerConfig) -> Layers:
     """The layers that ``config`` is made of."""
     return Layers(config.this_broker, config.cluster_default, config.explicit, config.definitions)
+
+
+def _ordered(settings: Mapping[str, Setting]) -> list[tuple[str, Setting]]:
+    return [(name, settings[name]) for name in in_map_order(settings, hash_of_text)]
 
 
 def _overridable(

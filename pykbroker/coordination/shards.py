@@ -146,7 +146,8 @@ class Shards(Generic[S]):
                 self._dropped(loaded)
             except Exception:
                 log.exception(
-                    "Coordinator state in %s goes, and not all who wait in it are told", _name(loaded.partition)
+                    "Coordinator state of %s is unloaded, and some requests that wait in it are not answered",
+                    _name(loaded.partition),
                 )
 
     def _load_moved(self, index: int) -> None:
@@ -179,7 +180,7 @@ class Shards(Generic[S]):
             self._drop(found.index)  # the next request tries again
         except Exception:
             log.exception(
-                "Coordinator state in %s cannot be loaded: it is refused until the partition has another leader, or the broker "
+                "Coordinator state in %s cannot be loaded: its requests are refused until the partition has another leader, or the broker "
                 "is started again",
                 _name(found),
             )

@@ -1,13 +1,16 @@
 """DescribeClientQuotas (key 48, versions 0 to 1): the quotas of the entities that a filter finds (KIP-546).
 
-v1: flexible. Nothing but the quotas that were set is described: a default is an entity of its own.
+v1: flexible. Nothing but the quotas that were set is described: a default is an entity of its own. Entities and quotas come in
+the order of Kafka's maps; where two share a place in one, that is the order in which one request set them, whatever did.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
-from pykbroker.controller.client_quotas import EntityFilter, find_quotas
+from pykbroker.controller.client_quotas import Entity, EntityFilter, find_quotas
+from pykbroker.metadata.java_maps import hash_of_map, hash_of_text, in_map_order
 from pykbroker.wire.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
@@ -21,18 +24,32 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.errors import KafkaError
 
+T = TypeVar("T")
+
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     filters = [EntityFilter(part.entity_type, part.match_type, part.match) for part in request.components]
+    image = broker.cluster.metadata.image
+    found = dict(find_quotas(image, filters, strict=request.strict))
     return DescribeClientQuotasResponse(
         entries=[
             EntryData(
                 entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
-                values=[ValueData(key=key, value=value) for key, value in quotas.items()],
+                values=[ValueData(key=key, value=found[entity][key]) for key in _as_set(found[entity], hash_of_text)],
             )
-            for entity, quotas in find_quotas(broker.cluster.metadata.image, filters, strict=request.strict)
+            for entity in _as_set(image.client_quotas, _hash_of_entity)
+            if entity in found
         ]
     )
+
+
+def _as_set(keys: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
+    """By way of the map of one request's changes, which has 16 places, into that of all."""
+    return in_map_order(in_map_order(keys, hash_of, at_least=16), hash_of)
+
+
+def _hash_of_entity(entity: Entity) -> int:
+    return 31 + hash_of_map(dict(entity)) & 0xFFFF_FFFF
 
 
 def failed(request: DescribeClientQuotasRequest, version: int, error: KafkaError) -> DescribeClientQuotasResponse:

@@ -25,14 +25,16 @@ _FENCED_SINCE = 4
 _UNKNOWN = -1
 
 
-def handle(broker: Broker, ctx: RequestContext, request: InitProducerIdRequest) -> Deferred[InitProducerIdResponse]:
+def handle(
+    broker: Broker, ctx: RequestContext, request: InitProducerIdRequest
+) -> InitProducerIdResponse | Deferred[InitProducerIdResponse]:
     expected = _expected(request)
     transactional_id = request.transactional_id
-    available = broker.producer_ids.available()
+    awaited = broker.producer_ids.awaited()
     if transactional_id is None:
-        return available.map(lambda _: InitProducerIdResponse(producer_id=broker.next_producer_id(), producer_epoch=0))
+        return _new(broker) if awaited is None else awaited.map(lambda _: _new(broker))
 
-    def init(_: None) -> Deferred[InitProducerIdResponse]:
+    def init(_: None = None) -> Deferred[InitProducerIdResponse]:
         given = broker.cluster.transactions.init_producer_id(
             broker, transactional_id, request.transaction_timeout_ms, expected
         )
@@ -40,7 +42,11 @@ def handle(broker: Broker, ctx: RequestContext, request: InitProducerIdRequest) 
             lambda identity: InitProducerIdResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch)
         )
 
-    return available.settled().chain(init)  # a known id does without a new number
+    return init() if awaited is None else awaited.settled().chain(init)  # a known id does without a new number
+
+
+def _new(broker: Broker) -> InitProducerIdResponse:
+    return InitProducerIdResponse(producer_id=broker.producer_ids.take(), producer_epoch=0)
 
 
 def failed(request: InitProducerIdRequest, version: int, error: KafkaError) -> InitProducerIdResponse:

@@ -49,8 +49,11 @@ class Archive:
         self.options = options
         self.sight = Sight(lake.last_entry())
 
-    def run(self, tell: Callable[[Sight], None]) -> Sight:
-        """Raises LakeError where the job cannot go on; what was taken until then stays, and the next run goes on from it."""
+    def run(self, tell: Callable[[Sight], None], ended: Callable[[], bool] = lambda: False) -> Sight:
+        """Until it is done, or ``ended`` says so; a batch that is being taken then is taken by the next run.
+
+        Raises LakeError where the job cannot go on; what was taken until then stays, and the next run goes on from it.
+        """
         self._check_checkpoint()
         self.lake.table.recover()
         self._check_nothing_is_lost()
@@ -60,7 +63,7 @@ class Archive:
             before = self.sight.batch
             query = self._start()
             try:
-                while not query.awaitTermination(_AWAIT_S):
+                while not (ended() or query.awaitTermination(_AWAIT_S)):
                     tell(self.sight.seen(query.lastProgress))
                 tell(self.sight.seen(query.lastProgress))
                 return self.sight

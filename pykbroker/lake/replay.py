@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
+from pykbroker.lake.course import Course
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.ledger import Place
 from pykbroker.lake.sender import SENT, Sending, committed
@@ -55,6 +56,14 @@ class Replay:
             for place, progress in lake.last_entry().partitions.items()
             if re.fullmatch(options.topics, place.topic)
         }
+        self._course = Course(self._places)
+
+    def look(self) -> Course:
+        """How far it is; what was seen last while the cluster does not say."""
+        try:
+            return self._course.seen(self._positions())
+        except KafkaException:
+            return self._course
 
     def run(self) -> dict[Place, int]:
         """The rows sent of each partition. Raises LakeError where the topics do not fit or the cluster refuses."""

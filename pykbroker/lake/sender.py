@@ -19,6 +19,8 @@ _TRANSACTION_S = 1.0
 _NO_POSITION = 0
 _COORDINATOR_S = 60.0
 _PASSING = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
+#: What may be said otherwise. How large a record may be is the topic's affair.
+_DEFAULTS = {"log_level": 0, "compression.type": "zstd", "message.max.bytes": 1_000_000_000}
 SENT = "topic STRING, partition INT, rows BIGINT"
 
 
@@ -93,17 +95,22 @@ class _Line:
         self._sending = sending
         self._place = TopicPartition(sending.topics[topic], partition)
         self._from = f"{topic}-{partition}"
-        quiet = {"log_level": 0}
-        settings = {"transactional.id": f"{sending.name}-{self._place.topic}-{partition}", "linger.ms": 20}
-        self._producer: Any = Producer({**quiet, "compression.type": "zstd", **sending.client, **settings})
+        settings = {
+            "transactional.id": f"{sending.name}-{self._place.topic}-{partition}", "linger.ms": 20,
+            "on_delivery": self._refused, "delivery.report.only.error": True,
+        }  # fmt: skip
+        self._producer: Any = Producer({**_DEFAULTS, **sending.client, **settings})
         self._producer.init_transactions()  # whoever was here before is fenced, and what it left open aborted
-        self._group: Any = Consumer({**quiet, **sending.client, "group.id": sending.name})
+        self._group: Any = Consumer({"log_level": 0, **sending.client, "group.id": sending.name})
         self._next = max(committed(self._group, [self._place])[0].offset, _NO_POSITION)
+        self._first = self._next
         self._open = 0
         self._opened = 0.0
+        self._refusal = ""
         self.sent = 0
 
     def send(self, row: Mapping[str, Any]) -> None:
+        """Raises LakeError for a record that cannot be sent as it is."""
         if row["offset"] < self._next:
             return
         if not row["ms"]:
@@ -113,25 +120,33 @@ class _Line:
         if not self._open:
             self._producer.begin_transaction()
             self._opened = time.monotonic()
-        headers = None if row["headers"] is None else [(each["key"], each["value"]) for each in row["headers"]]
-        while True:
-            try:
-                self._producer.produce(
-                    self._place.topic,
-                    row["value"],
-                    row["key"],
-                    self._place.partition,
-                    timestamp=row["ms"],
-                    headers=headers,
-                )
-                break
-            except BufferError:  # librdkafka's queue is full
-                self._producer.poll(0.1)
+            self._first = row["offset"]
+        self._produce(row)
         self._next = row["offset"] + 1
         self._open += 1
         self._producer.poll(0)
         if self._open >= self._sending.transaction_records or time.monotonic() > self._opened + _TRANSACTION_S:
             self.commit()
+
+    def _produce(self, row: Mapping[str, Any]) -> None:
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - in the task
+
+        headers = None if row["headers"] is None else [(each["key"], each["value"]) for each in row["headers"]]
+        topic, partition = self._place.topic, self._place.partition
+        while True:
+            try:
+                self._producer.produce(topic, row["value"], row["key"], partition, timestamp=row["ms"], headers=headers)
+                return
+            except BufferError:  # librdkafka's queue is full
+                self._producer.poll(0.1)
+            except KafkaException as error:
+                raise LakeError(
+                    f"{self._from}, offset {row['offset']}: {self._refusal or error.args[0].str()}."
+                ) from None
+
+    def _refused(self, error: Any, _message: Any) -> None:
+        """What a broker says of a record; of the transaction librdkafka will say that there was something."""
+        self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}"
 
     def commit(self) -> None:
         """Records and position, both or none. Raises LakeError where the broker will not have them."""
@@ -144,7 +159,8 @@ class _Line:
             self._again(self._producer.send_offsets_to_transaction, [position], self._group.consumer_group_metadata())
             self._again(self._producer.commit_transaction)
         except KafkaException as error:
-            raise LakeError(f"{self._from}, before offset {self._next}: {error.args[0].str()}") from None
+            reason = self._refusal or error.args[0].str()
+            raise LakeError(f"{self._from}, offsets {self._first} to {self._next - 1}: {reason}.") from None
         self.sent += self._open
         self._open = 0
 

@@ -32,6 +32,7 @@ _EXACT = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
 }
+_JAVA = "spark.driver.extraJavaOptions"
 _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -88,8 +89,9 @@ def start_session(options: SparkOptions, tables: Collection[Format], folder: Pat
     wanted = settings(options, tables, folder, submitted=submitted)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     log = folder / "spark.log"
-    if "spark.driver.extraJavaOptions" not in wanted and not submitted:
-        wanted["spark.driver.extraJavaOptions"] = f"{logging_to(log)} -Djava.io.tmpdir={folder}"
+    if not submitted:
+        given = wanted.get(_JAVA, "")
+        wanted[_JAVA] = f"{logging_to(log)} -Djava.io.tmpdir={folder} {given}".rstrip()
     builder = SparkSession.Builder().appName("pykbroker lake")
     for name, value in wanted.items():
         builder = builder.config(name, value)

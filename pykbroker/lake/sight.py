@@ -36,10 +36,11 @@ class Sight:
         return self.entry.batch
 
     def took(self, entry: Entry) -> None:
-        """A batch has been taken."""
+        """A batch has been taken; one that the lake had is given again by a stream that was cut off before it knew."""
+        if entry.batch > self.entry.batch:
+            self.rows += entry.rows
+            self.batches += 1
         self.entry = entry
-        self.rows += entry.rows
-        self.batches += 1
 
     def seen(self, report: Any) -> Sight:
         """Takes Spark's last report of a batch, if there is one; returns itself."""

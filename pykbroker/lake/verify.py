@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.columns import COLUMNS
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.ledger import Entry, Place, Range, nested
+from pykbroker.lake.ledger import Entry, Place, Range, nested, shrunk
 
 _PARTITION = ["topic", "partition"]
 _BUCKET = [*_PARTITION, "bucket"]
@@ -47,7 +47,7 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``ranges_differ`` counts ranges of offsets; ``differences`` is a sample, ``shortages`` tells ledger and lake apart."""
+    """``ranges_differ`` counts ranges of offsets; ``differences`` is a sample, ``shortages`` says what is wrong with whole partitions."""
 
     partitions: list[Compared]
     ranges_differ: int
@@ -57,6 +57,10 @@ class Report:
     @property
     def is_equal(self) -> bool:
         return not (self.ranges_differ or self.differences or self.shortages)
+
+
+Sums = dict[Place, tuple[int, int]]
+"""Of each partition the rows of the broker and of the lake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +75,34 @@ class Verification:
     def run(self, topics: str | None = None) -> Report:
         """Compares all topics of the ledger, or those that match."""
         entry = _chosen(self.lake.last_entry(), topics)
-        shortages = self._shortages(entry)
-        ranges = self._ranges(entry)
-        gone = {place: start - entry.partitions[place].begin for place, (start, _) in ranges.items()}
-        if not ranges:
-            return Report([], 0, [], shortages)
+        anew = {place: end for place, _, end in shrunk(entry, self.cluster.ends(entry.partitions))}
+        shortages = [*self._shortages(entry), *(_made_anew(place, entry, end) for place, end in sorted(anew.items()))]
+        ranges = self._ranges(entry, anew)
+        both = {place: each for place, each in ranges.items() if each[0] < each[1]}
+        sums, count, found = self._compared(both) if both else ({}, 0, [])
+        partitions = [
+            Compared(place, each, *sums.get(place, (0, 0)), expired=each[0] - entry.partitions[place].begin)
+            for place, each in sorted(ranges.items())
+        ]
+        return Report(partitions, count, found, shortages)
+
+    def _ranges(self, entry: Entry, anew: Collection[Place]) -> dict[Place, Range]:
+        """Of each partition the offsets that were archived and that the broker still has: none of one that it has no more."""
+        earliest = self.cluster.earliest(entry.partitions)
+        return {
+            place: (min(max(each.begin, earliest.get(place, each.until)), each.until), each.until)
+            for place, each in entry.partitions.items()
+            if place not in anew
+        }
+
+    def _compared(self, ranges: Mapping[Place, Range]) -> tuple[Sums, int, list[Difference]]:
+        """The sums of these partitions, how many ranges of offsets differ, and a sample of what does."""
         compacted = self.cluster.compacted({place.topic for place in ranges})
         broker, lake = self._broker(ranges), self._lake(ranges)
         buckets = self._buckets(broker, lake).persist()
         try:
-            totals = buckets.groupBy(_PARTITION).agg(
-                f.sum("broker_rows").alias("broker"), f.sum("lake_rows").alias("lake")
-            )
-            sums = {Place(row.topic, row.partition): (row.broker, row.lake) for row in totals.collect()}
             unequal = buckets.where(_unequal() & ~f.col("topic").isin(sorted(compacted))).select(_BUCKET)
-            count = unequal.count()
+            sums, count = _totals(buckets), unequal.count()
             # Of a compacted topic the broker has fewer records, wherever one looks: each is looked at.
             shown = unequal.orderBy(_BUCKET).limit(self.sample)  # each has one difference at least
             looked_at = self._within(broker, shown, compacted), self._within(lake, shown, compacted)
@@ -93,15 +110,7 @@ class Verification:
             found = different.collect() if count or compacted else []
         finally:
             buckets.unpersist()
-        partitions = [Compared(place, ranges[place], *sums.get(place, (0, 0)), gone[place]) for place in sorted(ranges)]
-        return Report(partitions, count, sorted(Difference(*row) for row in found), shortages)
-
-    def _ranges(self, entry: Entry) -> dict[Place, Range]:
-        """Of each partition the offsets that were archived and that the broker still has."""
-        earliest = self.cluster.earliest(entry.partitions)
-        begins = {place: max(entry.partitions[place].begin, earliest[place]) for place in earliest}
-        ends = {place: entry.partitions[place].until for place in earliest}
-        return {place: (begin, ends[place]) for place, begin in begins.items() if begin < ends[place]}
+        return sums, count, sorted(Difference(*row) for row in found)
 
     def _shortages(self, entry: Entry) -> list[str]:
         """Where the lake has other than the rows that the ledger counted, those that expired on the broker included."""
@@ -151,6 +160,12 @@ class Verification:
         return chosen.union(rows.where(f.col("topic").isin(sorted(compacted)))) if compacted else chosen
 
 
+def _totals(buckets: DataFrame) -> Sums:
+    sums = f.sum("broker_rows").alias("broker"), f.sum("lake_rows").alias("lake")
+    found = buckets.groupBy(_PARTITION).agg(*sums).collect()
+    return {Place(row.topic, row.partition): (row.broker, row.lake) for row in found}
+
+
 def digest() -> Column:
     """64 bits of everything in a record. Nulls are told from what is empty, which xxhash64 alone does not."""
     return f.xxhash64("offset", "timestamp", "timestampType", *(_exact(name) for name in ("key", "value", "headers")))
@@ -194,6 +209,13 @@ def _differences(broker: DataFrame, lake: DataFrame, compacted: Iterable[str]) -
 def _limits(spark: SparkSession, ranges: Mapping[Place, Range]) -> DataFrame:
     rows = [(*place, *limits) for place, limits in ranges.items()]
     return spark.createDataFrame(rows, "topic STRING, partition INT, from BIGINT, until BIGINT")
+
+
+def _made_anew(place: Place, entry: Entry, end: int) -> str:
+    return (
+        f"{place}: archived up to offset {entry.partitions[place].until}, and it ends at {end} now: "
+        "the topic was deleted and made anew, so there is nothing to compare"
+    )
 
 
 def _chosen(entry: Entry, topics: str | None) -> Entry:

@@ -339,7 +339,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stream = None
         if error is not None:
             log.warning(
-                "Connection from %s:%d cut: records that were announced cannot be read (%s)",
+                "Connection from %s:%d closed: records of its Fetch response cannot be read from the log (%s)",
                 self.host,
                 self.port,
                 error,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 from operator import attrgetter
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from pykbroker.network.connection import Connection
 
+
+log = logging.getLogger(__name__)
 
 #: Makes a connection, and the protocol for its socket.
 Make = Callable[[], tuple["Connection", "asyncio.BaseProtocol"]]
@@ -46,7 +49,7 @@ class Limited:
         self._doors: list[Door] = []
         self._inside: dict[Connection, str] = {}
         self._going: set[Connection] = set()
-        self._entering: set[asyncio.Task[None]] = set()
+        self._entering: set[asyncio.Task[bool]] = set()
 
     def hold_to(self, rules: BrokerRules, inside: Iterable[Connection]) -> None:
         """Let ``rules`` decide from now on; ``inside`` are the connections that are open."""
@@ -111,22 +114,27 @@ class Limited:
     def _enter(self, make: Make, accepted: socket.socket, address: str) -> None:
         connection, protocol = make()
         self._inside[connection] = address
-        task = self._loop.create_task(self._connect(connection, protocol, accepted))
+        task = self._loop.create_task(self._connect(protocol, accepted))
         self._entering.add(task)
-        task.add_done_callback(self._entering.discard)
+        task.add_done_callback(partial(self._entered, connection, accepted))
         self._close_excess()
 
-    async def _connect(self, connection: Connection, protocol: asyncio.BaseProtocol, accepted: socket.socket) -> None:
-        connected = False
+    async def _connect(self, protocol: asyncio.BaseProtocol, accepted: socket.socket) -> bool:
         try:
             await self._loop.connect_accepted_socket(lambda: protocol, accepted)
-            connected = True
         except OSError:  # the client is gone again
-            pass
-        finally:
-            if not connected:
-                accepted.close()
-                connection.connection_lost(None)
+            return False
+        return True
+
+    def _entered(self, connection: Connection, accepted: socket.socket, task: asyncio.Task[bool]) -> None:
+        """Not the task's own end: of one that is cancelled before its first step nothing runs, and its connection stayed."""
+        self._entering.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            log.error("Unhandled error while a connection of %s is let in", connection.host, exc_info=error)
+        if task.cancelled() or error is not None or not task.result():
+            accepted.close()
+            connection.connection_lost(None)
 
     def _close_excess(self) -> None:
         """Those that were idle for longest."""

@@ -146,7 +146,7 @@ class ConnectionLimiting:
 
     def _known(self, names: set[str], found: Mapping[str, str]) -> None:
         for name in sorted(names - found.keys()):
-            log.error("There is no host %s: the limit on its connections holds for nobody", name)
+            log.error("Host %s cannot be resolved: the limit on its connections applies to nobody", name)
         self._addresses.update({name: name for name in names} | dict(found))
         self._apply()
 

@@ -114,7 +114,7 @@ class Housekeeping:
         def go_on(removed: int) -> Deferred[None]:
             if not removed:
                 return Deferred.completed(None)
-            log.info("The time of %d delegation tokens is over; they are removed", removed)
+            log.info("Removed %d expired delegation tokens", removed)
             return self._tokens()
 
         return self._cluster.controller.remove_expired_tokens().chain(go_on)

@@ -290,7 +290,7 @@ class Node:
             told = [f"{each.listener}://{address(each.host, each.port)}" for each in broker.endpoints]
             log.info("Broker %d listens on ports %s; clients are told %s", node_id, ", ".join(where), ", ".join(told))
         if self._as_reached:
-            log.info("Clients of %s are told the address by which they came", ", ".join(self._as_reached))
+            log.info("Clients of listeners %s are told the address that they connected to", ", ".join(self._as_reached))
         log.info("Started in %.2f s", took_s)
 
     async def stop(self) -> None:

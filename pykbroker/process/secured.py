@@ -62,7 +62,7 @@ class SecuredListeners:
             for node_id in ids
         }
         for name, each in made.items():
-            self._tell_if_exposed(config, name, each)
+            self._tell_of_store(config, name, each)
 
     def admission(self, node_id: int, listener: str) -> Admission | None:
         """How a listener of a broker takes connections; None where it just takes them."""
@@ -93,14 +93,12 @@ class SecuredListeners:
             try:
                 made = self._made(altered, self._listeners[name], broker.tls[name])
             except ConfigError as error:
-                log.error(
-                    "Its security settings are not taken over at broker %d, and stay as they are: %s", node_id, error
-                )
+                log.error("Security settings of broker %d cannot be applied, and stay as they are: %s", node_id, error)
                 continue
             broker.admissions[name].settings, broker.tls[name] = made.security, made.tls
-            self._tell_if_exposed(altered, name, made)
+            self._tell_of_store(altered, name, made)
             log.info(
-                "Listener %s of broker %d: its security settings and stores are read anew, for new connections",
+                "Listener %s of broker %d: its security settings and stores were read again, and hold for new connections",
                 *(name, node_id),
             )
         broker.altered = touched
@@ -119,12 +117,18 @@ class SecuredListeners:
         prefixed = (name.removeprefix(LISTENER_PREFIX) for name in settings if name.startswith(LISTENER_PREFIX))
         return frozenset(rest.partition(".")[0].upper() for rest in prefixed) & self._listeners.keys()
 
-    def _tell_if_exposed(self, config: BrokerConfig, listener: str, made: _Made) -> None:
+    def _tell_of_store(self, config: BrokerConfig, listener: str, made: _Made) -> None:
         """Once for each store, however many listeners and brokers have it."""
         location = config.listener_value(listener, "ssl.keystore.location")
         if made.tls is not None and location is not None and location not in self._told:
             self._told.add(location)
             tell_if_exposed(location, "a private key")
+            if made.tls.is_weak:
+                log.warning(
+                    "%s holds a weak certificate (a short key, or signed with SHA-1 or MD5): clients on OpenSSL refuse it as a "
+                    "rule, and listener %s takes as weak ones of clients; make a new one",
+                    *(location, listener),
+                )
 
     # ---- what settings make --------------------------------------------------------------------------------------------
 

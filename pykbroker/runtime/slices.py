@@ -86,7 +86,7 @@ def each_alone(pieces: Iterable[Steps]) -> Steps:
         try:
             yield from steps
         except Exception:
-            log.exception("Unhandled error in a piece of sliced work; the others go on")
+            log.exception("Unhandled error in a step of background work; other work goes on")
 
 
 def _begun_in_its_turn(work: Callable[[], Steps]) -> Steps:
@@ -102,7 +102,7 @@ def _go_on(steps: Steps, left: float) -> float:
             if left <= 0:
                 break
     except Exception:
-        log.exception("Unhandled error in sliced work; the slices that are left are dropped")
+        log.exception("Unhandled error in background work; the rest of it is dropped")
     return left
 
 
@@ -110,4 +110,4 @@ def _tell(over: Callable[[], None]) -> None:
     try:
         over()
     except Exception:
-        log.exception("Unhandled error in a callback of sliced work; the other work goes on")
+        log.exception("Unhandled error at the end of background work; other work goes on")

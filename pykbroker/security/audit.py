@@ -70,7 +70,7 @@ class AuditLog:
         if now - self._second >= 1:
             self._second, self._lines = now, 0
             if self._left_out:
-                log.info("%d more refusals were not told: there were too many", self._left_out)
+                log.info("%d more denied requests were not logged: there were too many", self._left_out)
                 self._left_out = 0
         self._lines += 1
         return self._lines <= _LINES_A_SECOND

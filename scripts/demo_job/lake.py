@@ -38,6 +38,13 @@ from scripts.jars import jars
 
 SPEED = 1000
 MORNING_MS = 2 * 3_600_000
+_FEW_MONTHS = 3
+#: So few flights do not repay the second compiler of Java, nor Spark's own.
+_SHORT = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.streaming.pollingDelay": "10ms",
+}
 _CONTENT = ("timestamp", "key", "value", "headers")
 
 
@@ -66,14 +73,16 @@ def run_lake(options: argparse.Namespace, console: Console, folder: Path) -> int
             cleanup.callback(broker.stop)
         first, fresh = (broker.bootstrap for broker in brokers)
         with show.step("publish  ") as said:
-            count, begin_ms = _publish(first, options.months)
-            said.append(f"{count:,} records on {first}")
-        with show.step("spark    ") as said:
-            spark = _session(folder)
+            publisher = _publisher(first, options.months)
+            cleanup.callback(publisher.stop)
+            spark = _session(folder, options.months)  # meanwhile
             cleanup.callback(spark.stop)
-            said.append("is there")
+            publisher.join()
+            if publisher.failure is not None:
+                raise publisher.failure
+            said.append(f"{publisher.published + 1:,} records on {first}; Spark has started")
         try:
-            return _steps(show, spark, folder, (first, fresh), begin_ms)
+            return _steps(show, spark, folder, (first, fresh), publisher.flights[0].time_ms)
         except LakeError as error:
             raise DemoError(str(error)) from error
 
@@ -110,20 +119,19 @@ def _steps(show: Show, spark: SparkSession, folder: Path, brokers: tuple[str, st
     return 0 if report.is_equal and not unlike and not outcome.quarantined else 1
 
 
-def _publish(bootstrap: str, months: int) -> tuple[int, int]:
-    """All at once; how many records there are then, and the time of the first."""
+def _publisher(bootstrap: str, months: int) -> FlightPublisher:
+    """Begins to publish, all at once."""
     create_topics(bootstrap)
     publisher = FlightPublisher(bootstrap, flights(months), 0.001)
     publisher.go_on()
     publisher.start()
-    publisher.join()
-    if publisher.failure is not None:
-        raise publisher.failure
-    return publisher.published + 1, publisher.flights[0].time_ms
+    return publisher
 
 
-def _session(folder: Path) -> SparkSession:
-    conf = {"spark.driver.memory": "1g", "spark.local.dir": str(folder / "spark"), "spark.sql.shuffle.partitions": "4"}
+def _session(folder: Path, months: int) -> SparkSession:
+    conf = {"spark.driver.memory": "1g", "spark.local.dir": str(folder / "spark"), "spark.sql.shuffle.partitions": "2"}
+    if months <= _FEW_MONTHS:
+        conf |= _SHORT
     return start_session(SparkOptions("local[2]", conf, tuple(map(str, jars("spark")))), (), folder)
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.config_source import config_source
 from pykbroker.cli.connection import Connection
+from pykbroker.container.tools import quota_configs
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one, settings
 from pykbroker.container.tools.scram_users import credential
 from pykbroker.security.sasl.scram import MECHANISMS
@@ -38,6 +39,8 @@ _SHORT: Final = {
     "broker": "brokers",
     "broker-logger": "broker-loggers",
     "user": "users",
+    "client": "clients",
+    "ip": "ips",
     "group": "groups",
 }
 _SET, _DELETE = 0, 1
@@ -50,8 +53,10 @@ def main(words: list[str]) -> None:
     _name_entity(options)
     action = exactly_one(options, ("describe", "alter"))
     with connect(options) as client:
-        if options.entity_type == "users":
-            _alter_user(client, options) if action == "alter" else _refuse_users()
+        if options.entity_type in quota_configs.KINDS:
+            _alter_entity(client, options) if action == "alter" else quota_configs.describe(
+                client, options.kinds, options.names
+            )
         elif action == "alter":
             _alter(client, options)
         else:
@@ -62,13 +67,15 @@ def _options() -> Options:
     made = Options("kafka-configs", "Describe and alter settings.")
     made.connecting()
     made.add_argument("--zookeeper", help=argparse.SUPPRESS)
-    for action in ("describe", "alter", "all", "force", "entity-default"):
-        made.add_argument(f"--{action}", action="store_true")
-    made.add_argument("--entity-type", metavar="TYPE", help=f"{', '.join(_TYPES)}, users")
-    made.add_argument("--entity-name", metavar="NAME")
+    made.flags("describe", "alter", "all", "force")
+    made.add_argument("--entity-type", metavar="TYPE", action="append", dest="kinds", default=[],
+                      help=f"{', '.join((*_TYPES, *quota_configs.KINDS))}; users and clients may stand together")  # fmt: skip
+    made.add_argument("--entity-name", metavar="NAME", action="append", dest="names", default=[])
+    made.add_argument("--entity-default", action="append_const", const="", dest="names")
     for short in _SHORT:
         made.add_argument(f"--{short}", metavar="NAME", dest=f"short_{short}")
-    made.add_argument("--broker-defaults", action="store_true")
+    for short in ("broker", "user", "client", "ip"):
+        made.add_argument(f"--{short}-defaults", dest=f"short_{short}", action="store_const", const="")
     made.add_argument("--add-config", metavar="NAME=VALUE,NAME=[A,B],...")
     made.add_argument("--add-config-file", metavar="FILE")
     made.add_argument("--delete-config", metavar="NAME,...")
@@ -80,13 +87,17 @@ def _name_entity(options: argparse.Namespace) -> None:
     for short, kind in _SHORT.items():
         name = getattr(options, f"short_{short}")
         if name is not None:
-            options.entity_type, options.entity_name = kind, name
-    if options.broker_defaults:
-        options.entity_type, options.entity_default = "brokers", True
+            options.kinds.append(kind)
+            options.names.append(name)
+    options.entity_type = options.kinds[0] if options.kinds else None
+    options.entity_name, options.entity_default = (options.names or [None])[0], options.names[:1] == [""]
     if options.zookeeper and not options.bootstrap_server:
         raise ToolError("--zookeeper is not served: name brokers, --bootstrap-server HOST:PORT.")
-    if options.entity_type not in (*_TYPES, "users"):
-        raise ToolError(f"--entity-type is one of {', '.join(_TYPES)} and users, not {options.entity_type}.")
+    known = (*_TYPES, *quota_configs.KINDS)
+    if unknown := [kind for kind in options.kinds or [None] if kind not in known]:
+        raise ToolError(f"--entity-type is one of {', '.join(known)}, not {unknown[0]}.")
+    if len(options.kinds) > 1 and sorted(options.kinds) != ["clients", "users"]:
+        raise ToolError("Only one entity type, or users and clients, may be named.")
 
 
 def entries(text: str | None) -> dict[str, str]:
@@ -196,28 +207,39 @@ def _synonyms(item: DescribeConfigsResourceResult) -> str:
     )
 
 
-def _refuse_users() -> None:
-    raise ToolError("--describe of users is not served here; `pykbroker quotas` shows quotas.")
+def _alter_entity(client: Client, options: argparse.Namespace) -> None:
+    """Quotas, or the SCRAM passwords of a user. Raises ToolError."""
+    added = entries(options.add_config)
+    if options.add_config_file:
+        added |= settings(options.add_config_file)
+    removed = [name.strip() for name in (options.delete_config or "").split(",") if name.strip()]
+    names = {*added, *removed}
+    if not names:
+        raise ToolError(
+            "At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter"
+        )
+    passwords = names & set(MECHANISMS.values()) if options.kinds == ["users"] else set()
+    if passwords and passwords != names:
+        raise ToolError(
+            "Cannot alter both quota and SCRAM credential configs simultaneously for 'users' using --bootstrap-server."
+        )
+    if passwords:
+        _alter_user(client, options.entity_name, added, removed)
+    else:
+        quota_configs.alter(client, options.kinds, options.names, added, removed)
+    print(f"Completed updating {'' if options.entity_name else 'default '}config for {_title_of_change(options)}.")
 
 
-def _alter_user(client: Client, options: argparse.Namespace) -> None:
-    if not options.entity_name:
+def _alter_user(client: Client, user: str | None, added: dict[str, str], removed: list[str]) -> None:
+    if not user:
         raise ToolError("--entity-name NAME is missing.")
     request = AlterUserScramCredentialsRequest()
-    for name, value in entries(options.add_config).items():
-        if name not in MECHANISMS.values():
-            raise ToolError(f"{name} of a user is not served here; `pykbroker quotas` sets quotas.")
+    for name, value in added.items():
         made = credential(f"{name}=[{value}]")
         request.upsertions.append(
-            ScramCredentialUpsertion(
-                options.entity_name, made.mechanism, made.iterations, made.salt, made.salted_password
-            )
+            ScramCredentialUpsertion(user, made.mechanism, made.iterations, made.salt, made.salted_password)
         )
     numbers = {name: number for number, name in MECHANISMS.items()}
-    for name in filter(None, (options.delete_config or "").split(",")):
-        if name not in numbers:
-            raise ToolError(f"{name} of a user is not served here; `pykbroker quotas` takes quotas away.")
-        request.deletions.append(ScramCredentialDeletion(options.entity_name, numbers[name]))
+    request.deletions = [ScramCredentialDeletion(user, numbers[name]) for name in removed]
     for answer in client.controller().call(request, AlterUserScramCredentialsResponse).results:
         raise_for(answer.error_code, answer.error_message)
-    print(f"Completed updating config for user {options.entity_name}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -56,13 +56,14 @@ class Options(argparse.ArgumentParser):
 
 def connect(options: argparse.Namespace) -> Client:
     """The client that the options describe. Raises ToolError."""
-    if not options.bootstrap_server:
+    return connect_by(settings(options.command_config), options.bootstrap_server)
+
+
+def connect_by(given: Mapping[str, str], bootstrap: str | None) -> Client:
+    """The client that settings of Kafka's describe. Raises ToolError."""
+    if not bootstrap:
         raise ToolError("--bootstrap-server HOST:PORT is missing.")
-    return Client(
-        parse_bootstrap(options.bootstrap_server),
-        timeout_s=_TIMEOUT_S,
-        security=security_of(settings(options.command_config)),
-    )
+    return Client(parse_bootstrap(bootstrap), timeout_s=_TIMEOUT_S, security=security_of(given))
 
 
 def settings(path: str | None) -> dict[str, str]:

@@ -75,10 +75,13 @@ class Decode:
         counts = f"{self.account.rows:,} rows, {self.account.quarantined:,} in quarantine"
         return f"{self.decoded.topic}: {counts}, {rate:,.0f} rows/s, {self.lag:,} behind{left}"
 
-    def run(self, tell: Tell) -> Outcome:
-        """Decodes what was archived since the last run. Raises LakeError where it cannot go on; the next run goes on from there."""
+    def run(self, tell: Tell, ended: Callable[[], bool] = lambda: False) -> Outcome:
+        """Decodes what was archived since the last run, or until ``ended`` says so after a batch.
+
+        Raises LakeError where it cannot go on; the next run goes on from there.
+        """
         before = self._begin()
-        while (ends := self._next()) is not None:
+        while not ended() and (ends := self._next()) is not None:
             ranges, rows = {}, {}
             for number, progress in _progresses(ends, self.decoded.topic).items():
                 done = self.account.partitions.get(number, Done(progress.begin, progress.begin))

@@ -13,6 +13,7 @@ from pykbroker.lake.values.json_values import decode_json
 from pykbroker.lake.values.types import Columns
 from pykbroker.lake.values.unfit import Unfit
 
+_MOST_KNOWN = 1000
 Read = Callable[[bytes], dict[str, Any]]
 Schemas = Mapping[int, Mapping[str, Any]]
 """Schemas of a registry by their numbers, as ``Registry.schema`` gives them; Protobuf's compiled, as ``descriptors``."""
@@ -98,7 +99,7 @@ class _Framed:
         frame, rest = frame_of(self._kind, value)
         read = self._known.get(frame) or self._learned(frame)
         if isinstance(read, Unfit):
-            raise read
+            raise Unfit(read.what, read.path)  # one that is raised again and again keeps all its tracebacks
         return read(rest)
 
     def _learned(self, frame: Frame) -> Read | Unfit:
@@ -106,5 +107,7 @@ class _Framed:
             found: Read | Unfit = _of_frame(self._kind, frame, self._schemas)[1]
         except Unfit as error:
             found = error
+        if len(self._known) >= _MOST_KNOWN:  # bytes that are no frame look like many
+            self._known.clear()
         self._known[frame] = found
         return found

@@ -18,12 +18,14 @@ from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
 from pykbroker.lake.values.json_values import decode_json, found_columns, is_empty, widen
 from pykbroker.lake.values.naming import Naming, refusal
 from pykbroker.lake.values.reading import Schemas, frame_of, reading
-from pykbroker.lake.values.types import Columns, Type, ddl, grown, struct
+from pykbroker.lake.values.types import Columns, Type, ddl, grown, struct, width
 from pykbroker.lake.values.unfit import Unfit
 
 FOUND = "found STRING"
 _LONGEST_REASON = 500
 MOST_FRAMES = 1000
+_LOOK_EVERY = 100
+"""Values between two looks at how many columns there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,16 @@ class Survey:
     def _columns(self, values: Iterator[bytes]) -> Columns:
         """No more of them than there may be: where keys are data, they are not all kept in memory."""
         found: dict[str, Any] = {}
-        for value in values:
+        for number, value in enumerate(values):
             try:
                 widen(found, decode_json(value))
             except Unfit:
                 continue
-            if len(found) > 2 * self.how.most_columns:
-                found = dict(list(found.items())[: self.how.most_columns])
+            if number % _LOOK_EVERY == 0 and width(found_columns(found)) > 2 * self.how.most_columns:
+                found = self._kept(found)
+        return self._kept(found)
+
+    def _kept(self, found: Mapping[str, Any]) -> Columns:
         return grown({}, found_columns(found), Naming(self.table, self.how.most_columns).taken)
 
     def _frames(self, values: Iterator[bytes]) -> list[list[int]]:

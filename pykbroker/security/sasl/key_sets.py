@@ -51,7 +51,7 @@ class KeySet:
                 self._keys = parse_key_set(self._path.read_bytes())
                 self._changed = changed
         except (OSError, KeySetError) as error:
-            log.warning("The keys of OAUTHBEARER stay as they are, %s cannot be read: %s", self._path, error)
+            log.warning("OAUTHBEARER keeps the keys that it has: %s cannot be read: %s", self._path, error)
         return find_key(self._keys, kid, algorithm)
 
     def follow(self, runtime: Runtime) -> None:
@@ -119,7 +119,7 @@ class RemoteKeySet:
         self._asking = False
         delay_ms = min(self._backoff_ms << min(self._failures, 20), self._most_backoff_ms)
         self._failures += 1
-        log.warning("The keys of OAUTHBEARER stay as they are, and are asked for again in %d ms: %s", delay_ms, error)
+        log.warning("OAUTHBEARER keeps the keys that it has, and asks for them again in %d ms: %s", delay_ms, error)
         self._ask_after(runtime, delay_ms)
 
     def _ask_after(self, runtime: Runtime, ms: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import Any, Final
 
-from pykbroker.security.tls.openssl import believe, context_of, load_key
+from pykbroker.security.tls.openssl import ANY_STRENGTH, believe, context_of, load_key
 from pykbroker.security.tls.settings import TlsError, TlsSettings
 from pykbroker.security.tls.stores import read_key_store, read_trust_store
 
@@ -18,7 +18,9 @@ _WHATEVER_THE_TIME: Final = 0x200000
 
 
 class ServerTls:
-    """``context`` is for handshakes; ``certificate`` is the own one, as ``SSLSocket.getpeercert`` gives it."""
+    """``context`` is for handshakes; ``certificate`` is the own one, as ``SSLSocket.getpeercert`` gives it; ``is_weak`` where
+    many clients will refuse it.
+    """
 
     def __init__(self, settings: TlsSettings) -> None:
         """Raises TlsError."""
@@ -30,7 +32,7 @@ class ServerTls:
         self.context = context_of(settings, ssl.PROTOCOL_TLS_SERVER)
         if not settings.ciphers:
             self.context.set_ciphers(_WITHOUT_KNOWN_WEAKNESSES)
-        load_key(self.context, material)
+        self.is_weak = load_key(self.context, material)
         self.certificate = _tried(self.context, material.chain[0])
         self.context.verify_mode = _CLIENT_AUTH[settings.client_auth]
         trusted = read_trust_store(settings.trust_store)
@@ -59,6 +61,7 @@ def _tried(context: ssl.SSLContext, certificate: str) -> dict[str, Any]:
     """Shake hands with a client that believes this one certificate, whenever it is valid; what that client sees of it."""
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
+    client.set_ciphers(f"DEFAULT:{ANY_STRENGTH}")
     client.load_verify_locations(cadata=certificate)
     client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | _WHATEVER_THE_TIME
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -13,6 +13,10 @@ from pykbroker.security.tls.ciphers import OF_TLS_1_3, of_tls_1_2
 from pykbroker.security.tls.material import KeyMaterial
 from pykbroker.security.tls.settings import TlsError, TlsSettings
 
+#: What OpenSSL calls a certificate that it does not show: a key below 2048 bits (RSA), a signature with SHA-1 or MD5.
+_WEAK: Final = frozenset({"EE_KEY_TOO_SMALL", "CA_KEY_TOO_SMALL", "CA_MD_TOO_WEAK"})
+#: Of OpenSSL's levels the one at which it refuses nothing for its strength.
+ANY_STRENGTH: Final = "@SECLEVEL=0"
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -63,8 +67,21 @@ def believe(context: ssl.SSLContext, trusted: str | None, otherwise: ssl.Purpose
         raise TlsError(f"the certificates of the trust store cannot be read: {error.reason or error}") from error
 
 
-def load_key(context: ssl.SSLContext, material: KeyMaterial) -> None:
-    """Show this certificate. OpenSSL takes keys from files alone; this one is in memory. Raises TlsError."""
+def load_key(context: ssl.SSLContext, material: KeyMaterial) -> bool:
+    """Show this certificate; True where OpenSSL calls it weak: it is shown all the same, as Java does, for whether that is
+    enough is for the peer to say. OpenSSL takes keys from files alone; this one is in memory. Raises TlsError.
+    """
+    if _is_shown(context, material):
+        return False
+    suites = [suite["name"] for suite in context.get_ciphers() if suite["protocol"] != "TLSv1.3"]
+    context.set_ciphers(":".join([*suites, ANY_STRENGTH]))
+    if not _is_shown(context, material):
+        raise TlsError("the certificate is weaker than OpenSSL takes at any level")
+    return True
+
+
+def _is_shown(context: ssl.SSLContext, material: KeyMaterial) -> bool:
+    """False where it is too weak for the context's level."""
 
     def password() -> str:
         if material.password is None:
@@ -77,7 +94,10 @@ def load_key(context: ssl.SSLContext, material: KeyMaterial) -> None:
     except TlsError:
         raise
     except (ssl.SSLError, ValueError) as error:  # of a password of more than 1024 bytes, too
-        if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
+        reason = error.reason if isinstance(error, ssl.SSLError) else None
+        if reason in _WEAK:
+            return False
+        if reason == "KEY_VALUES_MISMATCH":
             raise TlsError(
                 "the private key and the first certificate of the key store do not belong together"
             ) from error
@@ -85,6 +105,7 @@ def load_key(context: ssl.SSLContext, material: KeyMaterial) -> None:
         raise TlsError(
             f"the private key or its certificates cannot be read: {what} in no form that OpenSSL knows"
         ) from error
+    return True
 
 
 @contextmanager

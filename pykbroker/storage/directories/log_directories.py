@@ -93,7 +93,8 @@ class LogDirectories:
                     directory.failed(error, "making room for new partitions")
                 except KafkaError as error:
                     logger.error(
-                        "Checkpoints still name deleted partitions; opening the new ones tries again: %s", error
+                        "Checkpoints still name deleted partitions, until partitions of these names are opened again: %s",
+                        error,
                     )
 
         return make_room if plans else None

@@ -114,9 +114,7 @@ def _found_epochs(log: LogState, names: set[str]) -> LeaderEpochs | None:
     try:
         return LeaderEpochs(decode_epochs(log.directory.disk.read(f"{log.path}/{LEADER_EPOCHS}")))
     except CorruptCheckpointError as error:
-        logger.warning(
-            "%s of %s is corrupt (%s): the whole log is read to make it anew", LEADER_EPOCHS, log.name, error
-        )
+        logger.warning("%s of %s is corrupt (%s): it is rebuilt from the whole log", LEADER_EPOCHS, log.name, error)
         return None
 
 
@@ -160,7 +158,7 @@ def _recover(log: LogState, gaps_to: int) -> None:
         log.extend_to(expected)
         if end < size:
             logger.warning(
-                "Segment %s is truncated at offset %d: its last %d bytes are no sound batches",
+                "Segment %s is truncated at offset %d: its last %d bytes are not valid batches",
                 segment.log.path,
                 expected,
                 size - end,
@@ -226,7 +224,7 @@ def _recover_segment(log: LogState, segment: Segment, expected: int) -> tuple[in
 def _begin_at_log_start(log: LogState) -> None:
     """The log ends before its recorded start: files were lost. An empty segment at the start takes their place."""
     logger.warning(
-        "Log %s ends at offset %d, before its log start offset %d: it is empty from now on",
+        "Log %s ends at offset %d, before its log start offset %d: its records are removed, and it is empty now",
         log.name,
         log.log_end_offset,
         log.log_start_offset,

@@ -53,9 +53,10 @@ def test_without_a_block_one_is_asked_for_and_there_is_no_number(controller, ids
 
 
 def test_the_next_block_is_asked_for_when_a_tenth_is_left(controller, ids):
-    waits = [ids.available() for _ in range(3)]
+    waits = [ids.awaited() for _ in range(3)]
     controller.give()
     assert [wait.value for wait in waits] == [None] * 3
+    assert ids.awaited() is None
     assert [ids.take() for _ in range(17)] == list(range(17))
     assert controller.asked == []
     assert ids.take() == 17
@@ -67,19 +68,19 @@ def test_the_next_block_is_asked_for_when_a_tenth_is_left(controller, ids):
 
 
 def test_who_waits_is_told_why_there_is_no_block_and_the_next_one_asks_again(controller, ids, caplog):
-    waiting = ids.available()
+    waiting = ids.awaited()
     controller.refuse()
     with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
         _ = waiting.value
     assert "Producer ids cannot be allocated by the controller: KAFKA_STORAGE_ERROR" in caplog.text
-    again = ids.available()
+    again = ids.awaited()
     controller.give()
     assert again.value is None
     assert ids.take() == 0
 
 
 def test_a_block_that_was_given_before_is_not_used(controller, ids):
-    ids.available()
+    ids.awaited()
     controller.give()
     numbers = [ids.take() for _ in range(20)]
     controller.given = 10
@@ -101,7 +102,7 @@ def test_no_number_comes_twice(steps):
                     with suppress(KafkaError):
                         taken.append(ids.take())
             case "available":
-                ids.available()
+                ids.awaited()
             case "give" if controller.asked:
                 controller.give()
             case "refuse" if controller.asked:

@@ -10,6 +10,10 @@ def test_counts_agree_in_number(number: int, said: str) -> None:
     assert counted(number, "record") == said
 
 
+def test_batches_are_no_batchs() -> None:
+    assert (counted(1, "batch"), counted(2, "batch")) == ("1 batch", "2 batches")
+
+
 @pytest.mark.parametrize(
     ("data", "shown"),
     [

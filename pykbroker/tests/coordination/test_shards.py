@@ -149,7 +149,7 @@ def test_a_shard_that_fails_in_an_unforeseen_way_is_no_coordinator_until_it_has_
     Counting.fails = fails
     for _ in range(3):
         assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
-    assert caplog.text.count("Coordinator state in state-0 cannot be loaded: it is refused until") == 1
+    assert caplog.text.count("Coordinator state in state-0 cannot be loaded: its requests are refused until") == 1
     Counting.fails = None
     assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
     sharded.stop(sharded.partition.leader)
@@ -172,7 +172,7 @@ def test_a_shard_that_cannot_be_dropped_well_keeps_no_other(caplog) -> None:
     Counting.fails = "dropped"
     sharded.stop(sharded.partition.leader)
     assert sharded.told == ["opened 0", "opened 0"]
-    assert "Coordinator state in state-0 goes" in caplog.text
+    assert "Coordinator state of state-0 is unloaded" in caplog.text
 
 
 def test_a_deleted_topic_takes_its_shards_along() -> None:

@@ -123,8 +123,8 @@ def test_tokens_that_are_over_are_removed_some_at_a_time(monkeypatch: pytest.Mon
         world.advance(HOUR_MS)
         world.settle()
     assert world.described() == []
-    assert [message for message in caplog.messages if "time of" in message] == [
-        f"The time of {count} delegation tokens is over; they are removed" for count in (2, 2, 1)
+    assert [message for message in caplog.messages if "expired" in message] == [
+        f"Removed {count} expired delegation tokens" for count in (2, 2, 1)
     ]
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import ssl
 import time
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jks
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509.oid import NameOID
 
 from pykbroker.security.authority import Authority, Certificate
 
@@ -85,3 +90,29 @@ def trusted_jks(pem: str, password: str) -> bytes:
 
 def _der(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.DER)
+
+
+def with_small_key() -> Certificate:
+    """RSA of 1024 bits, which keytool made of old."""
+    return _of_rsa(1024)
+
+
+def signed_with_sha1() -> Certificate:
+    """It says that it is; libraries of today no longer sign so. Both names have the same length."""
+    made = _of_rsa(2048)
+    der = base64.b64decode("".join(made.chain.splitlines()[1:-1]))
+    pkcs1 = bytes.fromhex(
+        "2a864886f70d0101"
+    )  # 1.2.840.113549.1.1, of which 11 is sha256WithRSAEncryption and 5 is SHA-1's
+    return Certificate(made.key, ssl.DER_cert_to_PEM_cert(der.replace(pkcs1 + b"\x0b", pkcs1 + b"\x05")))
+
+
+def _of_rsa(bits: int) -> Certificate:
+    key, issuers = (rsa.generate_private_key(65537, size) for size in (bits, 2048))
+    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in ("localhost", "Old CA")]
+    now = datetime.fromtimestamp(now_ms() // 1000, UTC)
+    builder = x509.CertificateBuilder(names[1], names[0], key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(days=1))
+    pem = builder.sign(issuers, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    forms = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return Certificate(key.private_bytes(*forms).decode(), pem.decode())

@@ -33,3 +33,12 @@ def test_before_the_first_report_and_without_offsets_in_it_lag_is_from_what_the_
     sight.took(Entry(0, "", 30, {Place("a", 0): Progress(10, 40, 30)}))
     assert sight.seen(None).lag == 70
     assert sight.seen(report(0, "None", None)).line() == "30 rows, 0 rows/s, 70 behind"
+
+
+def test_a_batch_that_the_lake_had_is_not_added_by_this_run() -> None:
+    entry = Entry(0, "", 30, {Place("a", 0): Progress(0, 30, 30)})
+    sight = Sight(entry)
+    sight.took(entry)
+    assert (sight.rows, sight.batches) == (0, 0)
+    sight.took(Entry(1, "", 5, {Place("a", 0): Progress(0, 35, 35)}))
+    assert (sight.rows, sight.batches) == (5, 1)

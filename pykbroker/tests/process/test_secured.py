@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.tests.kit.certificates import HOSTS, authority, now_ms, written
+from pykbroker.tests.kit.certificates import HOSTS, authority, now_ms, with_small_key, written
 from pykbroker.tests.kit.secured import SecuredNode, client_context, secured_node, tls_settings
 from pykbroker.tests.network.test_tls import LOCATION, alter, serial_of
 
@@ -61,3 +61,14 @@ def test_a_store_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: py
 
     asyncio.run(scenario())
     assert len([record for record in caplog.records if f"{store} holds a private key" in record.getMessage()]) == 1
+
+
+def test_a_weak_certificate_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings = tls_settings(tmp_path) | {"ssl.keystore.location": written(tmp_path, "weak.pem", with_small_key().pem)}
+
+    async def scenario() -> None:
+        async with secured_node(tmp_path, {"SSL": "SSL", "MORE": "SSL"}, settings, brokers=2):
+            pass
+
+    asyncio.run(scenario())
+    assert ["weak.pem holds a weak certificate" in record.message for record in caplog.records].count(True) == 1

@@ -132,7 +132,7 @@ def test_a_flood_of_different_refusals_is_cut(caplog: pytest.LogCaptureFixture) 
     assert len(caplog.messages) == 100
     time[0] = 1.5
     asked.may(asker(), READ, TOPIC, "t")
-    assert caplog.messages[100] == "400 more refusals were not told: there were too many"
+    assert caplog.messages[100] == "400 more denied requests were not logged: there were too many"
     assert "Topic:LITERAL:t " in caplog.messages[101]
 
 

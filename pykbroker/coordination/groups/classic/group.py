@@ -344,7 +344,7 @@ class ClassicGroup:
         """The log could not be written. The group is empty all the same; after a restart its last members would be
         back, and time out.
         """
-        log.warning("Group %s: its record as an empty group cannot be written: %s", self.group_id, error.name)
+        log.warning("Group %s: the record that it is empty cannot be written: %s", self.group_id, error.name)
         self.restore(record.value)
         return Outcome()
 

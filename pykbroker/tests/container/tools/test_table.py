@@ -9,7 +9,9 @@ import pytest
 from pykbroker.container.tools.table import TOOLS, main
 
 _OF_A_CLUSTER = [
-    name for name in TOOLS if name not in ("kafka-storage", "kafka-server-start", "zookeeper-server-start")
+    name
+    for name in TOOLS
+    if name not in ("kafka-dump-log", "kafka-storage", "kafka-server-start", "zookeeper-server-start")
 ]
 #: What is asked of a cluster, as far as a command has to be told.
 _ASKED = {
@@ -19,11 +21,13 @@ _ASKED = {
     "kafka-console-consumer": ["--topic", "t"],
     "kafka-console-producer": ["--topic", "t"],
     "kafka-consumer-groups": ["--list"],
+    "kafka-consumer-perf-test": ["--topic", "t", "--num-records", "1"],
     "kafka-delete-records": ["--offset-json-file", "plan.json"],
     "kafka-features": ["describe"],
     "kafka-leader-election": ["--election-type", "preferred", "--all-topic-partitions"],
     "kafka-log-dirs": ["--describe"],
     "kafka-metadata-quorum": ["describe", "--status"],
+    "kafka-producer-perf-test": ["--topic", "t", "--num-records", "1", "--throughput", "-1", "--record-size", "1"],
     "kafka-reassign-partitions": ["--list"],
     "kafka-transactions": ["list"],
     "kafka-topics": ["--list"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from pykbroker.security.authority import Certificate
 from pykbroker.security.tls.ciphers import openssl_name
 from pykbroker.security.tls.context import ServerTls
 from pykbroker.security.tls.settings import KeyStoreSettings, TlsError, TlsSettings
-from pykbroker.tests.kit.certificates import HOSTS, authority, broker, now_ms
+from pykbroker.tests.kit.certificates import HOSTS, authority, broker, now_ms, signed_with_sha1, with_small_key
 
 
 def made(certificate: Certificate | None = None, **settings: Any) -> ServerTls:
@@ -70,6 +71,17 @@ def test_without_a_choice_suites_encrypt_and_authenticate_in_one_and_keep_what_w
 def test_what_no_client_could_speak_is_refused(settings: Any, why: str) -> None:
     with pytest.raises(TlsError, match=why):
         made(**settings)
+
+
+@pytest.mark.parametrize("certificate", [with_small_key, signed_with_sha1])
+@pytest.mark.parametrize("protocols", [("TLSv1.2",), ("TLSv1.3",), ("TLSv1.2", "TLSv1.3")])
+def test_a_weak_certificate_is_shown_as_java_shows_it(
+    certificate: Callable[[], Certificate], protocols: tuple[str, ...]
+) -> None:
+    weak, usual = made(certificate(), protocols=protocols), made(protocols=protocols)
+    assert (weak.is_weak, usual.is_weak) == (True, False)
+    assert weak.certificate["subject"] == usual.certificate["subject"] == ((("commonName", "localhost"),),)
+    assert weak.context.get_ciphers() == usual.context.get_ciphers()
 
 
 @pytest.mark.parametrize(

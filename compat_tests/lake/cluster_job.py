@@ -1,0 +1,50 @@
+"""What test_cluster runs: ``BOOTSTRAP FRESH FRESH FRESH FOLDER``. A line of each form of table says what came of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from compat_tests.lake.conftest import SMALL
+from compat_tests.lake.workshop import Workshop
+from pykbroker.lake.description import Format
+from pykbroker.lake.profile.measuring import Wanted, measured
+from pykbroker.lake.session import SparkOptions, start_session
+from pykbroker.lake.values.decode import Decode
+from pykbroker.lake.values.decoded import Decoded
+from pykbroker.lake.values.how import How, Kind
+from pykbroker.lake.values.survey import Surveyor
+from scripts.jars import jars
+
+MASTER = "local-cluster[2,1,1024]"
+
+
+def main(bootstrap: str, fresh: list[str], folder: Path) -> None:
+    options = SparkOptions(MASTER, SMALL, tuple(map(str, jars("spark") + jars("lake"))))
+    spark = start_session(options, tuple(Format), folder)
+    try:
+        for form, other in zip(Format, fresh, strict=True):
+            print(json.dumps({"form": form, **came_through(spark, bootstrap, other, folder, form)}), flush=True)
+    finally:
+        spark.stop()
+
+
+def came_through(spark: SparkSession, bootstrap: str, fresh: str, folder: Path, form: Format) -> dict[str, object]:
+    workshop = Workshop(spark, bootstrap, folder / f"lake-{form}", form)
+    rows = workshop.archive("flights").rows
+    decoded = Decoded(workshop.lake, "flights")
+    decoded.keep_how(How(Kind.JSON))
+    outcome = Decode(decoded, Surveyor()).run(lambda _: None)
+    again = workshop.replayed_and_archived(fresh, folder / f"again-{form}")
+    (facts,) = measured(workshop.lake, Wanted())
+    return {
+        "rows": rows, "equal": workshop.verify().is_equal and again.verify().is_equal, "decoded": outcome.decoded,
+        "again": again.sums() == workshop.sums(), "profiled": facts.records,
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:-1], Path(sys.argv[-1]))

@@ -1,0 +1,84 @@
+"""The commands that print files and that measure, as the image has them, beside Kafka's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from compat_tests.harness.kafka_tools import KafkaTools
+from compat_tests.tools.by_name import ours_here
+
+LIMIT_S = 60
+_OPTIONS: dict[str, list[list[str]]] = {
+    ".log": [[], ["--print-data-log"], ["--deep-iteration", "--skip-record-metadata"], ["--max-bytes", "500"]],
+    ".index": [[], ["--index-sanity-check"], ["--verify-index-only"]],
+    ".timeindex": [[], ["--index-sanity-check"]],
+    ".snapshot": [[]],
+    ".txnindex": [[]],
+}
+
+
+@pytest.fixture
+def folder(start_target: Callable[..., object]) -> Path:
+    """The log directory of a stopped broker with batches, headers, a tombstone, and transactions that ended one way and the other."""
+    broker = start_target({"log.index.interval.bytes": "100"})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "x", "compression.type": "lz4"})  # type: ignore[attr-defined]
+    producer.init_transactions(LIMIT_S)
+    for end in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        for number in range(3):
+            key = b"key" if number else None
+            producer.produce("t", b"%d" % number, key, partition=0, headers={"h": b"1", "none": None})
+        assert producer.flush(LIMIT_S) == 0
+        end(LIMIT_S)
+    del producer, end
+    plain = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})  # type: ignore[attr-defined]
+    for number in range(20):
+        plain.produce("t", None if number % 7 == 0 else b"value", b"tomb", partition=0)
+        assert plain.flush(LIMIT_S) == 0
+    broker.stop()  # type: ignore[attr-defined]
+    return broker.data_dir  # type: ignore[attr-defined, no-any-return]
+
+
+def test_files_are_printed_as_by_kafkas(folder: Path, kafka_tools: KafkaTools) -> None:
+    files = [file for file in sorted(folder.glob("t-0/*")) if file.suffix in _OPTIONS and file.stat().st_size]
+    assert {file.suffix for file in files} == _OPTIONS.keys()
+    (metadata,) = folder.glob("__cluster_metadata-0/*.log")
+    asked = [(file, words) for file in files for words in _OPTIONS[file.suffix]]
+    asked += [(metadata, []), (metadata, ["--deep-iteration"])]
+    for file, words in asked:
+        given = ("dump-log", *words, "--files", str(file))
+        theirs, mine = kafka_tools(*given), ours_here(*given)
+        assert (mine.status, mine.out) == (0, theirs.out), given
+
+
+def test_what_is_measured_is_told_in_kafkas_lines(
+    kafka_tools: KafkaTools, bootstrap: str, make_topic: Callable[..., str], tmp_path: Path
+) -> None:
+    topic, file = make_topic(2), tmp_path / "values"
+    file.write_text("one\ntwo\n")
+    at = ("--bootstrap-server", bootstrap, "--topic", topic)
+    for words in (
+        ["--num-records", "300", "--record-size", "100", "--throughput", "-1", "--command-property", "acks=1"],
+        ["--num-records", "30", "--payload-monotonic", "--throughput", "1000", "--command-property",
+         "compression.type=lz4", "batch.size=50"],
+        ["--num-records", "30", "--payload-file", str(file), "--throughput", "-1"],
+    ):  # fmt: skip
+        theirs, mine = kafka_tools("producer-perf", *at, *words), ours_here("producer-perf-test", *at, *words)
+        assert (mine.status, unmeasured(mine.out)) == (0, unmeasured(theirs.out)), mine.err
+    for words in (["--num-records", "720"], ["--messages", "720", "--hide-header"]):
+        theirs, mine = kafka_tools("consumer-perf", *at, *words), ours_here("consumer-perf-test", *at, *words)
+        without = theirs.out.removeprefix("Warning: --messages is deprecated. Use --num-records instead.\n")
+        assert (mine.status, unmeasured(mine.out)) == (0, unmeasured(without)), mine.err
+        assert ", 720, " in mine.out
+    detailed = ours_here("consumer-perf-test", *at, "--num-records", "720", "--show-detailed-stats")
+    assert detailed.out.startswith("time, threadId, data.consumed.in.MB, ")
+
+
+def unmeasured(text: str) -> str:
+    """With N for each number but the first of a line."""
+    return "\n".join(f"{line[:8]}{re.sub(r'[0-9.:-]*[0-9]', 'N', line[8:])}" for line in text.splitlines())

@@ -1,0 +1,123 @@
+"""Quotas, as ``kafka-configs`` describes and alters them: of users, clients, addresses, and of users with clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from itertools import zip_longest
+from typing import Final
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.container.tools.running import ToolError
+from pykbroker.security.sasl.scram import MECHANISMS
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntryData,
+    AlterClientQuotasResponse,
+    EntityData,
+    OpData,
+)
+from pykbroker.wire.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntryData,
+)
+from pykbroker.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    UserName,
+)
+
+#: Kinds of entities, to what the protocol calls them; a name that is empty means the default one.
+KINDS: Final = {"users": "user", "clients": "client-id", "ips": "ip"}
+_TITLES: Final = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
+_EXACT, _DEFAULT, _ANY = 0, 1, 2  # how a filter matches a name
+_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
+
+
+def describe(client: Client, kinds: Sequence[str], names: Sequence[str]) -> None:
+    """Print the quotas, and for users alone their SCRAM credentials. Raises ToolError."""
+    for entry in _quotas(client, kinds, names):
+        values = ", ".join(f"{value.key}={as_java(value.value)}" for value in entry.values)
+        print(f"Quota configs for {_title(entry)} are {values}")
+    if list(kinds) == ["users"] and "" not in names:
+        _describe_credentials(client, names)
+
+
+def _quotas(client: Client, kinds: Sequence[str], names: Sequence[str]) -> list[EntryData]:
+    if len(names) > len(kinds):
+        raise ToolError("More entity names specified than entity types")
+    components = [
+        ComponentData(
+            entity_type=KINDS[kind],
+            match_type=_ANY if name is None else _EXACT if name else _DEFAULT,
+            match=name or None,
+        )
+        for kind, name in zip_longest(kinds, names)
+    ]
+    answer = client.any().call(
+        DescribeClientQuotasRequest(components=components, strict=True), DescribeClientQuotasResponse
+    )
+    raise_for(answer.error_code, answer.error_message)
+    return answer.entries or []
+
+
+def _title(entry: EntryData) -> str:
+    there = {part.entity_type: part.entity_name for part in entry.entity}
+    return ", ".join(
+        f"the default {title}" if there[kind] is None else f"{title} '{there[kind]}'"
+        for kind, title in _TITLES.items()
+        if kind in there
+    )
+
+
+def _describe_credentials(client: Client, names: Sequence[str]) -> None:
+    users = [UserName(name=name) for name in names] or None
+    request = DescribeUserScramCredentialsRequest(users=users)
+    answer = client.controller().call(request, DescribeUserScramCredentialsResponse)
+    raise_for(answer.error_code, answer.error_message)
+    for user in answer.results:
+        if user.error_code == ErrorCode.RESOURCE_NOT_FOUND:
+            continue
+        raise_for(user.error_code, user.error_message)
+        known = ", ".join(
+            f"{MECHANISMS[each.mechanism]}=iterations={each.iterations}" for each in user.credential_infos
+        )
+        print(f"SCRAM credential configs for user-principal '{user.user}' are {known}")
+
+
+def alter(
+    client: Client, kinds: Sequence[str], names: Sequence[str], added: Mapping[str, str], removed: Sequence[str]
+) -> None:
+    """Raises ToolError, and the answer's KafkaError."""
+    if len(names) != len(kinds):
+        raise ToolError("--entity-name or --entity-default must be specified with each --entity-type for --alter")
+    there = {value.key for entry in _quotas(client, kinds, names) for value in entry.values}
+    if missing := [name for name in removed if name not in there]:
+        raise ToolError(f"Invalid config(s): {','.join(missing)}")
+    changes = [OpData(key=name, value=_number(name, text), remove=False) for name, text in added.items()]
+    changes += [OpData(key=name, value=0.0, remove=True) for name in removed]
+    entity = [
+        EntityData(entity_type=KINDS[kind], entity_name=name or None) for kind, name in zip(kinds, names, strict=True)
+    ]
+    request = AlterClientQuotasRequest(entries=[AlterClientQuotasRequestEntryData(entity=entity, ops=changes)])
+    for answer in client.controller().call(request, AlterClientQuotasResponse).entries:
+        if answer.error_code:
+            raise KafkaError(error_code(answer.error_code), answer.error_message or None)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ToolError(f"Cannot parse quota configuration value for {name}: {text}") from None
+
+
+def as_java(value: float) -> str:
+    """A number as Java prints a double."""
+    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
+        return repr(value)
+    digits, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")
+    return f"{digits if '.' in digits else f'{digits}.0'}E{int(exponent)}"

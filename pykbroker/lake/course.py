@@ -1,0 +1,33 @@
+"""How far a replay is, by the positions that it commits where it sends: they are there for whoever looks, wherever its tasks run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pykbroker.lake.ledger import Offsets
+
+
+class Course:
+    """Archived offsets of each partition: where it ends, and how far it is. Some have no row, and filters leave some out."""
+
+    def __init__(self, ends: Offsets, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ends = dict(ends)
+        self._clock = clock
+        self._begun_s = clock()
+        self._begin: int | None = None
+        self._left = sum(self._ends.values())
+
+    def seen(self, positions: Offsets) -> Course:
+        """Takes the positions that are committed now, those of an earlier run too; returns itself."""
+        self._left = sum(max(end - positions.get(place, 0), 0) for place, end in self._ends.items())
+        if self._begin is None:
+            self._begin, self._begun_s = self._left, self._clock()
+        return self
+
+    def line(self) -> str:
+        """As in ``1,200,000 offsets, 85,000 a second, 300,000 to go, 4 s left``."""
+        sent = 0 if self._begin is None else self._begin - self._left
+        rate = sent / max(self._clock() - self._begun_s, 0.001)
+        left = f", {self._left / rate:.0f} s left" if rate else ""
+        return f"{sent:,} offsets, {rate:,.0f} a second, {self._left:,} to go{left}"
