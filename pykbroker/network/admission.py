@@ -44,7 +44,7 @@ class Turns:
         self._handshakes: Handshakes | None = None
 
     def handshakes(self, runtime: Runtime) -> Handshakes:
-        """The TLS handshakes of a listener, which wait for their turn in a thread."""
+        """The TLS handshakes of a listener, which take turns with everything else on the loop."""
         from pykbroker.network.tls import Handshakes  # noqa: PLC0415 - SASL_PLAINTEXT does without
 
         if self._handshakes is None or self._handshakes.runtime is not runtime:  # a test's brokers may begin anew
