@@ -13,6 +13,7 @@ from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import AT_REST, PREPARED, Transaction, TransactionState
+from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.simulation.history import History
@@ -32,6 +33,8 @@ class Watch:
         self._ends: dict[tuple[bytes, int], tuple[int, int, int]] = {}
         #: Group, topic id, topic and partition to committed offset.
         self._committed: dict[tuple[str, bytes, str, int], int] = {}
+        #: Partition of the offsets topic to what its offsets depend on, as it was when they were looked at.
+        self._seen: dict[int, tuple[GroupShard, int, int, MetadataImage]] = {}
         #: Transactional id to what is known of it.
         self._transactions: dict[str, Transaction] = {}
         #: Transactional id to the transaction that is coming to its end, since when, and in which process.
@@ -57,6 +60,7 @@ class Watch:
         """What nobody was told of may be gone; what was told is checked at the end."""
         self._ends.clear()
         self._committed.clear()
+        self._seen.clear()
 
     def _look_at_topics(self, cluster: Cluster) -> None:
         """Nothing is wrong here; what happened is noted."""
@@ -80,7 +84,10 @@ class Watch:
                 continue
             key = (partition.topic_id, partition.index)
             now = (partition.high_watermark, partition.last_stable_offset, partition.log_start_offset)
-            before = self._ends.get(key, now)
+            before = self._ends.get(key)
+            if before == now:
+                continue
+            before = before or now
             # What DeleteRecords did may not be on the disk when the server is killed.
             undone = now[2] < before[2]
             if now[0] < before[0] or (now[1] < before[1] and not undone) or not now[2] <= now[1] <= now[0]:
@@ -119,8 +126,13 @@ class Watch:
                 self._history.wrong("a fetch waits whose connection is gone")
 
     def _look_at_offsets(self, cluster: Cluster) -> None:
-        for shard in group_shards(cluster).values():
-            hidden = shard.committed._hidden
+        groups = cluster._groups
+        for number, loaded in () if groups is None else groups.shards.loaded.items():
+            shard, hidden = loaded.shard, loaded.shard.committed._hidden
+            seen = (shard, loaded.partition.log_end_offset, len(hidden), cluster.metadata.image)
+            if self._seen.get(number) == seen:
+                continue  # offsets change by records alone
+            self._seen[number] = seen
             for group, topic, index, committed in shard.committed.offsets:
                 if any(gone(topic, committed) for gone in hidden):
                     continue  # of a topic that is gone: nobody is given it any more
