@@ -60,8 +60,11 @@ def found(request: pytest.FixtureRequest, sslyze: Path, secured: Listeners) -> d
 @pytest.mark.skipif(OPENSSL is None, reason="not installed: apt-get install openssl")
 @pytest.mark.parametrize("listener", ["SSL", "SASL_SSL"])
 def test_no_ticket_is_good_for_early_data(secured: Listeners, listener: str) -> None:
-    """sslyze can ask only those who speak HTTP; a client of OpenSSL shows the tickets that it gets."""
-    command = [str(OPENSSL), "s_client", "-connect", secured.address(listener), "-tls1_3"]
+    """sslyze can ask only those who speak HTTP; a client of OpenSSL shows the tickets that it gets. Its output is not held back
+    in a buffer, which it would write when the connection ends.
+    """
+    shows_tickets = [str(OPENSSL), "s_client", "-connect", secured.address(listener), "-tls1_3"]
+    command = ["stdbuf", "--output=0", *shows_tickets]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as client:
