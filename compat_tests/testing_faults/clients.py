@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, ClassVar, Protocol
 
@@ -103,13 +104,32 @@ class KafkaPython:
             consumer.close(autocommit=False, timeout_ms=2000)
 
 
+async def _started(make: Callable[[], Any]) -> Any:
+    """A client that has met a broker. aiokafka asks each address once and gives up, however soon somebody would answer; its users
+    begin again.
+    """
+    ends = time.monotonic() + LIMIT_S
+    while True:
+        client = make()
+        try:
+            await client.start()
+        except aiokafka.errors.KafkaConnectionError:
+            await client.stop()
+            if time.monotonic() >= ends:
+                raise
+            await asyncio.sleep(0.01)
+        else:
+            return client
+
+
 class Aiokafka:
     common: ClassVar[dict[str, Any]] = {"client_id": "app", "retry_backoff_ms": 10}
 
     def produce(self, bootstrap: str, topic: str) -> str:
         async def produced() -> str:
-            producer = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, request_timeout_ms=1500, **self.common)
-            await producer.start()
+            producer = await _started(
+                lambda: aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, request_timeout_ms=1500, **self.common)
+            )
             try:
                 await asyncio.wait_for(producer.send_and_wait(topic, b"v"), LIMIT_S)
             except (aiokafka.errors.KafkaError, TimeoutError) as error:
@@ -123,11 +143,12 @@ class Aiokafka:
 
     def consume(self, bootstrap: str, topic: str, group: str) -> str:
         async def consumed() -> str:
-            consumer = aiokafka.AIOKafkaConsumer(
-                topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
-                enable_auto_commit=False, fetch_max_wait_ms=200, request_timeout_ms=2000, **self.common,
+            consumer = await _started(
+                lambda: aiokafka.AIOKafkaConsumer(
+                    topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
+                    enable_auto_commit=False, fetch_max_wait_ms=200, request_timeout_ms=2000, **self.common,
+                )
             )  # fmt: skip
-            await consumer.start()
             try:
                 message = await asyncio.wait_for(consumer.getone(), LIMIT_S)
                 await consumer.commit()
