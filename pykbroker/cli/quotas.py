@@ -6,29 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.client import Client
 from pykbroker.cli.completion import user_names
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output
+from pykbroker.cli.quota_state import DEFAULT, EXACT, alter_quotas, described_quotas
 from pykbroker.cli.topics import report
 from pykbroker.cli.trouble import CliError, UsageError, refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.messages.alter_client_quotas import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasRequestEntryData,
-    AlterClientQuotasResponse,
-    EntityData,
-    OpData,
-)
-from pykbroker.wire.messages.describe_client_quotas import (
-    ComponentData,
-    DescribeClientQuotasRequest,
-    DescribeClientQuotasResponse,
-)
+from pykbroker.wire.messages.alter_client_quotas import OpData
+from pykbroker.wire.messages.describe_client_quotas import ComponentData
 
 app = typer.Typer(help="List, set and remove quotas of users, clients and addresses.", no_args_is_help=True)
 
-_EXACT, _DEFAULT = 0, 1  # how a filter matches a name
 _DEFAULT_NAME = "<default>"
 
 User = Annotated[str | None, typer.Option("--user", autocompletion=user_names, help="This user.")]
@@ -60,17 +50,16 @@ def list_quotas(
     out = Output(as_json=as_json)
     entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
     components = [
-        ComponentData(entity_type=kind, match_type=_DEFAULT if name is None else _EXACT, match=name)
+        ComponentData(entity_type=kind, match_type=DEFAULT if name is None else EXACT, match=name)
         for kind, name in entity.items()
     ]
     with connect(bootstrap, timeout, command_config) as client:
-        answer = client.any().call(DescribeClientQuotasRequest(components=components), DescribeClientQuotasResponse)
-    try:
-        raise_for(answer.error_code, answer.error_message)
-    except KafkaError as error:
-        raise CliError(refusal("Quotas", error)) from error
+        try:
+            found = described_quotas(client, components)
+        except KafkaError as error:
+            raise CliError(refusal("Quotas", error)) from error
     rows: list[dict[str, Any]] = []
-    for entry in answer.entries or []:
+    for entry in found:
         names: Entity = {part.entity_type: part.entity_name for part in entry.entity}
         rows += [
             {"entity": names, "quota": value.key, "value": value.value}
@@ -141,11 +130,6 @@ def remove_quotas(
 def _alter(client: Client, out: Output, entity: Entity, changes: list[OpData], done: str, *, dry_run: bool) -> None:
     if not entity:
         raise UsageError("Say whose quotas: --user, --client-id, --ip, or the --default-... of them.")
-    parts = [EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()]
-    request = AlterClientQuotasRequest(
-        entries=[AlterClientQuotasRequestEntryData(entity=parts, ops=changes)], validate_only=dry_run
-    )
-    answers = client.controller().call(request, AlterClientQuotasResponse).entries
     results = [
         (
             _title({part.entity_type: part.entity_name for part in answer.entity}),
@@ -153,7 +137,7 @@ def _alter(client: Client, out: Output, entity: Entity, changes: list[OpData], d
             answer.error_message,
             f"would be changed: {done}" if dry_run else done,
         )
-        for answer in answers
+        for answer in alter_quotas(client, entity, changes, dry_run=dry_run)
     ]
     report(out, results, {ErrorCode.NONE}, what="Quotas of")
 

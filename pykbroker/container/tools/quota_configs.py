@@ -8,22 +8,12 @@ from itertools import zip_longest
 from typing import Final
 
 from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.quota_state import ANY, DEFAULT, EXACT, alter_quotas, described_quotas
 from pykbroker.container.tools.running import ToolError
 from pykbroker.security.sasl.scram import MECHANISMS
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
-from pykbroker.wire.messages.alter_client_quotas import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasRequestEntryData,
-    AlterClientQuotasResponse,
-    EntityData,
-    OpData,
-)
-from pykbroker.wire.messages.describe_client_quotas import (
-    ComponentData,
-    DescribeClientQuotasRequest,
-    DescribeClientQuotasResponse,
-    EntryData,
-)
+from pykbroker.wire.messages.alter_client_quotas import OpData
+from pykbroker.wire.messages.describe_client_quotas import ComponentData, EntryData
 from pykbroker.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
@@ -33,7 +23,6 @@ from pykbroker.wire.messages.describe_user_scram_credentials import (
 #: Kinds of entities, to what the protocol calls them; a name that is empty means the default one.
 KINDS: Final = {"users": "user", "clients": "client-id", "ips": "ip"}
 _TITLES: Final = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
-_EXACT, _DEFAULT, _ANY = 0, 1, 2  # how a filter matches a name
 _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 
 
@@ -52,16 +41,12 @@ def _quotas(client: Client, kinds: Sequence[str], names: Sequence[str]) -> list[
     components = [
         ComponentData(
             entity_type=KINDS[kind],
-            match_type=_ANY if name is None else _EXACT if name else _DEFAULT,
+            match_type=ANY if name is None else EXACT if name else DEFAULT,
             match=name or None,
         )
         for kind, name in zip_longest(kinds, names)
     ]
-    answer = client.any().call(
-        DescribeClientQuotasRequest(components=components, strict=True), DescribeClientQuotasResponse
-    )
-    raise_for(answer.error_code, answer.error_message)
-    return answer.entries or []
+    return described_quotas(client, components, strict=True)
 
 
 def _title(entry: EntryData) -> str:
@@ -99,11 +84,8 @@ def alter(
         raise ToolError(f"Invalid config(s): {','.join(missing)}")
     changes = [OpData(key=name, value=_number(name, text), remove=False) for name, text in added.items()]
     changes += [OpData(key=name, value=0.0, remove=True) for name in removed]
-    entity = [
-        EntityData(entity_type=KINDS[kind], entity_name=name or None) for kind, name in zip(kinds, names, strict=True)
-    ]
-    request = AlterClientQuotasRequest(entries=[AlterClientQuotasRequestEntryData(entity=entity, ops=changes)])
-    for answer in client.controller().call(request, AlterClientQuotasResponse).entries:
+    entity = {KINDS[kind]: name or None for kind, name in zip(kinds, names, strict=True)}
+    for answer in alter_quotas(client, entity, changes):
         if answer.error_code:
             raise KafkaError(error_code(answer.error_code), answer.error_message or None)
 
