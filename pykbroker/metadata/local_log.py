@@ -21,7 +21,6 @@ from pykbroker.metadata.batches import (
 )
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
-from pykbroker.metadata.image_records import image_records
 from pykbroker.metadata.quorum import Quorum, read_epoch
 from pykbroker.metadata.replay import MetadataRecord, ReplayError, replay
 from pykbroker.metadata.snapshot import (
@@ -175,6 +174,8 @@ class LocalLog:
         """Write a snapshot of the image, which must stand at the end of the log and stay as it is. For any thread, which waits
         for the disk. ``snapshot_ended`` is to be called with what it raises.
         """
+        from pykbroker.metadata.image_records import image_records  # noqa: PLC0415 - most runs write none
+
         snapshot = SnapshotId(image.offset + 1, image.epoch)
         data = encode_snapshot(
             image_records(image),
