@@ -17,6 +17,7 @@ from compat_tests.spark.topics import Topics
 from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.description import Format
 from pykbroker.lake.ledger import NOTHING, Lost, Place, Progress
+from pykbroker.lake.tables.parquet import COMMITS, STAGING, ParquetTable
 from pykbroker.lake.tables.table import Compacted
 from pykbroker.lake.trouble import DataLost, LakeError
 
@@ -196,6 +197,20 @@ def test_each_batch_asks_whether_its_topics_are_the_same(make: Callable[..., Wor
     with pytest.raises(StreamingQueryException, match=rf"{topic}-0 was archived from the topic of id another"):
         query.awaitTermination()
     assert workshop.offsets(topic) == [(0, offset) for offset in range(10)]
+
+
+def test_a_batch_that_two_take_at_once_is_there_once(make: Callable[..., Workshop]) -> None:
+    """On a disk of another machine, where no lock tells them of each other: the second takes what the first has committed."""
+    table = make().lake.table
+    assert isinstance(table, ParquetTable)
+    rows = table.spark.sql("SELECT 't' AS topic, 0 AS partition, 7L AS offset, DATE'2026-01-31' AS date")
+    commit = f"{COMMITS}/{0:012d}.json"
+    for _ in range(2):
+        table._stage(rows, commit, "batch-0-", ())
+    assert table.append(rows, 0).count() == table.read().count() == 1
+    assert table.folder.files(STAGING) == {}
+    with pytest.raises(LakeError, match="Another process has changed"):
+        table._stage(rows, commit, "batch-0-", ("topic=t/x.parquet",))
 
 
 def test_a_lake_is_of_one_format_one_cluster_and_one_checkpoint(make: Callable[..., Workshop], topics: Topics) -> None:
