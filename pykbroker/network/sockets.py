@@ -156,7 +156,7 @@ class BrokerSockets:
             return self._made(bind, max_frame)[1] if self._has_room() else _Refused()
 
         server = await self._loop.create_server(
-            connection, bind.host or None, bind.port, backlog=_BACKLOG, start_serving=False
+            connection, _addresses(bind), bind.port, backlog=_BACKLOG, start_serving=False
         )
         self._listening.append(_Listening(bind, max_frame, server))
         return server
@@ -188,3 +188,10 @@ class BrokerSockets:
             self._limited.left(connection)
         if not self.connections:
             self._none_left.set()
+
+
+def _addresses(bind: Bind) -> str | list[str] | None:
+    """To Java all addresses of version 6 are those of version 4 as well. A port that the system chooses is one of either."""
+    if bind.host == "::" and bind.port:
+        return ["0.0.0.0", bind.host]  # noqa: S104 - as it was asked for
+    return bind.host or None
