@@ -37,7 +37,7 @@ class AppendResult:
     log_start_offset: int
     #: A repeated batch: nothing was written.
     duplicate: bool = False
-    #: Set by the partition: completes when the batch is committed, fails with KafkaError when it may be lost; None where it is
+    #: Set by the partition: completes when the batch is committed, fails with KafkaError if it may be lost; None if it is
     #: committed already.
     committed: Deferred[None] | None = None
 

@@ -139,13 +139,13 @@ def _recover(log: LogState, gaps_to: int) -> None:
     expected = segments[number].base_offset
     log.extend_to(expected)
     _restore_before(log, number)
-    # Those behind are of batches that are read again. One that a truncation removed may be back after a power loss, and say what
-    # was true of other batches.
+    # Later snapshots are rebuilt. One that a truncation removed may be restored by a power loss, with the state
+    # of other batches.
     drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
     for index in range(number, len(segments)):
         segment = segments[index]
         if segment.base_offset > expected:
-            # Compaction leaves gaps. Otherwise the power went when the next segment was on the disk already, but not
+            # Compaction leaves gaps. Otherwise a power loss kept the next segment, but not
             # the end of this one.
             if segment.base_offset > gaps_to:
                 _cut_behind(log, index)
@@ -164,8 +164,8 @@ def _recover(log: LogState, gaps_to: int) -> None:
                 size - end,
             )
             following = segments[index + 1 : index + 2]
-            # A preallocated file was cut to its size before the next segment began; the power may have gone before the
-            # disk knew. Nothing is missing between them then.
+            # A preallocated file is trimmed before the next segment begins; a power loss may undo that. No batch is
+            # missing between them then.
             if not following or following[0].base_offset != log.log_end_offset:
                 _cut_behind(log, index + 1)
                 break

@@ -45,7 +45,7 @@ def look_ahead(logs: Iterable[LogState], now_ms: int) -> None:
 
 
 def _over_size(log: LogState) -> int:
-    """The number of oldest segments beyond retention.bytes; if that is 0 bytes, the active one too, unless it is
+    """The number of oldest segments beyond retention.bytes. With retention.bytes=0 the active one counts too, unless it is
     empty.
     """
     limit = log.config.retention_bytes

@@ -84,8 +84,8 @@ class Segment:
         self._size = -1
         self._preallocated = False
         self._indexes: SegmentIndexes | None = None
-        #: A cold read in a worker thread may load the indexes of a closed segment while the loop does, or while the loop gives
-        #: its files other names.
+        #: A cold read in a worker thread may load the indexes of a closed segment while the loop does, or while the loop
+        #: renames its files.
         self._loading = Lock()
         self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.path(".txnindex"))
         self._recent_offsets = array("q")

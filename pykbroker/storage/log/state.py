@@ -96,7 +96,7 @@ class LogState:
         self.producers = Producers()
         #: Offsets of the .snapshot files, rising.
         self.snapshots: list[int] = []
-        #: What the next flush syncs beside the active segment's batches: segments closed since, snapshots, new files;
+        #: Files that the next flush syncs besides the active segment's .log: closed segments, snapshots, new files;
         #: the directory itself while it is new.
         self.unsynced: list[str] = []
         #: Flushes under way.
@@ -106,7 +106,7 @@ class LogState:
         #: The compaction or move that works on closed segments; see ``pin``.
         self.pinned_by: object = None
 
-    # -- what is known ------------------------------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------------------------------
 
     @property
     def active(self) -> Segment:
