@@ -1,4 +1,4 @@
-"""OAUTHBEARER as its settings ask for it: which tokens are good, and where the keys of their issuers are."""
+"""OAUTHBEARER by its settings: the validation of tokens, and the keys of their issuers."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _ENDPOINT: Final = "sasl.oauthbearer.jwks.endpoint."
 
 
 class BearerTokens:
-    """Those of one process: one set of keys for each address, whatever number of listeners take tokens."""
+    """The validators of one process: one set of keys for each address, shared by all listeners."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._key_sets: dict[str, KeySet | RemoteKeySet] = {}
 
     def mechanism(self, settings: MechanismSettings) -> Mechanism:
-        """What begins an exchange. Raises ConfigError."""
+        """The factory of exchanges for these settings. Raises ConfigError."""
         handler = settings.callback_handler or _UNSECURED
         if handler == _UNSECURED:
             try:
@@ -53,7 +53,7 @@ class BearerTokens:
         return self._signed(settings)
 
     def follow(self, runtime: Runtime) -> None:
-        """Keys of addresses are asked for again from now on."""
+        """Refresh keys of http(s) addresses from now on."""
         for key_set in self._key_sets.values():
             key_set.follow(runtime)
 
@@ -100,7 +100,7 @@ def _key_set(url: str, settings: MechanismSettings) -> KeySet | RemoteKeySet:
 
 
 def _trusting(options: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """Whom to believe at an https address: the login module may name a trust store, as in Kafka."""
+    """The TLS context for an https address: the login module may name a trust store, as in Kafka."""
     import ssl  # noqa: PLC0415 - file: and SASL_PLAINTEXT do without
 
     from pykbroker.security.tls.settings import TlsError, TrustStoreSettings  # noqa: PLC0415 - see above
