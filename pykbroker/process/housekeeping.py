@@ -200,7 +200,9 @@ class Housekeeping:
 
         def begin() -> None:
             done = attempt(lambda: work() or Deferred.completed(None)).recover(Exception, tell)
-            done.map(lambda _: self._cluster.runtime.timers.after(interval_ms, begin)).or_log("ending a housekeeping round")
+            done.map(lambda _: self._cluster.runtime.timers.after(interval_ms, begin)).or_log(
+                "ending a housekeeping round"
+            )
 
         def tell(error: Exception) -> None:
             if isinstance(error, KafkaError):
