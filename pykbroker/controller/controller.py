@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING
 
 from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
 from pykbroker.controller.eligible_leaders import clearing_records
-from pykbroker.controller.internal_topics import Settings
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
-from pykbroker.controller.topics import (
-    ConfigCheck,
-    NewPartitions,
-    NewTopic,
-    TopicPlanner,
-    TopicResult,
-    check_partition_total,
-    check_record_total,
-)
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.image import BROKER_RESOURCE, BrokerImage, MetadataImage
@@ -41,9 +31,11 @@ if TYPE_CHECKING:
     from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
+    from pykbroker.controller.internal_topics import Settings
     from pykbroker.controller.port import ConfigChanges, MayChange
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
+    from pykbroker.controller.topics import ConfigCheck, NewPartitions, NewTopic, TopicPlanner, TopicResult
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
 
@@ -76,7 +68,8 @@ class Controller:
         self._config = config
         self._acl_planner: AclPlanner | None = None
         self._token_planner: TokenPlanner | None = None
-        self._planner = TopicPlanner(image, self._rng, check_topic_configs, self._topic_defaults)
+        self._check_topic_configs = check_topic_configs
+        self._topic_planner: TopicPlanner | None = None
 
     @property
     def log(self) -> RecordLog:
@@ -173,20 +166,7 @@ class Controller:
         self, topics: Sequence[NewTopic], *, validate_only: bool = False, may_change: MayChange | None = None
     ) -> Deferred[list[TopicResult]]:
         def decide() -> Decision[list[TopicResult]]:
-            check_partition_total(topics, self._topic_defaults()[0])
-            results = []
-            records: list[MetadataRecord] = []
-            for topic in topics:
-                try:
-                    planned, result = self._planner.create(topic)
-                    if may_change is not None:
-                        may_change(result.partitions)
-                except KafkaError as error:
-                    result = TopicResult(topic.name, error)
-                else:
-                    records += planned
-                results.append(result)
-            check_record_total(records)
+            records, results = self._topics().create_all(topics, may_change)
             return [] if validate_only else records, results
 
         return self._commits.decide(decide)
@@ -199,7 +179,7 @@ class Controller:
             records: list[MetadataRecord] = []
             for topic_id in topic_ids:
                 try:
-                    removal = self._planner.remove(topic_id)
+                    removal = self._topics().remove(topic_id)
                     if may_change is not None:
                         may_change(len(self.image.topics_by_id[topic_id].partitions))
                     records.append(removal)
@@ -215,19 +195,7 @@ class Controller:
         self, topics: Sequence[NewPartitions], *, validate_only: bool = False, may_change: MayChange | None = None
     ) -> Deferred[list[tuple[str, KafkaError | None]]]:
         def decide() -> Decision[list[tuple[str, KafkaError | None]]]:
-            results: list[tuple[str, KafkaError | None]] = []
-            records: list[MetadataRecord] = []
-            for topic in topics:
-                try:
-                    planned = self._planner.add_partitions(topic)
-                    if may_change is not None:
-                        may_change(len(planned))
-                    records += planned
-                except KafkaError as error:
-                    results.append((topic.name, error))
-                else:
-                    results.append((topic.name, None))
-            check_record_total(records)
+            records, results = self._topics().add_all_partitions(topics, may_change)
             return [] if validate_only else records, results
 
         return self._commits.decide(decide)
@@ -342,6 +310,15 @@ class Controller:
         return self._commits.decide(decide)
 
     # Planners
+
+    def _topics(self) -> TopicPlanner:
+        """Made when topics are first altered."""
+        if self._topic_planner is None:
+            from pykbroker.controller.topics import TopicPlanner  # noqa: PLC0415 - start-up counts
+
+            check = self._check_topic_configs
+            self._topic_planner = TopicPlanner(self.image, self._rng, check, self._topic_defaults)
+        return self._topic_planner
 
     def _acls(self) -> AclPlanner:
         """Created when access lists are first altered."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pykbroker.controller.controller import Controller
 from pykbroker.controller.eligible_leaders import MIN_ISR, safety_records
-from pykbroker.controller.internal_topics import Settings
-from pykbroker.controller.topics import ConfigCheck
 from pykbroker.metadata.features import CURRENT, ELR_VERSION, METADATA_VERSION, SUPPORTED_RANGES, Features
 from pykbroker.metadata.ids import CLUSTER_METADATA_ID
 from pykbroker.metadata.image import MetadataImage
@@ -24,6 +23,10 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+
+if TYPE_CHECKING:
+    from pykbroker.controller.internal_topics import Settings
+    from pykbroker.controller.topics import ConfigCheck
 
 #: The settings of the metadata log: only a snapshot allows removals.
 LOG_CONFIG = LogConfig(

@@ -58,7 +58,7 @@ class NewPartitions:
     assignments: Sequence[list[int]] | None = None
 
 
-def check_partition_total(topics: Iterable[NewTopic], default_partitions: int) -> None:
+def _check_partition_total(topics: Iterable[NewTopic], default_partitions: int) -> None:
     """Raises KafkaError POLICY_VIOLATION for more partitions than one request may create."""
     total = 0
     for topic in topics:
@@ -70,7 +70,7 @@ def check_partition_total(topics: Iterable[NewTopic], default_partitions: int) -
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
 
-def check_record_total(records: Sequence[MetadataRecord]) -> None:
+def _check_record_total(records: Sequence[MetadataRecord]) -> None:
     """Raises KafkaError POLICY_VIOLATION for more records than one batch of the metadata log may have."""
     if len(records) > MAX_RECORDS_PER_BATCH:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
@@ -90,6 +90,51 @@ class TopicPlanner:
         self._rng = rng
         self._check_configs = check_configs
         self._defaults = defaults
+
+    def create_all(
+        self, topics: Sequence[NewTopic], may_change: Callable[[int], None] | None = None
+    ) -> tuple[list[MetadataRecord], list[TopicResult]]:
+        """The records that create topics, and the result of each. ``may_change`` is called with the number of partitions of each.
+
+        Raises KafkaError POLICY_VIOLATION for too many partitions in one request.
+        """
+        _check_partition_total(topics, self._defaults()[0])
+        results = []
+        records: list[MetadataRecord] = []
+        for topic in topics:
+            try:
+                planned, result = self.create(topic)
+                if may_change is not None:
+                    may_change(result.partitions)
+            except KafkaError as error:
+                result = TopicResult(topic.name, error)
+            else:
+                records += planned
+            results.append(result)
+        _check_record_total(records)
+        return records, results
+
+    def add_all_partitions(
+        self, topics: Sequence[NewPartitions], may_change: Callable[[int], None] | None = None
+    ) -> tuple[list[MetadataRecord], list[tuple[str, KafkaError | None]]]:
+        """The records that give topics more partitions, and the error of each. ``may_change`` is asked with how many.
+
+        Raises KafkaError POLICY_VIOLATION where they are too many for one request.
+        """
+        results: list[tuple[str, KafkaError | None]] = []
+        records: list[MetadataRecord] = []
+        for topic in topics:
+            try:
+                planned = self.add_partitions(topic)
+                if may_change is not None:
+                    may_change(len(planned))
+                records += planned
+            except KafkaError as error:
+                results.append((topic.name, error))
+            else:
+                results.append((topic.name, None))
+        _check_record_total(records)
+        return records, results
 
     def create(self, new: NewTopic) -> tuple[list[MetadataRecord], TopicResult]:
         """The records that create a topic, and its result for the answer.

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.ids import ZERO_ID
-from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 if TYPE_CHECKING:
+    from pykbroker.metadata.encoded_once import EncodedOnce
     from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 #: Version, listener, principal and host, requested names (None: all), and which authorized operations.
 Question = tuple[int, str, str, str, tuple[str, ...] | None, bool, bool]
@@ -41,29 +42,6 @@ def question(request: MetadataRequest, asker: RequestContext, *, with_host: bool
     )
 
 
-class EncodedOnce(MetadataResponse):
-    """An answer in one version that remembers its bytes, and shares them with its copies."""
-
-    __slots__ = ("_bytes",)
-
-    def __init__(self, answer: MetadataResponse, shared: bytearray | None = None) -> None:
-        super().__init__(*(getattr(answer, name) for name in MetadataResponse.__slots__))
-        self._bytes = bytearray() if shared is None else shared
-
-    def again(self) -> EncodedOnce:
-        """A copy for another client, with fields of its own (throttle time)."""
-        return EncodedOnce(self, self._bytes)
-
-    def encode(self, out: bytearray, version: int) -> None:
-        """As MetadataResponse.encode, always in the same version."""
-        if self.throttle_time_ms:
-            super().encode(out, version)
-            return
-        if not self._bytes:
-            super().encode(self._bytes, version)
-        out += self._bytes
-
-
 class Answers:
     """Answers by key, until the image changes."""
 
@@ -77,6 +55,8 @@ class Answers:
 
     def keep(self, asked: Question, answer: MetadataResponse) -> MetadataResponse:
         """Cache an answer without errors; returns the answer to send."""
+        from pykbroker.metadata.encoded_once import EncodedOnce  # noqa: PLC0415 - start-up counts
+
         if any(topic.error_code for topic in answer.topics):
             return answer
         if len(self._kept) >= MAX_QUESTIONS:

@@ -21,7 +21,6 @@ from pykbroker.metadata.batches import (
 )
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
-from pykbroker.metadata.image_records import image_records
 from pykbroker.metadata.quorum import Quorum, read_epoch
 from pykbroker.metadata.replay import MetadataRecord, ReplayError, replay
 from pykbroker.metadata.snapshot import (
@@ -175,6 +174,8 @@ class LocalLog:
         """Write a snapshot of the image, which must be at the log end and not change meanwhile. In any thread, which waits for
         the disk. Call ``snapshot_ended`` afterwards, with the error if it raises one.
         """
+        from pykbroker.metadata.image_records import image_records  # noqa: PLC0415 - most runs write none
+
         snapshot = SnapshotId(image.offset + 1, image.epoch)
         data = encode_snapshot(
             image_records(image),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -76,13 +75,16 @@ class CleanerProcess:
 
     def run(self, order: Order) -> CleaningResult:
         """Do the order in a new process and wait for it. Raises CleanerFailed, or CleanerStopped after ``stop``."""
+        import pickle  # noqa: PLC0415 - start-up counts
+
         if self._stopped:
             raise CleanerStopped
+        written = pickle.dumps(order)
         with subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603 - this package
             self._child = child
             if self._stopped:
                 child.kill()
-            answer = _ask(child, order)
+            answer = _ask(child, written)
             self._child = None
         if self._stopped:
             raise CleanerStopped
@@ -106,21 +108,26 @@ def _command() -> list[str]:
     return [sys.executable, "-I", "-c", _BEGIN, str(Path(pykbroker.__file__).parents[1]), *others]
 
 
-def _ask(child: subprocess.Popen[bytes], order: Order) -> bytes:
+def _ask(child: subprocess.Popen[bytes], order: bytes) -> bytes:
     """The child's output; empty if it died."""
     assert child.stdin is not None
     assert child.stdout is not None
     with contextlib.suppress(BrokenPipeError):
-        child.stdin.write(pickle.dumps(order))
+        child.stdin.write(order)
         child.stdin.flush()
     return child.stdout.read()
 
 
 def main() -> None:
     """Do the order on standard input."""
+    import pickle  # noqa: PLC0415 - start-up counts
+
     from pykbroker.storage.compaction.cleaner_worker import clean_files  # noqa: PLC0415 - for the child only
 
-    order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent broker
+    try:
+        order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent broker
+    except (EOFError, pickle.UnpicklingError):  # the parent has died meanwhile
+        return
     threading.Thread(target=_die_with_the_broker, daemon=True).start()
     outcome: CleaningResult | str
     try:

@@ -15,6 +15,7 @@ from pykbroker.security.sasl.scram import HASHES, MECHANISMS, Found, ScramExchan
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.bearer_tokens import BearerTokens
+    from pykbroker.runtime.runtime import Runtime
 
 _SCRAM: Final = {name: number for number, name in MECHANISMS.items()}
 _MODULES: Final = "org.apache.kafka.common.security"
@@ -28,6 +29,7 @@ class Mechanisms:
     def __init__(self, cluster: Callable[[], Cluster]) -> None:
         self._cluster = cluster
         self._bearer: BearerTokens | None = None
+        self._runtime: Runtime | None = None
 
     def made(self, settings: MechanismSettings) -> Mechanism:
         """The factory of exchanges for these settings. Raises ConfigError for a mechanism that is not served."""
@@ -55,14 +57,17 @@ class Mechanisms:
 
     def follow(self, cluster: Cluster) -> None:
         """Start periodic work of the mechanisms."""
+        self._runtime = cluster.runtime
         if self._bearer is not None:
-            self._bearer.follow(cluster.runtime)
+            self._bearer.follow(self._runtime)
 
     def _with_tokens(self, settings: MechanismSettings) -> Mechanism:
         if self._bearer is None:
             from pykbroker.process.bearer_tokens import BearerTokens  # noqa: PLC0415 - others do without
 
             self._bearer = BearerTokens(self._now_ms)
+            if self._runtime is not None:
+                self._bearer.follow(self._runtime)
         return self._bearer.mechanism(settings)
 
     def _now_ms(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from pykbroker.metadata.answers import EncodedOnce
+from pykbroker.metadata.encoded_once import EncodedOnce
 from pykbroker.refusals.shapes import error_sites
 from pykbroker.wire.message import Message
 
