@@ -98,8 +98,8 @@ class TokenPlanner:
     def expire(
         self, asker: str, hmac: bytes, period_ms: int
     ) -> tuple[list[DelegationTokenRecord] | list[RemoveDelegationTokenRecord], int]:
-        """The token with a new expiry time, ``period_ms`` from now; a negative period removes it at once. Raises KafkaError as
-        ``renew``, but a removal at once is possible after the expiry.
+        """The token with a new expiry time, ``period_ms`` from now; a negative period removes it at once. Raises what ``renew``
+        raises, except DELEGATION_TOKEN_EXPIRED for a removal at once.
         """
         now_ms, token = self._now_ms(), self._known(hmac)
         _check_may_renew(token, asker)

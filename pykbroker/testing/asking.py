@@ -55,8 +55,8 @@ class Asking(Access):
         replication_factor: int = -1,
         configs: Mapping[str, object] | None = None,
     ) -> None:
-        """Create a topic; -1 means the broker's default. It exists when this returns. Raises KafkaError with the code with
-        which Kafka refuses a topic.
+        """Create a topic; -1 means the broker's default. It exists when this returns. Raises the KafkaError with which Kafka
+        refuses a topic.
         """
         texts = {setting: _as_text(value) for setting, value in (configs or {}).items()}
         new = NewTopic(name, partitions, replication_factor, configs=texts)
