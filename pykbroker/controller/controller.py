@@ -1,6 +1,6 @@
-"""The controller of this process: what brokers ask for is decided on the image and committed to the local metadata log.
+"""The controller of this process: decides requests of brokers on the image and commits them to the local metadata log.
 
-It is the ``ControllerPort`` of a process that is a cluster of its own, and the source of what the cluster's readers know.
+It implements ``ControllerPort`` for a process that is a cluster of its own, and is the ``MetadataSource`` of its readers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Producer ids are handed to brokers in blocks of this many (KIP-730).
+#: The size of a block of producer ids (KIP-730).
 PRODUCER_ID_BLOCK = 1000
 
 
@@ -59,7 +59,7 @@ class Controller:
         features: Features = CURRENT,
     ) -> None:
         self.image = image
-        #: What its clusters may finalize.
+        #: The feature levels that the cluster may finalize.
         self.features = features
         self._commits = Commits(log, image, runtime)
         self._log = log
@@ -73,37 +73,35 @@ class Controller:
 
     @property
     def log(self) -> RecordLog:
-        """Where the decisions are kept, to be looked at."""
+        """The metadata log, for inspection."""
         return self._log
 
     @property
     def answers(self) -> Answers:
-        """Metadata answers given since the last change."""
+        """Cached Metadata answers since the last change."""
         return self._commits.answers
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call ``subscriber(image, delta)`` after each change, before who asked for it is answered. What it asks the
-        controller for meanwhile has its turn later.
-        """
+        """Call ``subscriber(image, delta)`` after each change, before it is answered. Changes that it requests are queued."""
         self._commits.subscribe(subscriber)
 
     def prepare_with(self, preparation: Preparation) -> None:
-        """Have something done, in a thread, before the records of a change are in the log for good."""
+        """Call ``preparation`` with the records of each change; a thread does the work that it returns before they are synced."""
         self._commits.prepare_with(preparation)
 
     # The start and the end of the process, which wait for the disk
 
     def commit(self, records: Sequence[MetadataRecord]) -> None:
-        """Append, sync and publish at once. Raises KafkaError KAFKA_STORAGE_ERROR when the log cannot take the
-        records: then nothing has changed.
+        """Append, sync and publish at once. Raises KafkaError KAFKA_STORAGE_ERROR if the log cannot be written: then nothing
+        has changed.
         """
         self._commits.commit_now(records)
 
     def start_brokers(self, registrations: Sequence[BrokerRegistration], *, clean: bool = True) -> dict[int, int]:
         """Register the brokers of this process and fence all others; returns their broker epochs by id.
 
-        ``clean`` says that the logs lost nothing since the last commit. Otherwise the partitions these brokers lead
-        start a new leader epoch, by which clients notice that records may be gone.
+        ``clean`` says that no records were lost since the last commit. Otherwise the partitions that these brokers lead
+        start a new leader epoch, by which clients notice that records may be lost.
         """
         here = {broker.id for broker in registrations}
         records: list[MetadataRecord] = []
@@ -119,8 +117,8 @@ class Controller:
     def stop_brokers(self) -> None:
         """Fence every broker because the process ends. Leaders stay: they are the same after a clean start.
 
-        What was being written is completed before. A courtesy to whoever opens the log next (Kafka would wait for a session
-        to end), so no failure of the disk stands in the way of the end.
+        A change under way is completed first. The fencing is for the next process (Kafka would wait for the broker's
+        session to expire), so a disk error is only logged.
         """
         try:
             self._commits.finish_now()
@@ -311,7 +309,7 @@ class Controller:
 
         return self._commits.decide(decide)
 
-    # What is looked at
+    # Planners
 
     def _topics(self) -> TopicPlanner:
         """Made when topics are first altered."""
@@ -323,7 +321,7 @@ class Controller:
         return self._topic_planner
 
     def _acls(self) -> AclPlanner:
-        """Made when access lists are first altered."""
+        """Created when access lists are first altered."""
         if self._acl_planner is None:
             from pykbroker.controller.acls import AclPlanner  # noqa: PLC0415 - start-up counts
 
@@ -332,7 +330,7 @@ class Controller:
         return self._acl_planner
 
     def _tokens(self) -> TokenPlanner:
-        """Made when it is first asked for tokens, or looks whether some are over."""
+        """Created when tokens are first requested or expired."""
         if self._token_planner is None:
             from pykbroker.controller.delegation_tokens import TokenPlanner  # noqa: PLC0415 - start-up counts
 

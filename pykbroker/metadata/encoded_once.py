@@ -1,4 +1,4 @@
-"""A Metadata answer whose bytes are made once."""
+"""A Metadata answer that is encoded once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class EncodedOnce(MetadataResponse):
         self._bytes = bytearray() if shared is None else shared
 
     def again(self) -> EncodedOnce:
-        """The same answer for another client; what is set on the one (a throttle time) is not on the other."""
+        """A copy for another client, with fields of its own (throttle time)."""
         return EncodedOnce(self, self._bytes)
 
     def encode(self, out: bytearray, version: int) -> None:

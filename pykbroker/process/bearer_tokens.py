@@ -1,4 +1,4 @@
-"""OAUTHBEARER as its settings ask for it: which tokens are good, and where the keys of their issuers are."""
+"""OAUTHBEARER by its settings: the validation of tokens, and the keys of their issuers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REMOTE: Final = ("http", "https")
 
 
 class BearerTokens:
-    """Those of one process: one set of keys for each address, whatever number of listeners take tokens."""
+    """The validators of one process: one set of keys for each address, shared by all listeners."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -39,7 +39,7 @@ class BearerTokens:
         self._starts = True
 
     def mechanism(self, settings: MechanismSettings) -> Mechanism:
-        """What begins an exchange. Raises ConfigError."""
+        """The factory of exchanges for these settings. Raises ConfigError."""
         handler = settings.callback_handler or _UNSECURED
         if handler == _UNSECURED:
             try:
@@ -55,7 +55,7 @@ class BearerTokens:
         return self._signed(settings)
 
     def follow(self, runtime: Runtime) -> None:
-        """Keys of addresses are asked for again from now on, and no other address any more: that would hold up the loop."""
+        """Refresh keys of http(s) addresses from now on; no further address is accepted, since its first read would block the loop."""
         self._starts = False
         for key_set in self._key_sets.values():
             key_set.follow(runtime)
@@ -111,7 +111,7 @@ def _key_set(url: str, settings: MechanismSettings) -> KeySet | RemoteKeySet:
 
 
 def _trusting(options: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """Whom to believe at an https address: the login module may name a trust store, as in Kafka."""
+    """The TLS context for an https address: the login module may name a trust store, as in Kafka."""
     import ssl  # noqa: PLC0415 - file: and SASL_PLAINTEXT do without
 
     from pykbroker.security.tls.settings import TlsError, TrustStoreSettings  # noqa: PLC0415 - see above

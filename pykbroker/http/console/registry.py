@@ -1,4 +1,4 @@
-"""Schemas of a schema registry of others, by the ids that its clients write before a value.
+"""Schemas from an external schema registry, by the ids that its clients write before a value.
 
 The one address that the broker was started with is asked, and nothing else: no redirect is followed and no proxy of the environment
 taken. What comes from there is a stranger's like the records: it is cut off where it is too long, has to be what such a registry

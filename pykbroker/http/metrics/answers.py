@@ -1,4 +1,4 @@
-"""Which errors an answer tells, read off its class once (``refusals/shapes.py``)."""
+"""The error codes in an answer, by the structure of its class (``refusals/shapes.py``)."""
 
 from __future__ import annotations
 

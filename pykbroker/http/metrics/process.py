@@ -1,4 +1,4 @@
-"""The process: its memory, its core, and how long its event loop lets others wait."""
+"""Metrics of the process: memory, CPU time, and delays of the event loop."""
 
 from __future__ import annotations
 
