@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -30,7 +31,7 @@ from pykbroker.cli.serve_options import (
 )
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
-from pykbroker.process import log_output
+from pykbroker.process import garbage, log_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,11 @@ _LARGEST_KEPT = 8 * 1024 * 1024
 
 def main(argv: list[str], tell: Callable[[Node], None] | None = None) -> int:
     """Run the command; returns the exit status. ``tell`` says more than the line that the broker is ready."""
+    with garbage.collected_when_ready():
+        return _main(argv, tell)
+
+
+def _main(argv: list[str], tell: Callable[[Node], None] | None) -> int:
     options = parser().parse_args(argv)
     try:
         level, levels = log_levels(options)
@@ -146,7 +152,7 @@ def _http_side(
         return None
     from pykbroker.http.installed import side
 
-    made = side()
+    made = side(own_process=True)
 
     def steering(node: Node) -> Steering:
         from pykbroker.http.api.steering import of_node
@@ -209,6 +215,7 @@ class Start(NamedTuple):
         return Deferred.completed(None) if self.seed is None else _sow(self.seed, cluster)
 
     def _announce(self, node: Node) -> None:
+        garbage.is_ready()
         _tell_systemd(node)
         if self.security is not None:
             self.security.write_files(node)
@@ -220,6 +227,7 @@ class Start(NamedTuple):
                 _say(f"\n{self.security.to_paste(node)}\n")
         if self.tell is not None:
             self.tell(node)
+        _collect_garbage()
 
 
 def _runner() -> asyncio.Runner:
@@ -281,6 +289,15 @@ def _keep_freed_memory() -> None:
     pages of this block are never touched, so it costs nothing; other allocators take no notice.
     """
     bytes(_LARGEST_KEPT)
+
+
+def _collect_garbage() -> None:
+    """From now on, where that was put off until the broker is ready; what the start made is left out for good, so that
+    a full collection need not go through all modules.
+    """
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _allow_descriptors() -> None:
