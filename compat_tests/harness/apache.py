@@ -45,14 +45,17 @@ class ApacheKafka(BrokerProcess):
         node_id: int = 1,
         standalone: bool = False,
         features: Sequence[str] = (),
+        formatting: list[str] | None = None,
     ) -> None:
         """A ``node.id`` among the settings wins over ``node_id``. ``standalone`` formats a dynamic quorum of this one node
-        (KIP-853); without it, the voters are static. ``features`` get other levels than the usual ones: ``name=level``.
+        (KIP-853); without it, the voters are static. ``features`` get other levels than the usual ones: ``name=level``. ``formatting`` are
+        the flags of the Java that formats the storage.
         """
         super().__init__(folder, settings)
         self.node_id = int(self.settings.get("node.id", node_id))
         self.standalone = standalone
         self.features = features
+        self._formatting = formatting
         self.flags = [*QUICK, "-Xmx700m"] if flags is None else flags
         self.properties = folder / "server.properties"
 
@@ -101,7 +104,7 @@ class ApacheKafka(BrokerProcess):
 
     def _format(self) -> None:
         command = [
-            *java_command("kafka.tools.StorageTool", self.jars),
+            *java_command("kafka.tools.StorageTool", self.jars, flags=self._formatting),
             "format",
             "-t",
             self.cluster_id(),

@@ -7,12 +7,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from compat_tests.harness.class_archives import KAFKA, archive_flags
 from scripts.jars import ROOT, classpath
 
 CLASSES = ROOT / "build" / "compat-classes"
 
 #: Short lives: one compiler tier and the small collector start about twice as fast. Never used by the bench.
-QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+PLAIN = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+#: And with the archive of Kafka's classes.
+QUICK = [*PLAIN, "-Xshare:auto"]
 
 
 class JavaMissing(RuntimeError):
@@ -59,5 +62,7 @@ def compile_java(sources: list[Path], jar_set: str) -> Path:
 
 def java_command(main: str, jar_set: str, *, classes: Path | None = None, flags: list[str] | None = None) -> list[str]:
     """A command line that runs the class ``main``; arguments are for the caller to add."""
-    path = classpath(jar_set) if classes is None else f"{classes}:{classpath(jar_set)}"
-    return [java(), *(QUICK if flags is None else flags), "-cp", path, main]
+    path = classpath(jar_set) if classes is None else f"{classpath(jar_set)}:{classes}"  # an archive's jars come first
+    flags = QUICK if flags is None else flags
+    archive = archive_flags(java(), main) if jar_set == KAFKA and QUICK[-1] in flags else []
+    return [java(), *flags, *archive, "-cp", path, main]

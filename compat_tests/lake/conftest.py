@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 #: C1 only and no generated code: these jobs are too short to repay the compiler.
 SMALL = {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.pollingDelay": "10ms",

@@ -30,7 +30,7 @@ def start_session(folder: Path) -> SparkSession:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # C1 only and no generated code: these jobs are too short to repay the compiler.
-        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile={logging.as_uri()}",
         "spark.sql.codegen.wholeStage": "false",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",

@@ -53,25 +53,19 @@ class World:
         """Let up to ``ms`` milliseconds pass, less if ``until`` becomes true; whether it did (or was not given)."""
         end = self.now_ms + ms
         while until is None or not until():
-            due = self._next()
+            timer = self.server.next_deadline_ms()
+            due = min(self._events[0][0], timer) if self._events else timer
             if due > end:
                 self._advance(end)
                 return until is None
             self._advance(int(due))
-            self._turn()
+            if timer <= self.now_ms:
+                self.server.run_timers()
+            else:
+                heapq.heappop(self._events)[2]()
         return True
 
     def _advance(self, now_ms: int) -> None:
         if now_ms > self.now_ms:
             self.clock.advance(now_ms - self.now_ms)
             self.now_ms = now_ms
-
-    def _next(self) -> float:
-        event = self._events[0][0] if self._events else float("inf")
-        return min(event, self.server.next_deadline_ms())
-
-    def _turn(self) -> None:
-        if self.server.next_deadline_ms() <= self.now_ms:
-            self.server.run_timers()
-        else:
-            heapq.heappop(self._events)[2]()

@@ -36,6 +36,8 @@ class Part:
     folder: Path = ROOT / "build"
     process: subprocess.Popen[bytes] | None = field(init=False, default=None)
     seconds: float = field(init=False, default=0.0)
+    #: What it and all that it started and waited for took of the processors.
+    processor_seconds: float = field(init=False, default=0.0)
     _said: str = field(init=False, default="collecting")
 
     @property
@@ -54,13 +56,15 @@ class Part:
         environment = {**os.environ, "TEST_PROGRESS": str(self._progress)}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
-        status = self.process.wait()
+        _, status, used = os.wait4(self.process.pid, 0)  # Popen's own wait does not say what it used
+        self.process.returncode = os.waitstatus_to_exitcode(status)
         self.seconds = time.monotonic() - begun
-        return status
+        self.processor_seconds = used.ru_utime + used.ru_stime
+        return self.process.returncode
 
     @property
     def running(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self.process is not None and self.process.returncode is None
 
     def interrupt(self) -> None:
         """As Ctrl-C would: pytest stops the brokers that it has started."""
@@ -120,7 +124,7 @@ def closing_line(parts: Sequence[Part], seconds: float) -> str:
 
 
 def _show(part: Part) -> None:
-    print(f"\n{part.name} ({part.seconds:.0f} s)")
+    print(f"\n{part.name} ({part.seconds:.0f} s, {part.processor_seconds:.0f} s of a processor)")
     sys.stdout.flush()
     sys.stdout.buffer.write(part.log.read_bytes())
     sys.stdout.flush()
@@ -137,7 +141,8 @@ def _follow(running: dict[Future[int], Part]) -> None:
         for future in ended:
             part = running[future]
             counts = ", ".join(f"{count} {word}" for word, count in part.counts().items())
-            print(f"{over}{part.name}: {counts or 'no result'} in {part.seconds:.0f} s", flush=True)
+            took = f"{part.seconds:.0f} s, {part.processor_seconds:.0f} s of a processor"
+            print(f"{over}{part.name}: {counts or 'no result'} in {took}", flush=True)
         if time.monotonic() >= shown + (TERMINAL_S if terminal else ELSEWHERE_S):
             shown = time.monotonic()
             line = "; ".join(part.how_far() for part in running.values() if part.running)

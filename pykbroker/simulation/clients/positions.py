@@ -26,6 +26,8 @@ class Positions:
     def __init__(self, client: Client, group: str) -> None:
         self._client = client
         self._group = group
+        #: How long the broker may keep a fetch that finds nothing.
+        self.max_wait_ms = _MAX_WAIT_MS
         self.offsets: dict[TopicPartition, int] = {}
 
     def keep(self, partitions: Iterable[TopicPartition]) -> None:
@@ -72,7 +74,7 @@ class Positions:
             nodes.setdefault((yield from self._client.leader(where)), {})[where] = offset
         node = self._client.random.choice(sorted(nodes))
         try:
-            answer = yield from self._client.ask(node, fetch_request(nodes[node], _MAX_WAIT_MS), FETCH_VERSION)
+            answer = yield from self._client.ask(node, fetch_request(nodes[node], self.max_wait_ms), FETCH_VERSION)
         except Disconnected:
             for where in nodes[node]:
                 self._client.forget_leader(where)

@@ -24,11 +24,12 @@ _LONGEST_END_MS = 5000
 
 
 class Watch:
-    """Looks at the brokers after everything that they do."""
+    """Looks at the brokers after everything that they do, at what can have changed by it. ``groups`` are those with members."""
 
-    def __init__(self, world: World, history: History) -> None:
+    def __init__(self, world: World, history: History, groups: tuple[str, ...]) -> None:
         self._world = world
         self._history = history
+        self._groups_with_members = groups
         #: Topic id and partition to high watermark, last stable offset and log start offset.
         self._ends: dict[tuple[bytes, int], tuple[int, int, int]] = {}
         #: Group, topic id, topic and partition to committed offset.
@@ -37,6 +38,9 @@ class Watch:
         self._seen: dict[int, tuple[GroupShard, int, int, MetadataImage]] = {}
         #: Transactional id to what is known of it.
         self._transactions: dict[str, Transaction] = {}
+        #: Partition of the transactions topic to its shard and its end, as they were when it was looked at, and the transactional
+        #: ids whose transactions were coming to their end.
+        self._seen_transactions: dict[int, tuple[TransactionShard, int, list[str]]] = {}
         #: Transactional id to the transaction that is coming to its end, since when, and in which process.
         self._ending: dict[str, tuple[Transaction, int, Cluster]] = {}
         #: Partition of the offsets topic to the groups that were in it, and whether their generations are those of a new group.
@@ -65,6 +69,8 @@ class Watch:
     def _look_at_topics(self, cluster: Cluster) -> None:
         """Nothing is wrong here; what happened is noted."""
         image = cluster.metadata.image
+        if image.topics_by_id.keys() == self._topics.keys():
+            return
         gone = self._topics.keys() - image.topics_by_id.keys()
         for topic_id in image.topics_by_id.keys() - self._topics.keys():
             self.born_ms[topic_id] = self._world.now_ms
@@ -80,10 +86,11 @@ class Watch:
 
     def _look_at_partitions(self, cluster: Cluster) -> None:
         for partition in cluster.partitions():
-            if partition.opened_log is None:
+            log = partition.opened_log
+            if log is None:
                 continue
             key = (partition.topic_id, partition.index)
-            now = (partition.high_watermark, partition.last_stable_offset, partition.log_start_offset)
+            now = (log.high_watermark, log.last_stable_offset, log.log_start_offset)
             before = self._ends.get(key)
             if before == now:
                 continue
@@ -101,7 +108,9 @@ class Watch:
         for index, shard in group_shards(cluster).items():
             before = self._groups.get(index, {})
             now = {
-                name: isinstance(group, ClassicGroup) and not group.generation for name, group in shard.groups.items()
+                name: isinstance(group, ClassicGroup) and not group.generation
+                for name in self._groups_with_members
+                if (group := shard.groups.get(name)) is not None
             }
             if before != now:
                 for group, was_new in before.items():
@@ -147,17 +156,27 @@ class Watch:
 
     def _look_at_transactions(self, cluster: Cluster) -> None:
         """What is decided comes to its end; what happened is counted."""
-        for shard in transaction_shards(cluster).values():
-            for name, now in shard.transactions.items():
-                if now.state in PREPARED:
-                    self._look_at_end(cluster, name, now)
-                if now is not self._transactions.get(name):
-                    self._transactions[name] = now
-                    if now.state is TransactionState.COMPLETE_ABORT:
-                        late = now.updated_ms - now.start_ms > now.timeout_ms
-                        self._history.count("transaction timed out" if late else "transaction aborted")
-                    elif now.state is TransactionState.COMPLETE_COMMIT:
-                        self._history.count("transaction committed")
+        coordinator = cluster._transactions
+        for number, loaded in () if coordinator is None else coordinator.shards.loaded.items():
+            shard, end = loaded.shard, loaded.partition.log_end_offset
+            seen = self._seen_transactions.get(number)
+            if seen is None or seen[0] is not shard or seen[1] != end:  # transactions change by records alone
+                self._look_at_changes(shard)
+                ending = [name for name, now in shard.transactions.items() if now.state in PREPARED]
+                seen = self._seen_transactions[number] = shard, end, ending
+            for name in seen[2]:
+                self._look_at_end(cluster, name, shard.transactions[name])
+
+    def _look_at_changes(self, shard: TransactionShard) -> None:
+        for name, now in shard.transactions.items():
+            if now is self._transactions.get(name):
+                continue
+            self._transactions[name] = now
+            if now.state is TransactionState.COMPLETE_ABORT:
+                late = now.updated_ms - now.start_ms > now.timeout_ms
+                self._history.count("transaction timed out" if late else "transaction aborted")
+            elif now.state is TransactionState.COMPLETE_COMMIT:
+                self._history.count("transaction committed")
 
     def _look_at_end(self, cluster: Cluster, name: str, now: Transaction) -> None:
         before, since_ms, process = self._ending.get(name, (None, 0, None))

@@ -37,6 +37,8 @@ PROCESSORS = f"{SOURCE}-to-{TARGET}"
 
 _BUSY_MS = 25_000
 _QUIET_MS = 240_000
+#: How long a broker keeps a fetch while a story waits for what is forgotten: within the sessions of who fetches.
+_LAZY_MS = 2000
 #: How long a story waits for the moment in which something would be worst.
 _LONGEST_WAIT_MS = 2500
 #: One story of so many goes without a rude client, whose work changes every interleaving.
@@ -132,7 +134,7 @@ class Story:
         self.world = World(seed, self.cast.brokers, settings)
         self.world.server.weight_of_a_turn = self.cast.weight
         self.history = History()
-        self.watch = Watch(self.world, self.history)
+        self.watch = Watch(self.world, self.history, (READERS, PROCESSORS))
         self.consumers: list[GroupConsumer] = []
         self.producers: list[IdempotentProducer | TransactionalProducer] = []
         self._named = 0
@@ -457,7 +459,11 @@ class Story:
             self._check_processed(read)
 
     def _check_crowd(self, crowd: Crowd) -> None:
-        """What nobody uses any more is forgotten, however much of it there is."""
+        """What nobody uses any more is forgotten, however much of it there is. All others are still there, but ask rarely: what
+        they ask for was looked at before.
+        """
+        for each in [self.reader, *self.consumers]:
+            each.positions.max_wait_ms = _LAZY_MS
         self.world.run(max(0, crowd.last_used_ms + TIMEOUT_MS + RETENTION_MS + 4 * ROUND_MS - self.world.now_ms))
         self._check_so_far()
         cluster = self.world.server.running

@@ -49,7 +49,7 @@ def test_a_failure_in_any_part_is_the_status_and_named_at_the_end(part: Make, ca
     assert "test_three" in lines[-2]
     assert lines[-2].startswith("FAILED ")
     assert " 1 failed, 4 passed in " in lines[-1]
-    shown = [line.split(" (")[0] for line in lines if line.startswith("part") and line.endswith(" s)")]
+    shown = [line.split(" (")[0] for line in lines if line.startswith("part") and line.endswith(" s of a processor)")]
     assert shown[-1] == f"part{faulty}"
 
 
