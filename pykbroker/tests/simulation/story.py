@@ -27,6 +27,7 @@ from pykbroker.simulation.clients.rude import Rude
 from pykbroker.simulation.clients.transactional import TransactionalProducer
 from pykbroker.simulation.history import Fate, History, SentTransaction, TopicPartition
 from pykbroker.simulation.network import Faults
+from pykbroker.simulation.server import LONGEST_OFFLOAD_MS
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.simulation.world import World
 from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
@@ -39,6 +40,8 @@ _BUSY_MS = 25_000
 _QUIET_MS = 240_000
 #: How long a story waits for the moment in which something would be worst.
 _LONGEST_WAIT_MS = 2500
+#: How long what goes to a thread takes there, at most, while the disk is slow.
+_SLOW_DISK_MS = 300
 #: One story of so many goes without a rude client, whose work changes every interleaving.
 _CALM = 3
 
@@ -265,6 +268,7 @@ class Story:
                 self._restart_the_server,
                 self._kill_while_it_writes,
                 *([self._delete_while_a_transaction_ends] * (3 if self.cast.synced else 1)),
+                *([self._delete_while_it_syncs] * (2 if self.admin is not None else 0)),
                 lambda: None,
             ]
         )
@@ -329,6 +333,15 @@ class Story:
         """The marker may be in the topic that goes, or be meant for it, and find the next one of its name."""
         if self.admin is not None and self.world.run(_LONGEST_WAIT_MS, self._is_a_transaction_ending):
             self.admin.delete_topic()
+
+    def _delete_while_it_syncs(self) -> None:
+        """On a slow disk: records wait for a sync that runs, or for the next one, when their topic is deleted."""
+        if self.admin is None:
+            return
+        self.world.server.longest_offload_ms = _SLOW_DISK_MS
+        self.admin.delete_topic_under_writes()
+        self.world.run(_LONGEST_WAIT_MS)
+        self.world.server.longest_offload_ms = LONGEST_OFFLOAD_MS
 
     def _is_a_transaction_ending(self) -> bool:
         cluster = self.world.server.cluster
@@ -434,6 +447,8 @@ class Story:
         return 0
 
     def _check_so_far(self) -> None:
+        self.world.network.look_for_overdue()
+        self.history.wrongs += self.world.network.overdue
         assert not self.history.wrongs, "\n".join(self.history.wrongs)
 
     # What is checked when all is quiet

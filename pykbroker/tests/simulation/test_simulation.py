@@ -49,6 +49,8 @@ EXPECTED = {
     "topic deleted": 5,
     "topic deleted under a transaction that is open": 2,
     "topic deleted under a transaction that ends": 2,
+    "topic deleted under a sync": 8,
+    "topic deleted before a sync": 3,
     "record of a transaction in a topic that is made again": 100,
     "offsets of a crowd": 1000,
     "transaction of a crowd": 500,
