@@ -30,7 +30,7 @@ from pykbroker.cli.serve_options import (
 )
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
-from pykbroker.process import log_output
+from pykbroker.process import garbage, log_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +49,11 @@ _LARGEST_KEPT = 8 * 1024 * 1024
 
 def main(argv: list[str], tell: Callable[[Node], None] | None = None) -> int:
     """Run the command; returns the exit status. ``tell`` says more than the line that the broker is ready."""
+    with garbage.collected_when_ready():
+        return _main(argv, tell)
+
+
+def _main(argv: list[str], tell: Callable[[Node], None] | None) -> int:
     options = parser().parse_args(argv)
     try:
         level, levels = log_levels(options)
@@ -209,6 +214,7 @@ class Start(NamedTuple):
         return Deferred.completed(None) if self.seed is None else _sow(self.seed, cluster)
 
     def _announce(self, node: Node) -> None:
+        garbage.is_ready()
         _tell_systemd(node)
         if self.security is not None:
             self.security.write_files(node)

@@ -1,7 +1,7 @@
-"""AddOffsetsToTxn (key 25), versions 0 to 4: the offsets of a group become part of a transaction.
+"""AddOffsetsToTxn (key 25), versions 0 to 4: adds the offsets of a consumer group to a transaction.
 
-What joins the transaction is the partition of ``__consumer_offsets`` that the group lives in. Clients of transaction
-version 2 do not ask: TxnOffsetCommit does it. Before version 2 PRODUCER_FENCED is told as INVALID_PRODUCER_EPOCH.
+The partition of ``__consumer_offsets`` that holds the group joins the transaction. Clients of transaction version 2 do not
+send this request: TxnOffsetCommit does the same. Before version 2 PRODUCER_FENCED is answered as INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""AddPartitionsToTxn (key 24), versions 0 to 5: partitions become part of a transaction.
+"""AddPartitionsToTxn (key 24), versions 0 to 5: adds partitions to a transaction.
 
-Up to version 3 a producer names one transaction; from version 4 on brokers name many, and may only ask whether the
-partitions are part of them (KIP-890). One partition that does not exist spoils all of its transaction: the others are
-answered OPERATION_NOT_ATTEMPTED. Before version 2 PRODUCER_FENCED is told as INVALID_PRODUCER_EPOCH.
+Up to version 3 a producer names one transaction. From version 4 brokers name many, and may verify only, without adding
+(KIP-890). If one partition does not exist, none of its transaction is added: the others are answered
+OPERATION_NOT_ATTEMPTED. Before version 2 PRODUCER_FENCED is answered as INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _FENCED_SINCE = 2
 _MANY_SINCE = 4
-#: The transaction version that a request's version speaks of.
+#: The transaction version that a version of the request stands for.
 _BROKERS_TRANSACTION_VERSION = 2
 
 
@@ -60,7 +60,7 @@ def _transactions(request: AddPartitionsToTxnRequest, version: int) -> list[AddP
 
 
 def _ask(broker: Broker, ctx: RequestContext, transaction: AddPartitionsToTxnTransaction) -> Deferred[Codes]:
-    """Carry out one transaction's part: a code for each of its partitions."""
+    """Add or verify one transaction's partitions; returns an error code for each."""
     version = ctx.api_version
     wanted = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
     spoilt = {each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for each in wanted if broker.cluster.partition(*each) is None}
@@ -88,7 +88,7 @@ def _ask(broker: Broker, ctx: RequestContext, transaction: AddPartitionsToTxnTra
 
 
 def _denied(broker: Broker, ctx: RequestContext, wanted: list[TopicPartition]) -> list[TopicPartition]:
-    """The partitions that a client may not write to. Brokers (version 4) are asked about the cluster instead."""
+    """The partitions that a client may not write to. For brokers (version 4) CLUSTER_ACTION is checked instead."""
     authorizer = broker.cluster.authorizer
     if authorizer is None or ctx.api_version >= _MANY_SINCE:
         return []

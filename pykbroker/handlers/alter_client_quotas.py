@@ -1,6 +1,6 @@
 """AlterClientQuotas (key 49, versions 0 to 1): set and remove quotas of users, clients and addresses (KIP-546, KIP-612).
 
-They hold from the answer on. v1: flexible. Names of hosts are looked up in a thread, as they are with Kafka.
+Changes are in force when the answer leaves. Host names are resolved, as in Kafka, in a thread. v1: flexible.
 """
 
 from __future__ import annotations

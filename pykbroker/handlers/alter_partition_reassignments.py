@@ -1,8 +1,8 @@
-"""AlterPartitionReassignments (key 45, versions 0 to 1): move partitions to other brokers, or take a move back (KIP-455).
+"""AlterPartitionReassignments (key 45, versions 0 to 1): move partitions to other brokers, or cancel a reassignment (KIP-455).
 
-- Replicas share one store: a move to living brokers is complete when it is answered. One to a stopped broker goes on
-  until that broker is back, and can be taken back (null replicas) until then.
-- v1: ``allow_replication_factor_change`` false refuses another number of replicas (KIP-860).
+- Replicas share one store, so a reassignment to running brokers is complete when it is answered. One to a stopped broker
+  is under way until that broker starts, and can be cancelled (null replicas) until then.
+- v1: ``allow_replication_factor_change`` false refuses a change of the number of replicas (KIP-860).
 """
 
 from __future__ import annotations

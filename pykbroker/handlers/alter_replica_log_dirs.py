@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs (key 34, versions 1 to 2): move replicas between a broker's log directories (KIP-113).
 
-A replica that has no files yet will get them in the directory asked for; to ask for the one where it lies already changes
-nothing, but for calling off a move. The answer does not wait for the files to have moved. v2: flexible. Left out: what
-replica.alter.log.dirs.io.max.bytes.per.second bounds.
+A replica without files is created in the requested log directory. A request for the log directory where the replica is
+cancels a move under way. The answer does not wait for the move. v2: flexible. Left out: the throttle
+replica.alter.log.dirs.io.max.bytes.per.second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequ
     for wanted in request.dirs:
         for topic in wanted.topics:
             found = results.setdefault(topic.name, {})
-            for index in topic.partitions:  # named for several directories, a partition goes into the last
+            for index in topic.partitions:  # a partition named for several log directories goes to the last
                 found[index] = _outcome(broker, wanted.path, topic.name, index)
     return AlterReplicaLogDirsResponse(
         results=[

@@ -1,6 +1,6 @@
-"""AlterUserScramCredentials (key 51, version 0): keep and forget users' SCRAM credentials (KIP-554).
+"""AlterUserScramCredentials (key 51, version 0): set and delete SCRAM credentials of users (KIP-554).
 
-They are stored for SASL/SCRAM. The client sends salted passwords; what is kept are the two keys made from them.
+The client sends a salted password; the metadata log holds the two keys derived from it, never the password.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""ApiVersions (key 18), versions 0 to 4; any later version is answered in version 0 with error 35 (KIP-511).
+"""ApiVersions (key 18), versions 0 to 4; later ones are answered UNSUPPORTED_VERSION in version 0 (KIP-511).
 
-The answer is computed from the table (``table.py``). Client software name and version are checked from version 3 on. Supported
-and finalized features (KIP-584) come from version 3 on; a feature whose lowest level is 0 is shown from version 4 on.
+The answer is computed from ``SUPPORTED`` in ``table.py``. From version 3 the client's software name and version are validated,
+and supported and finalized features (KIP-584) are listed; features whose lowest level is 0 are listed from version 4.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def failed(request: ApiVersionsRequest, version: int, error: KafkaError) -> ApiV
 
 
 def is_good(version: int, frame: memoryview, at: int) -> bool:
-    """Whether a request in a version that is served, whose body begins at ``at``, is answered without an error.
-    Raises WireError where it is malformed.
+    """Whether a request in a supported version, whose body begins at ``at`` in ``frame``, is answered without an error.
+    Raises WireError if it is malformed.
     """
     request, _ = ApiVersionsRequest.decode(frame, at, version)
     return version < 3 or _names_software(request)

@@ -1,7 +1,7 @@
 """ConsumerGroupDescribe (key 69), versions 0 to 1: epochs, members and assignments of consumer groups (KIP-848).
 
-Says from version 1 which members speak the classic protocol (KIP-1099). A group that does not exist, or is of another
-type, is GROUP_ID_NOT_FOUND.
+Version 1 adds the type of each member, classic or consumer (KIP-1099). A group that does not exist or has another type is
+answered GROUP_ID_NOT_FOUND.
 """
 
 from __future__ import annotations

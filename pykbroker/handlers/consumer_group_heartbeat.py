@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat (key 68), versions 0 to 1: all that a member of a consumer group says and is told (KIP-848).
+"""ConsumerGroupHeartbeat (key 68), versions 0 to 1: the one request of a member of a consumer group (KIP-848).
 
-It joins, stays and leaves with it, reports what it owns, and is told what to revoke and what it is assigned. From version
-1 the member makes its own id and may subscribe by a regular expression. The rules are in ``groups/consumer``.
+A member joins, heartbeats and leaves with it and reports the partitions that it owns; the answer carries its assignment.
+From version 1 the member generates its own id and may subscribe by regular expression. The rules are in ``groups/consumer/``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a handler is: a module of this room, and what it may raise beside KafkaError."""
+"""The interface of a handler, which is a module of this room, and what it may raise besides KafkaError."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ if TYPE_CHECKING:
     from pykbroker.wire.errors import KafkaError
     from pykbroker.wire.message import Message
 
-    #: What becomes of a request: its response, a wait for it, or None where nothing is to be sent.
+    #: The result of a request: its response, a wait for the response, or None if nothing is to be sent.
     Answer = Message | Deferred[Any] | None
 
 
 class Handle(Protocol):
-    """Carries out a request. Raises CloseConnection, and where the module says by ``failed`` what that is for all of a
-    request, a KafkaError of any code.
+    """Carries out a request. Raises CloseConnection and, in a module with ``failed``, a KafkaError of any code, which then
+    concerns the whole request.
     """
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, /) -> Answer: ...
 
 
 class Failed(Protocol):
-    """The response that tells every part of a request the same error, in the request's version."""
+    """The response that carries one error for every part of a request, in the request's version."""
 
     def __call__(self, request: Any, version: int, error: KafkaError, /) -> Message: ...
 
 
 class LogsOf(Protocol):
-    """The partitions whose logs a request of a version reads or writes; None for one that does not exist."""
+    """The partitions whose logs a request reads or writes, None in place of one that does not exist: their closed logs are
+    opened, in a thread, before the handler is called.
+    """
 
     def __call__(self, broker: Broker, version: int, request: Any, /) -> Iterable[Partition | None]: ...
 
@@ -46,7 +48,7 @@ class Handler(Protocol):
 
 
 class CloseConnection(Exception):
-    """The connection cannot go on; the text says why, for the log. ``last_words`` are bytes that are sent before it ends."""
+    """The connection is to be closed; the text is the reason, for the log. ``last_words`` are bytes to send first."""
 
     def __init__(self, reason: str, last_words: bytes = b"") -> None:
         super().__init__(reason)
@@ -54,8 +56,8 @@ class CloseConnection(Exception):
 
 
 class NotYet(Exception):
-    """A request can only be handled once ``until`` is done; until then nothing was done of it. Its connection takes up
-    nothing else meanwhile, so the order of its requests stays.
+    """The request can be handled only once ``until`` is done; nothing of it has been done yet. The connection handles no other
+    request meanwhile, so its requests keep their order.
     """
 
     def __init__(self, until: Deferred[None]) -> None:

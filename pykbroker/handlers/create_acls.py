@@ -1,7 +1,7 @@
 """CreateAcls (key 30, versions 1 to 3): add access lists (KIP-140, prefixes of names by KIP-290).
 
-One that is there already is in order, and stays one. Without an authorizer each is answered SECURITY_DISABLED. v2: flexible;
-v3: user resources.
+Adding an access list that exists succeeds and changes nothing. Without an authorizer each is answered SECURITY_DISABLED.
+v2: flexible; v3: user resources.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse | Deferred[CreateAclsResponse]:
-    from pykbroker.controller.acls import says_any  # noqa: PLC0415 - without an authorizer nothing of it is needed
+    from pykbroker.controller.acls import says_any  # noqa: PLC0415 - needed only with an authorizer
 
     check(request)
     if broker.cluster.authorizer is None:
@@ -44,7 +44,7 @@ def handle(
 
 
 def check(request: CreateAclsRequest) -> None:
-    """Raises CloseConnection for what is no request, whoever asks."""
+    """Raises CloseConnection for a request that Kafka cannot parse, before any authorization."""
     try:
         for creation in request.creations:
             check_codes(creation, creation.resource_type, creation.resource_pattern_type)

@@ -1,7 +1,7 @@
-"""CreateDelegationToken (key 38, versions 1 to 3): a secret by which a client signs in for an owner (KIP-48).
+"""CreateDelegationToken (key 38, versions 1 to 3): a secret with which a client authenticates as the token's owner (KIP-48).
 
-It is for who is known by name, and not by a token: else DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, and so over PLAINTEXT. Who asks
-owns it, or has a right to tokens of the owner. v2: flexible; v3: a token for somebody else (KIP-373).
+A client that authenticated with a token, or not at all (PLAINTEXT), is refused: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. The
+owner is the requester or, with CREATE_TOKENS on it, another user (v3, KIP-373). v2: flexible.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _SOMEBODY_ELSE_SINCE: Final = 3
 def handle(
     broker: Broker, ctx: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse | Deferred[CreateDelegationTokenResponse]:
-    from pykbroker.controller.delegation_tokens import NewToken  # noqa: PLC0415 - who may have none does without
+    from pykbroker.controller.delegation_tokens import NewToken  # noqa: PLC0415 - few clients use tokens
 
     if request.owner_principal_type is None and request.owner_principal_name:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a name and no type: as Apache Kafka answers it
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an owner without a type: Apache Kafka answers so
     if not is_allowed(broker, ctx):
         return refused(ctx, request, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     if any(renewer.principal_type != _USER for renewer in request.renewers):
@@ -52,7 +52,7 @@ def handle(
 
 
 def failed(request: CreateDelegationTokenRequest, version: int, error: KafkaError) -> CreateDelegationTokenResponse:
-    """Nobody is named, as in Kafka."""
+    """The answer names no owner, as in Kafka."""
     del request
     kind, _, name = ANONYMOUS.partition(":")
     answer = CreateDelegationTokenResponse(error.code, kind, name, "", "", -1, -1, -1)
@@ -62,21 +62,21 @@ def failed(request: CreateDelegationTokenRequest, version: int, error: KafkaErro
 
 
 def is_allowed(broker: Broker, ctx: RequestContext) -> bool:
-    """Whether who asks may ask for tokens."""
+    """Whether the client's authentication permits requests about tokens."""
     from pykbroker.security.delegation_tokens import may_ask  # noqa: PLC0415 - start-up counts
 
     return may_ask(ctx, broker.cluster.config.security_protocols)
 
 
 def owner_of(ctx: RequestContext, request: CreateDelegationTokenRequest) -> str:
-    """Whose token it is to be: who asks, where nobody is named."""
+    """The owner of the token to be created: the requester, if the request names nobody."""
     return ":".join(_named(ctx, request))
 
 
 def refused(
     ctx: RequestContext, request: CreateDelegationTokenRequest, code: ErrorCode, *, never_ms: int = -1
 ) -> CreateDelegationTokenResponse:
-    """There is no token. What the controller refuses, Kafka answers with other times than what the broker does."""
+    """The answer without a token. Kafka's times in it differ between refusals by the controller and by the broker."""
     answer = _about(ctx, request)
     answer.error_code = code
     answer.issue_timestamp_ms = answer.expiry_timestamp_ms = answer.max_timestamp_ms = never_ms

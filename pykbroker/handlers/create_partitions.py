@@ -1,7 +1,7 @@
 """CreatePartitions (key 37, versions 0 to 3): give topics more partitions (KIP-195).
 
-``count`` is the number of partitions in all, not of new ones. ``assignments`` names the brokers of each new
-partition; null lets the controller place them. ``validate_only`` says what would happen.
+``count`` is the total number of partitions. ``assignments`` names the brokers of each new partition; null lets the
+controller place them. With ``validate_only`` nothing is created.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """CreateTopics (key 19, versions 2 to 7).
 
-- ``validate_only`` says what would happen. -1 for partitions and replication factor means the broker's default (KIP-464).
+- With ``validate_only`` nothing is created. -1 for partitions and replication factor means the broker's default (KIP-464).
 - v5: the answer describes the new topic: partitions, replication factor, effective settings (KIP-525). v7: its id.
 
-A topic's partitions can be used when the answer leaves, which waits for the metadata log alone; ``timeout_ms`` is not looked
-at.
+A topic's partitions can be used when the answer leaves, which waits for the metadata log alone, so ``timeout_ms`` is ignored.
 """
 
 from __future__ import annotations

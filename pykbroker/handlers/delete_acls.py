@@ -1,7 +1,7 @@
 """DeleteAcls (key 31, versions 1 to 3): remove the access lists that filters match (KIP-140).
 
-Each filter is told all that it matched, also what another one matched before. Without an authorizer each is answered
-SECURITY_DISABLED, and what a log directory holds of access lists stays. v2: flexible; v3: user resources.
+The answer lists for each filter all that it matched, also where an earlier filter matched it. Without an authorizer each
+filter is answered SECURITY_DISABLED and access lists in the metadata log stay. v2: flexible; v3: user resources.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def handle(
 
 
 def check(request: DeleteAclsRequest) -> None:
-    """Raises CloseConnection for what is no request, whoever asks."""
+    """Raises CloseConnection for a request that Kafka cannot parse, before any authorization."""
     try:
         for each in request.filters:
             check_codes(each, each.resource_type_filter, each.pattern_type_filter)

@@ -28,6 +28,6 @@ def handle(broker: Broker, ctx: RequestContext, request: DeleteGroupsRequest) ->
 
 
 def _delete(broker: Broker, group_id: str) -> Deferred[ErrorCode]:
-    """How the deletion of one group went."""
+    """Delete one group; returns its result."""
     deleted = attempt(broker.cluster.groups.delete_group, broker, group_id)
     return deleted.recover(KafkaError, lambda error: error.code)

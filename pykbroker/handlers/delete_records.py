@@ -1,7 +1,6 @@
-"""DeleteRecords (key 21), versions 0 to 2 (KIP-107): move a partition's log start; -1 means up to the high watermark.
+"""DeleteRecords (key 21), versions 0 to 2 (KIP-107): raise a partition's log start offset; -1 means the high watermark.
 
-A topic whose cleanup.policy lacks `delete` refuses (POLICY_VIOLATION), as Apache Kafka does. Internal topics may be
-trimmed only with the same policy rule.
+A topic whose cleanup.policy lacks ``delete`` is refused with POLICY_VIOLATION, as in Apache Kafka, internal topics too.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DeleteRecordsRequest) -
 
 
 def logs_of(broker: Broker, version: int, request: DeleteRecordsRequest) -> Iterator[Partition | None]:
-    """What is opened before ``handle`` is called."""
+    """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
         for asked in topic.partitions:
             yield broker.cluster.partition(topic.name, asked.partition_index)

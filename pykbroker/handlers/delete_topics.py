@@ -1,10 +1,10 @@
 """DeleteTopics (key 20, versions 1 to 6).
 
-- Up to v5 topics are given by name; v6 takes names or ids (KIP-516), and gives back both where it knows them.
+- Up to v5 topics are given by name; v6 takes names or ids (KIP-516) and answers both where it knows them.
 - delete.topic.enable=false refuses the request: INVALID_REQUEST up to v2, TOPIC_DELETION_DISABLED from v3.
 - v5 adds error messages.
 
-Nobody finds the topic any more when the answer leaves, which waits for the metadata log alone; ``timeout_ms`` is not looked at.
+The topic is gone for all clients when the answer leaves, which waits for the metadata log alone, so ``timeout_ms`` is ignored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) ->
         return authorizer is None or authorizer.may(ctx, operation, TOPIC, name)
 
     if authorizer is not None and authorizer.may(ctx, DELETE, CLUSTER, CLUSTER_NAME, tells=False):
-        authorizer = None  # whoever may delete in the cluster may delete every topic
+        authorizer = None  # DELETE on the cluster permits deleting every topic
     resolved, refused = _resolve(broker.cluster.metadata.image, asked, may)
 
     def answer(errors: dict[bytes, KafkaError | None]) -> DeleteTopicsResponse:
@@ -62,8 +62,8 @@ def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Del
 def _resolve(
     image: MetadataImage, asked: Iterable[DeleteTopicState], may: Callable[[int, str], bool]
 ) -> tuple[dict[bytes, str], list[DeletableTopicResult]]:
-    """What to delete (id to name), and the answers for what cannot be understood as one topic each, or may not be deleted.
-    Who may not describe a topic does not hear whether it is there, or its name.
+    """The topics to delete (id to name), and the answers for entries that name no single topic or may not be deleted.
+    A client that may not describe a topic learns neither whether it exists nor its name.
     """
     names: Counter[str] = Counter()
     ids: Counter[bytes] = Counter()

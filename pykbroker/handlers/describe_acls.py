@@ -1,4 +1,4 @@
-"""DescribeAcls (key 29, versions 1 to 3): the access lists that a filter matches (KIP-140), by the resources they name.
+"""DescribeAcls (key 29, versions 1 to 3): the access lists that a filter matches, grouped by resource (KIP-140).
 
 Without an authorizer the answer is SECURITY_DISABLED. v2: flexible; v3: user resources.
 """
@@ -45,7 +45,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeAclsRequest) ->
 
 
 def check(request: DescribeAclsRequest) -> None:
-    """Raises CloseConnection for what is no request, whoever asks."""
+    """Raises CloseConnection for a request that Kafka cannot parse, before any authorization."""
     try:
         check_codes(request, request.resource_type_filter, request.pattern_type_filter)
     except KafkaError as error:

@@ -1,7 +1,7 @@
 """DescribeClientQuotas (key 48, versions 0 to 1): the quotas of the entities that a filter finds (KIP-546).
 
-v1: flexible. Nothing but the quotas that were set is described: a default is an entity of its own. Entities and quotas come in
-the order of Kafka's maps; where two share a place in one, that is the order in which one request set them, whatever did.
+Only quotas that were set are described: a default is an entity of its own. Entities and quotas come in the iteration order of
+Kafka's maps; in one bucket, in the order in which a single request would have set them. v1: flexible.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeClientQuotasReq
 
 
 def _as_set(keys: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
-    """By way of the map of one request's changes, which has 16 places, into that of all."""
+    """The keys in the order they have after passing through the map of one request's changes, of 16 buckets."""
     return in_map_order(in_map_order(keys, hash_of, at_least=16), hash_of)
 
 
@@ -53,6 +53,6 @@ def _hash_of_entity(entity: Entity) -> int:
 
 
 def failed(request: DescribeClientQuotasRequest, version: int, error: KafkaError) -> DescribeClientQuotasResponse:
-    """A filter that means nothing; null entries, as with Kafka."""
+    """The filter is invalid: the answer has null entries, as in Kafka."""
     del request, version
     return DescribeClientQuotasResponse(error_code=error.code, error_message=error.given_message, entries=None)

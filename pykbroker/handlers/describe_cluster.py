@@ -1,7 +1,7 @@
 """DescribeCluster (key 60, versions 0 to 2): cluster id, brokers, the controller for clients (KIP-700).
 
-- v1: ``endpoint_type``; a broker answers for brokers (1) only, controllers (2) have a listener of their own (KIP-919).
-- v2: fenced brokers can be asked for too (KIP-1073).
+- v1: ``endpoint_type``; brokers (1) alone are answered, since controllers (2) have listeners of their own (KIP-919).
+- v2: ``include_fenced_brokers`` lists fenced brokers too (KIP-1073).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeClusterRequest)
 
 
 def failed(request: DescribeClusterRequest, version: int, error: KafkaError) -> DescribeClusterResponse:
-    """The refusal; its endpoint type and cluster id are the schema's defaults."""
+    """The request as a whole is refused; endpoint type and cluster id are the schema's defaults."""
     del request, version
     return DescribeClusterResponse(error_code=error.code, error_message=error.message)
 

@@ -1,8 +1,8 @@
 """DescribeConfigs (key 32, versions 1 to 4): settings of topics, brokers, loggers, groups, client metrics subscriptions.
 
-- v1: sources and synonyms (KIP-226). v3: types, and documentation where it is asked for (KIP-569). v4: flexible.
-- A broker speaks for itself and, with an empty name, for what was altered for all brokers; another's id is refused.
-- A group or subscription that nobody altered is described by its defaults (KIP-714, KIP-1043): there is no unknown one.
+- v1: sources and synonyms (KIP-226). v3: types, and documentation on request (KIP-569). v4: flexible.
+- A broker describes itself and, for an empty name, the cluster-wide dynamic settings; another broker's id is refused.
+- A group or subscription without settings of its own is described by the defaults (KIP-714, KIP-1043), never unknown.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _result(
     configs = [_config(entry, request.include_synonyms) for entry in entries if not wanted or entry.name in wanted]
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
         for config in configs:
-            config.documentation = ""  # Kafka leaves the schema's default, whether it is asked for or not
+            config.documentation = ""  # Kafka answers the schema's default, whatever the request says
     elif request.include_documentation:
         _document(resource.resource_type, configs)
     return DescribeConfigsResult(
@@ -95,7 +95,7 @@ def _config(entry: describe.Entry, include_synonyms: bool) -> DescribeConfigsRes
 
 
 def _document(resource_type: int, configs: list[DescribeConfigsResourceResult]) -> None:
-    from pykbroker.config.documentation import documentation  # noqa: PLC0415 - long texts that few ask for
+    from pykbroker.config.documentation import documentation  # noqa: PLC0415 - long texts, rarely requested
 
     for config in configs:
         config.documentation = documentation(resource_type, config.name)
@@ -105,7 +105,7 @@ def _describe_topic(broker: Broker, name: str) -> list[describe.Entry]:
     validate_topic_name(name)
     image = broker.cluster.metadata.image
     if image.topic(name) is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # Kafka sends no words with this one
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # Kafka sends no message with this error
     return describe.describe_topic(broker.cluster.config, image.topic_config(name))
 
 
@@ -156,7 +156,9 @@ _DESCRIBERS = {
 
 
 def _layers(broker: Broker) -> Layers:
-    """What this broker goes by. The file speaks of the process's first broker; the others differ in what names them."""
+    """The layers of this broker's settings. The file holds those of the process's first broker; the others differ in node id
+    and listeners.
+    """
     image, config = broker.cluster.metadata.image, broker.cluster.config
     node_id = str(broker.node_id)
     own = {"node.id": node_id, "broker.id": node_id}

@@ -1,7 +1,7 @@
 """DescribeDelegationToken (key 41, versions 1 to 3): the delegation tokens of owners, with their secrets (KIP-48).
 
-Who owns a token, asked for it or may renew it is told of it, and whoever may describe it, or the tokens of its owner; others hear
-nothing. Null asks for all, an empty list for none. v2: flexible; v3: who asked for a token (KIP-373).
+A token is described to its owner, requester and renewers, and to those with DESCRIBE on the token or DESCRIBE_TOKENS on its
+owner; others do not see it. Null owners mean all, an empty list none. v2: flexible; v3: the requester (KIP-373).
 """
 
 from __future__ import annotations

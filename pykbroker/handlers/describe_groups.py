@@ -1,7 +1,7 @@
 """DescribeGroups (key 15), versions 0 to 6: state, protocol and members of classic groups.
 
-Authorized operations from version 3 (KIP-430), static members from version 4 (KIP-345). A group that does not exist is
-"Dead" without an error up to version 5, and GROUP_ID_NOT_FOUND from version 6 (KIP-1043). So is a group of another type.
+Authorized operations from version 3 (KIP-430), static members from version 4 (KIP-345). A group that does not exist or has
+another type is answered as "Dead" without an error up to version 5, GROUP_ID_NOT_FOUND from version 6 (KIP-1043).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35), versions 1 to 5 (KIP-113): the log directories, their space, and the size of each log in them.
 
-Left out: future replicas (moving a log between them).
+Left out: future replicas. A replica that moves between log directories is listed where it is until the move ends.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def handle(
 
 
 def failed(request: DescribeLogDirsRequest, version: int, error: KafkaError) -> DescribeLogDirsResponse:
-    """The request as a whole is refused; before version 3 the answer has no place for that, and is empty."""
+    """The request as a whole is refused; before version 3 the answer has no field for the error and is empty."""
     del request, version
     return DescribeLogDirsResponse(error_code=error.code)
 
 
 def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsResponse:
-    """Asks the disk: for a thread. A log that nobody has opened stays closed, its directory tells its size."""
+    """Build the response in a thread, since it reads the disk. A closed log stays closed: its directory gives its size."""
     results = {contents.directory: _described(contents.directory) for contents in logs.directories.of_partitions}
     topics: dict[tuple[LogDirectory, str], DescribeLogDirsTopic] = {}
     for partition in wanted:
@@ -58,20 +58,20 @@ def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsRespo
 
 
 def _described(directory: LogDirectory) -> DescribeLogDirsResult:
-    """A log directory and its space; one whose space cannot be told, since it is gone, is offline from now on."""
+    """A log directory with its total and usable bytes. If these cannot be read, the log directory goes offline."""
     result = DescribeLogDirsResult(log_dir=directory.path)
     try:
         directory.check()
         result.total_bytes, result.usable_bytes = directory.disk.free_bytes(directory.path)
     except OSError as error:
-        result.error_code = directory.failed(error, "looking for free space").code
+        result.error_code = directory.failed(error, "reading free space").code
     except KafkaError as error:
         result.error_code = error.code
     return result
 
 
 def _found(logs: LogManager, partition: Partition) -> tuple[LogDirectory, int] | None:
-    """Where a partition lies and how large it is; None where its log directory is offline."""
+    """The partition's log directory and its size in bytes; None if the log directory is offline."""
     try:
         return logs.size_of(partition.topic, partition.index)
     except KafkaError:
@@ -79,7 +79,7 @@ def _found(logs: LogManager, partition: Partition) -> tuple[LogDirectory, int] |
 
 
 def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> list[Partition]:
-    """The partitions asked for; all of them for null. Those that do not exist are left out of the answer."""
+    """The requested partitions that exist; all partitions for null."""
     cluster = broker.cluster
     if request.topics is None:
         return list(cluster.partitions())

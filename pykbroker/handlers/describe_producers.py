@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61), version 0 (KIP-664): the producers a partition's replica remembers."""
+"""DescribeProducers (key 61), version 0 (KIP-664): the producer states that a partition's replica keeps."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeProducersReques
 
 
 def has_valid_name(topic: TopicRequest) -> bool:
-    """Whether it can be the name of a topic at all."""
+    """Whether a topic can have this name."""
     return name_fault(topic.name) is None
 
 
 def logs_of(broker: Broker, version: int, request: DescribeProducersRequest) -> Iterator[Partition | None]:
-    """What is opened before ``handle`` is called."""
+    """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
         for index in topic.partition_indexes:
             yield broker.cluster.partition(topic.name, index)

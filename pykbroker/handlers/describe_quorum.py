@@ -1,10 +1,10 @@
-"""DescribeQuorum (key 55, versions 0 to 2): who votes on the metadata log, who reads it, and how far they are (KIP-595).
+"""DescribeQuorum (key 55, versions 0 to 2): voters and observers of the metadata log and their log end offsets (KIP-595).
 
-- The controller inside this process is the only voter and the leader; its other brokers are the observers. All see
-  one image, so none is ever behind.
-- v1: times of the last fetch and of the last moment without lag. v2: error messages, directory ids, and the voters'
-  endpoints (KIP-853), of which there are none: the controller has no listener.
-- Anything but partition 0 of __cluster_metadata, asked for alone, is UNKNOWN_TOPIC_OR_PARTITION.
+- The controller of this process is the only voter and the leader; its other brokers are observers. All share one image,
+  so none ever lags.
+- v1: last fetch and last caught-up timestamps. v2: error messages, directory ids and the voters' endpoints (KIP-853), which
+  are empty since the controller has no listener.
+- A request for anything but partition 0 of __cluster_metadata alone is answered UNKNOWN_TOPIC_OR_PARTITION.
 """
 
 from __future__ import annotations

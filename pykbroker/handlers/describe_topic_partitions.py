@@ -1,8 +1,8 @@
 """DescribeTopicPartitions (key 75, version 0): topics and their partitions in pages (KIP-966).
 
-Topics come in alphabetical order. ``cursor`` says where a page begins; when the page is full, ``next_cursor`` says
-where the next one does. An empty topic list asks for all topics. A page holds at most ``response_partition_limit``
-partitions, and never more than max.request.partition.size.limit.
+Topics come in alphabetical order. ``cursor`` is where a page begins; when the page is full, ``next_cursor`` is where the
+next one does. An empty topic list means all topics. A page holds at most ``response_partition_limit`` partitions, and
+never more than max.request.partition.size.limit.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def failed(request: DescribeTopicPartitionsRequest, version: int, error: KafkaEr
 
 
 def _names(image: MetadataImage, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """The topics asked for from the cursor on, in order. Raises INVALID_REQUEST where the cursor does not fit them."""
+    """The requested topics from the cursor on, in order. Raises KafkaError INVALID_REQUEST if the cursor's topic is not
+    among them.
+    """
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
     asked: Iterable[str] = (topic.name for topic in request.topics) if request.topics else image.topics
@@ -110,7 +112,7 @@ def _page(
 
 
 def _refusal(name: str) -> DescribeTopicPartitionsResponseTopic:
-    """Whether it is there is not told."""
+    """The answer for a topic that the client may not describe; it does not reveal whether the topic exists."""
     return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 

@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65), version 0 (KIP-664): what the coordinator knows of transactional ids."""
+"""DescribeTransactions (key 65), version 0 (KIP-664): the coordinator's state of transactional ids."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def handle(
 
 
 def failed(request: DescribeTransactionsRequest, version: int, error: KafkaError) -> DescribeTransactionsResponse:
-    """Every id carries the error."""
+    """The request as a whole is refused: every transactional id carries the error."""
     del version
     states = [TransactionState(transactional_id=each, error_code=error.code) for each in request.transactional_ids]
     return DescribeTransactionsResponse(transaction_states=states)

@@ -1,6 +1,6 @@
 """DescribeUserScramCredentials (key 50, version 0): mechanisms and iterations of users' credentials (KIP-554).
 
-Never salts or keys. Null or no users means all that have credentials.
+Salts and keys are never answered. Null or an empty list means all users that have credentials.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def handle(
 def failed(
     request: DescribeUserScramCredentialsRequest, version: int, error: KafkaError
 ) -> DescribeUserScramCredentialsResponse:
-    """The request as a whole is refused, with as many results as users, and without their names: as Kafka does it."""
+    """The request as a whole is refused: one result per user, without its name, as in Kafka."""
     del version
     return DescribeUserScramCredentialsResponse(
         error_code=error.code,

@@ -1,8 +1,8 @@
-"""ElectLeaders (key 43, versions 0 to 2): give leadership back to the preferred replicas (KIP-183, KIP-460).
+"""ElectLeaders (key 43, versions 0 to 2): elect the preferred replicas as leaders (KIP-183, KIP-460).
 
 - v1: ``election_type``, 0 preferred or 1 unclean; an error for the request as a whole. v2: flexible.
-- Null partitions means all; those that need no election are then left out of the answer.
-- Unclean elections find nobody: a living replica is always in sync here, and leads.
+- Null partitions means all; partitions that need no election are then left out of the answer.
+- Unclean elections are never needed: a replica on a running broker is always in sync here, and leads.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ElectLeadersRequest) ->
 
 
 def failed(request: ElectLeadersRequest, version: int, error: KafkaError) -> ElectLeadersResponse:
-    """The request as a whole is refused: every partition named carries the error too, before version 1 they alone."""
+    """The request as a whole is refused: every named partition carries the error, and from version 1 the answer itself."""
     return ElectLeadersResponse(
         error_code=error.code if version >= 1 else ErrorCode.NONE,
         replica_election_results=[

@@ -1,7 +1,8 @@
 """EndTxn (key 26), versions 0 to 5: commit or abort a transaction.
 
-From version 5 on (transaction version 2, KIP-890) the epoch rises with every end, the answer carries the identity to go
-on with, and what was never begun can be aborted. Before version 2 PRODUCER_FENCED is told as INVALID_PRODUCER_EPOCH.
+From version 5 (transaction version 2, KIP-890) every end raises the epoch, the answer carries the producer id and epoch to
+use next, and a transaction that was never begun can be aborted. Before version 2 PRODUCER_FENCED is answered as
+INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""ExpireDelegationToken (key 40, versions 1 to 2): let a delegation token end sooner, or at once (KIP-48).
+"""ExpireDelegationToken (key 40, versions 1 to 2): let a delegation token expire sooner, or at once (KIP-48).
 
-The token is named by its secret; its owner and its renewers may. Connections that signed in by it go on until the time at which
-it was to end when they did. v2: flexible.
+The token is named by its secret; its owner and its renewers may expire it. Connections that authenticated with it last until
+the expiry time that held when they authenticated. v2: flexible.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Fetch (key 1), versions 4 to 18.
 
 Sessions (KIP-227), long poll with min bytes and max wait, isolation levels, topic ids from version 13 (KIP-516), the
-current leader in errors from version 16 (KIP-951). At least one whole batch is returned whatever the size limits say
-(KIP-74), and only whole batches are. Divergence by last_fetched_epoch from version 12 (KIP-595).
+current leader in errors from version 16 (KIP-951), divergence by last_fetched_epoch from version 12 (KIP-595). Only whole
+batches are returned, and at least one whatever the size limits are (KIP-74).
 
-From version 11 on any replica answers consumers, not the leader alone, and with the rack-aware replica selector the
-leader sends them to a replica in their own rack (KIP-392).
+From version 11 any replica answers consumers, and with the rack-aware replica selector the leader sends consumers to a
+replica in their own rack (KIP-392).
 
 Left out: fetches by followers (replicas of one process share the store), and down-conversion, which Apache Kafka 4
-dropped too.
+removed too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchResponse | Deferred[FetchResponse]:
     version = ctx.api_version
     if request.isolation_level not in (0, READ_COMMITTED):
-        return failed(request, version, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))  # as Apache Kafka answers it
+        return failed(request, version, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))  # Apache Kafka answers so
     try:
         session = broker.fetch_sessions.begin(request, version)
     except KafkaError as error:
@@ -45,7 +45,7 @@ def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchR
 
 
 def logs_of(broker: Broker, version: int, request: FetchRequest) -> Iterator[Partition | None]:
-    """What is opened before ``handle`` is called; what a session knows already was opened when it came to know it."""
+    """The partitions whose logs are opened before ``handle`` is called; a session's were opened when they joined it."""
     cluster = broker.cluster
     for topic, asked in requested(request, version):
         if isinstance(topic, bytes):
@@ -55,7 +55,7 @@ def logs_of(broker: Broker, version: int, request: FetchRequest) -> Iterator[Par
 
 
 def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchResponse:
-    """The same error for all; versions before topic ids say it of each partition."""
+    """The request as a whole is refused; in versions before topic ids every partition carries the error."""
     response = FetchResponse(error_code=error.code if version >= 7 else ErrorCode.NONE)
     if version < 13:
         response.responses = [
@@ -69,14 +69,14 @@ def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchRespo
 
 
 class _Fetch(Asked):
-    """One request on its way: looked at once at least, and again when woken, until it has enough or its time is up."""
+    """One request: its partitions are read at least once, and again when woken, until there is enough or max wait has passed."""
 
     new_bytes = 0
     expired = False
     deferred: Deferred[FetchResponse] | None = None
     timer: Timer
 
-    # ---- looking ---------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------------------------
 
     def run(self) -> FetchResponse | Deferred[FetchResponse]:
         attempt = self._look()
@@ -126,7 +126,7 @@ class _Fetch(Asked):
         self.broker.cluster.runtime.wake_queue.add(self._retry)
 
     def follow(self, item: FetchItem, partition: Partition) -> None:
-        """``item`` names ``partition`` from now on."""
+        """Watch ``partition`` for ``item`` from now on."""
         if self.session is not None:
             self.session.watch(item, partition)
             return

@@ -1,10 +1,10 @@
 """FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group or a transactional id.
 
-Many keys at once from version 4 (KIP-699). The answer names the broker under the listener that the question came in
-on. The topic that holds the groups, or the transactions, is created by the first question, whose answer waits for it (Apache
-Kafka answers COORDINATOR_NOT_AVAILABLE, and the client loses its retry backoff).
+Many keys at once from version 4 (KIP-699). The answer names the broker's endpoint on the listener of the request. The first
+request creates ``__consumer_offsets`` or ``__transaction_state``, and its answer waits for that (Apache Kafka answers
+COORDINATOR_NOT_AVAILABLE, which costs the client a retry backoff).
 
-Left out: share coordinators, which are not served; their keys are answered COORDINATOR_NOT_AVAILABLE.
+Left out: share coordinators; their keys are answered COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _coordinator(broker: Broker, ctx: RequestContext, key_type: int, key: str) -
 
 
 def _find(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> tuple[int, Endpoint]:
-    """Node id and endpoint of the coordinator. Raises INVALID_REQUEST or COORDINATOR_NOT_AVAILABLE."""
+    """Node id and endpoint of the coordinator. Raises KafkaError INVALID_REQUEST or COORDINATOR_NOT_AVAILABLE."""
     if key_type == _SHARE and ctx.api_version < _SHARE_SINCE:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     if key_type == _SHARE:

@@ -1,4 +1,4 @@
-"""Heartbeat (key 12), versions 0 to 4: a member is alive, and learns whether it must join again.
+"""Heartbeat (key 12), versions 0 to 4: a member of a classic group is alive, and learns whether it must rejoin.
 
 Static members from version 3 (KIP-345).
 """
@@ -23,5 +23,5 @@ def handle(broker: Broker, ctx: RequestContext, request: HeartbeatRequest) -> De
 
 def failed(request: HeartbeatRequest, version: int, error: KafkaError) -> HeartbeatResponse:
     if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        return HeartbeatResponse()  # as Kafka does: while the group is read back, nobody is sent away
+        return HeartbeatResponse()  # as in Kafka: members stay while the group is loaded
     return HeartbeatResponse(error_code=error.code)

@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs (key 44, versions 0 to 1): set, remove, append to, subtract from single settings (KIP-339).
 
-- Each resource is checked by itself; those that are good are committed together. v1: flexible.
-- Loggers (KIP-412) change at once, for this process, and are not kept.
+- Each resource is validated separately; the valid ones are committed together. v1: flexible.
+- Log levels (KIP-412) change at once, in this process, and do not survive a restart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """InitProducerId (key 22), versions 0 to 5: a producer id and epoch.
 
-Without a transactional id, for an idempotent producer (KIP-98): a new id, out of the blocks that the metadata log hands
-out; the very first waits until the broker has a block of them. With one, a new incarnation of a transactional producer: ``transactions/initializing.py``. Recovering producers
-name their identity from version 3 on (KIP-360); before version 4 PRODUCER_FENCED is told as INVALID_PRODUCER_EPOCH.
+Without a transactional id, for an idempotent producer (KIP-98): a new producer id from the broker's block; only the first
+request waits for a block. With one, a new epoch of a transactional producer: see ``transactions/initializing.py``. A
+recovering producer names its id and epoch from version 3 (KIP-360). Before version 4 PRODUCER_FENCED is answered as
+INVALID_PRODUCER_EPOCH.
 
 Left out: two-phase commit (version 6, KIP-939), which Apache Kafka 4.3.1 does not serve either.
 """
@@ -42,7 +43,8 @@ def handle(
             lambda identity: InitProducerIdResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch)
         )
 
-    return init() if awaited is None else awaited.settled().chain(init)  # a known id does without a new number
+    # settled: a known transactional id needs no block of producer ids
+    return init() if awaited is None else awaited.settled().chain(init)
 
 
 def _new(broker: Broker) -> InitProducerIdResponse:
@@ -57,7 +59,7 @@ def failed(request: InitProducerIdRequest, version: int, error: KafkaError) -> I
 
 
 def _expected(request: InitProducerIdRequest) -> Expected | None:
-    """The identity that a recovering producer names: both parts or none. Raises KafkaError INVALID_REQUEST."""
+    """The id and epoch that a recovering producer names, None if neither. Raises KafkaError INVALID_REQUEST for one alone."""
     unknown = (request.producer_id == _UNKNOWN, request.producer_epoch == _UNKNOWN)
     if all(unknown):
         return None

@@ -1,9 +1,9 @@
 """JoinGroup (key 11), versions 0 to 9: become a member of the group's next generation (KIP-62, KIP-134).
 
-From version 4 a member without an id is given one and asked to come back with it (KIP-394); static members from version
-5 (KIP-345); the protocol type is named from version 7 (KIP-559), the client's reason from version 8 (KIP-800), and
-from version 9 a static leader that returns to a stable group is told to skip its assignment (KIP-814). The answer waits
-until the group has gathered. The rules are in ``groups/classic/joining.py`` and ``groups/classic/group.py``.
+From version 4 a member without an id is given one and must rejoin with it (KIP-394); static members from version 5
+(KIP-345); the protocol type from version 7 (KIP-559); the client's reason from version 8 (KIP-800); from version 9 a static
+leader that returns to a stable group is told to skip the assignment (KIP-814). The answer waits until the rebalance has all
+members or times out. The rules are in ``groups/classic/joining.py`` and ``groups/classic/group.py``.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def handle(broker: Broker, ctx: RequestContext, request: JoinGroupRequest) -> De
 
 
 def _without_null(response: JoinGroupResponse) -> JoinGroupResponse:
-    """A refusal names no protocol; older versions can only say that with an empty name."""
+    """A refusal names no protocol; versions before 7 need an empty name for that."""
     response.protocol_name = response.protocol_name or ""
     return response
 
 
 def failed(request: JoinGroupRequest, version: int, error: KafkaError) -> JoinGroupResponse:
     protocol = None if version >= _PROTOCOL_MAY_BE_NULL_SINCE else ""
-    # Who may not know the group at all is not called by its name there.
+    # A client that may not read the group gets no member id back.
     member_id = "" if error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED else request.member_id
     return JoinGroupResponse(error_code=error.code, member_id=member_id, protocol_name=protocol)

@@ -1,7 +1,7 @@
-"""LeaveGroup (key 13), versions 0 to 5: members go, without waiting for their session to end.
+"""LeaveGroup (key 13), versions 0 to 5: members leave a classic group at once, without waiting for their session timeout.
 
-One member up to version 2; from version 3 a batch, in which static members may be named by ``group.instance.id`` alone
-(KIP-345), each with an answer of its own; with a reason from version 5 (KIP-800). The rules are in
+One member up to version 2; from version 3 a batch with an answer for each, in which static members may be named by
+``group.instance.id`` alone (KIP-345); a reason from version 5 (KIP-800). The rules are in
 ``groups/classic/leaving.py``.
 """
 
@@ -29,7 +29,7 @@ def handle(broker: Broker, ctx: RequestContext, request: LeaveGroupRequest) -> D
 
 
 def _as_single(answer: LeaveGroupResponse) -> LeaveGroupResponse:
-    """The answer to a batch of one, in the older form."""
+    """The answer for a batch of one, in the form of versions before 3."""
     return LeaveGroupResponse(error_code=answer.error_code or answer.members[0].error_code)
 
 

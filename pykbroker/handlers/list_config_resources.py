@@ -1,7 +1,7 @@
-"""ListConfigResources (key 74, versions 0 to 1): names of what has settings (KIP-714, KIP-1142).
+"""ListConfigResources (key 74, versions 0 to 1): names of the resources that have settings (KIP-714, KIP-1142).
 
-- v0: client metrics subscriptions alone. v1: by type; no types means all. Topics and live brokers are named whether or
-  not something was altered; groups and subscriptions where something was.
+- v0: client metrics subscriptions alone. v1: by type; no types means all. All topics and running brokers are listed, groups
+  and subscriptions only if settings of theirs were altered.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ListGroups (key 16), versions 0 to 5: the groups that this broker coordinates.
 
-A filter by state and the state in the answer from version 4 (KIP-518), the same for the type from version 5 (KIP-848).
+Version 4 adds the state and a filter by it (KIP-518), version 5 the type and a filter by it (KIP-848).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """ListOffsets (key 2), versions 1 to 11.
 
-By timestamp (the first record at or after it), and the special ones: -1 latest, -2 earliest, -3 largest timestamp
+By timestamp (the first record at or after it), or one of the special timestamps: -1 latest, -2 earliest, -3 largest timestamp
 (KIP-734, version 7), -4 earliest local (KIP-405, version 8), -5 latest tiered (KIP-1005, version 9), -6 earliest
-pending upload (KIP-1023, version 11). Read committed stops at the last stable offset. Without tiered storage -4 is the
-log start and -5 and -6 find nothing, as Apache Kafka answers with tiering off.
+pending upload (KIP-1023, version 11). With read_committed the last stable offset is the end. There is no tiered storage: -4
+is the log start offset, -5 and -6 find nothing, as in Apache Kafka without it.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
 _READ_COMMITTED = 1
-#: The replica id by which a tool asks any replica, not the leader alone.
+#: The replica id of tools, which any replica answers, not the leader alone.
 _DEBUGGING = -2
-#: The version each special timestamp came with; older ones are refused.
+#: The version that introduced each special timestamp; older versions are refused.
 _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 
 
 class _Search(NamedTuple):
-    """An offset that is looked for in the files, by a thread, and the answer it goes into."""
+    """A search for an offset in the log, done in a thread, and the answer that it fills in."""
 
     answer: ListOffsetsPartitionResponse
     partition: Partition
@@ -73,14 +73,14 @@ def handle(
 
 
 def _times_named(request: ListOffsetsRequest) -> dict[tuple[str, int], int] | None:
-    """How often the request names each partition; None where it names one alone, as most do."""
+    """How often the request names each partition; None if it names only one, the usual case."""
     if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
         return None
     return Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
 
 
 def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:
-    """What is opened before ``handle`` is called."""
+    """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
         for asked in topic.partitions:
             yield broker.cluster.partition(topic.name, asked.partition_index)
@@ -94,7 +94,7 @@ def _answer(
     asked: ListOffsetsPartition,
     searches: list[_Search],
 ) -> ListOffsetsPartitionResponse:
-    """The answer, or one that is filled in by the search that is added to ``searches``."""
+    """The answer, or an empty one that the search added to ``searches`` fills in."""
     try:
         partition, upper = _readable(broker, version, request, topic, asked)
         answer = ListOffsetsPartitionResponse(
@@ -112,9 +112,10 @@ def _answer(
 def _readable(
     broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
 ) -> tuple[Partition, int]:
-    """The partition, and where the readable part of it ends for this reader.
+    """The partition, and the offset at which it ends for this reader.
 
-    Raises UNSUPPORTED_VERSION, UNKNOWN_TOPIC_OR_PARTITION, what ``check_served_by`` raises, or KAFKA_STORAGE_ERROR.
+    Raises KafkaError UNSUPPORTED_VERSION, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, or what ``check_served_by``
+    raises.
     """
     partition = broker.cluster.partition(topic, asked.partition_index)
     if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, 1):
@@ -134,7 +135,7 @@ def _fill(answer: ListOffsetsPartitionResponse, found: tuple[int, int, int], ver
 
 
 def _known(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int]:
-    """(timestamp, offset, leader epoch) of what needs no search, each -1 where there is no such thing."""
+    """(timestamp, offset, leader epoch) of a special timestamp that needs no search, each -1 if there is none."""
     if wanted == LATEST:
         return -1, upper, partition.leader_epoch
     if wanted in (EARLIEST, EARLIEST_LOCAL):
@@ -144,19 +145,19 @@ def _known(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int
 
 
 def _search_all(searches: list[_Search], version: int) -> None:
-    """Waits for the disk."""
+    """Run the searches and fill in their answers; in a thread, since it waits for the disk."""
     for answer, partition, timestamp, upper in searches:
         try:
             _fill(answer, _find(partition, timestamp, upper), version)
         except KafkaError as error:
             answer.error_code = error.code
-        except WireError as error:  # as Kafka answers it
+        except WireError as error:  # Kafka answers so
             log.warning("ListOffsets by timestamp in %r failed: a batch cannot be decoded: %s", partition, error)
             answer.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def _find(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int]:
-    """(timestamp, offset, leader epoch), each -1 where nothing is found."""
+    """(timestamp, offset, leader epoch), each -1 if nothing is found."""
     log = partition.log
     found = log.offset_of_max_timestamp() if wanted == MAX_TIMESTAMP else log.offset_for_timestamp(wanted, upper)
     if found is None or found.offset >= upper:

@@ -1,6 +1,6 @@
-"""ListPartitionReassignments (key 46, version 0): the moves under way (KIP-455).
+"""ListPartitionReassignments (key 46, version 0): the reassignments under way (KIP-455).
 
-Only those that wait for a stopped broker are: see AlterPartitionReassignments. Null topics means all.
+Only reassignments to a stopped broker stay under way: see AlterPartitionReassignments. Null topics means all.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def handle(
 def failed(
     request: ListPartitionReassignmentsRequest, version: int, error: KafkaError
 ) -> ListPartitionReassignmentsResponse:
-    """The request as a whole is refused; what it names is named again."""
+    """The request as a whole is refused; the answer repeats the partitions it names."""
     del version
     return ListPartitionReassignmentsResponse(
         error_code=error.code,

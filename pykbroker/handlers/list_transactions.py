@@ -1,7 +1,7 @@
 """ListTransactions (key 66), versions 0 to 2 (KIP-664): the transactional ids that this broker coordinates.
 
-Filters hold together: states, producer ids, from version 1 how long (ms) a transaction has been open, from version 2
-a pattern (RE2 syntax) that the whole id must match.
+All filters must match: states, producer ids, from version 1 the least duration of the transaction (ms), from version 2 a
+pattern (RE2 syntax) for the whole id.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ListTransactionsRequest
             return False
         if request.state_filters and each.state not in states:
             return False
-        # As in Kafka, an id that never had a transaction began at -1 and is older than any.
+        # As in Kafka, an id without a transaction has start time -1, so it passes every duration.
         if request.duration_filter >= 0 and now_ms - each.start_ms <= request.duration_filter:
             return False
         return pattern is None or pattern.matches(each.transactional_id)
@@ -61,7 +61,7 @@ def failed(request: ListTransactionsRequest, version: int, error: KafkaError) ->
 
 
 def _pattern(text: str | None) -> Pattern | None:
-    """The pattern compiled. Raises KafkaError with INVALID_REGULAR_EXPRESSION."""
+    """The compiled pattern. Raises KafkaError INVALID_REGULAR_EXPRESSION."""
     if not text:
         return None
     from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts

@@ -1,16 +1,16 @@
 """Metadata (key 3, versions 0 to 13): brokers of the cluster, and topics with their leaders.
 
-- v0: an empty topic list asks for all topics, and a replica on a broker that is away is an error. From v1 null asks
-  for all and the empty list for none.
-- v4: ``allow_auto_topic_creation``; before it, asking creates (where auto.create.topics.enable is on).
-- v5: offline replicas. v7: leader epochs. v6 tells a missing listener from a missing leader.
-- v8 to v10: operations allowed on the cluster (KIP-430); for topics from v8 on.
-- v10 carries topic ids (KIP-516), v12 lets a topic be asked for by id alone. v13 adds a top-level error code.
+- v0: an empty topic list means all topics, and a replica on a stopped broker is an error. From v1 null means all and an
+  empty list none.
+- v4: ``allow_auto_topic_creation``; before it, every request may create topics (if auto.create.topics.enable is on).
+- v5: offline replicas. v6: LISTENER_NOT_FOUND apart from LEADER_NOT_AVAILABLE. v7: leader epochs.
+- v8: authorized operations (KIP-430); those of the cluster up to v10.
+- v10: topic ids (KIP-516). v12: a topic may be named by id alone. v13: a top-level error code.
 
-A topic that asking creates is answered UNKNOWN_TOPIC_OR_PARTITION until it is there, as Kafka does, and the client asks
-again. The controller named is a living broker.
+A topic that the request creates is answered UNKNOWN_TOPIC_OR_PARTITION until it exists, as in Kafka, and the client retries.
+The controller that is named is a running broker.
 
-With an authorizer, topics that the asker may not describe are left out, or refused by name whether they are there or not.
+With an authorizer, topics that the client may not describe are left out or, if named, refused whether they exist or not.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _asked_for(broker: Broker, ctx: RequestContext, request: MetadataRequest) ->
                     ErrorCode.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}"
                 )
     ids = dict.fromkeys(asked.topic_id for asked in request.topics if asked.topic_id != ZERO_ID)
-    if ids:  # then names in the same request count for nothing, as in Kafka
+    if ids:  # with an id anywhere in the request, names are ignored, as in Kafka
         return [_by_id(broker, topic_id, ctx) for topic_id in ids]
     if any(asked.name is None for asked in request.topics):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
@@ -121,7 +121,7 @@ def _asked_for(broker: Broker, ctx: RequestContext, request: MetadataRequest) ->
 
 
 def _create(broker: Broker, ctx: RequestContext, missing: list[str]) -> set[str]:
-    """Let topics be created; returns those that the asker may not create."""
+    """Begin the creation of topics; returns those that the client may not create."""
     authorizer = broker.cluster.authorizer
     denied: set[str] = set()
     if authorizer is not None and not authorizer.may(ctx, CREATE, CLUSTER, CLUSTER_NAME, tells=False):
@@ -132,7 +132,7 @@ def _create(broker: Broker, ctx: RequestContext, missing: list[str]) -> set[str]
 
 
 def _shown(broker: Broker, ctx: RequestContext) -> Iterable[TopicImage]:
-    """All topics that the asker may describe."""
+    """All topics that the client may describe."""
     topics, authorizer = broker.cluster.metadata.image.topics.values(), broker.cluster.authorizer
     if authorizer is None:
         return topics
@@ -140,7 +140,7 @@ def _shown(broker: Broker, ctx: RequestContext) -> Iterable[TopicImage]:
 
 
 def _denied(broker: Broker, ctx: RequestContext, operation: int, names: Iterable[str]) -> set[str]:
-    """The topics to which the asker may not do something, whether they are there or not."""
+    """Those of the names on which the client may not do ``operation``, whether they exist or not."""
     authorizer = broker.cluster.authorizer
     if authorizer is None:
         return set()
@@ -158,12 +158,12 @@ def _by_id(broker: Broker, topic_id: bytes, ctx: RequestContext) -> MetadataResp
 
 
 def _refusal(name: str, *, internal: bool = False) -> MetadataResponseTopic:
-    """A topic that may not be seen, or not be made."""
+    """The answer for a topic that the client may not describe or create."""
     return MetadataResponseTopic(error_code=_DENIED, name=name, is_internal=internal)
 
 
 def _unknown(name: str) -> MetadataResponseTopic:
-    """A topic that was not there when it was asked for."""
+    """The answer for a topic that does not exist (yet)."""
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
     return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
 

@@ -1,8 +1,8 @@
-"""OffsetCommit (key 8), versions 2 to 10: remember how far a group has read.
+"""OffsetCommit (key 8), versions 2 to 10: store the committed offsets of a group.
 
-Versions 2 to 4 may say how long to keep the offset. The leader epoch from version 6 (KIP-320), static members from
-version 7 (KIP-345); from version 9 a group that does not exist is GROUP_ID_NOT_FOUND, not ILLEGAL_GENERATION; topic ids
-from version 10 (KIP-848). Partitions that do not exist are refused here; the rest goes to ``groups/committing.py``.
+Retention time in versions 2 to 4. The leader epoch from version 6 (KIP-320), static members from version 7 (KIP-345); from
+version 9 a group that does not exist is answered GROUP_ID_NOT_FOUND, not ILLEGAL_GENERATION; topic ids from version 10
+(KIP-848). Partitions that do not exist are refused here; ``groups/committing.py`` has the rules for the rest.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def handle(
             if partition is None:
                 missing.append(OffsetCommitResponsePartition(partition_index=index, error_code=code))
             else:
-                topic.topic_id = partition.topic_id  # kept with the offset, also where the client gave a name alone
+                topic.topic_id = partition.topic_id  # stored with the offset, also if the client gave a name alone
                 there.append(asked)
         if missing:
             answer = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
@@ -57,7 +57,7 @@ def handle(
 
 
 def _name(broker: Broker, topic: OffsetCommitRequestTopic) -> ErrorCode:
-    """Fill in the name of a topic given by its id; returns what its partitions are told if they are not there."""
+    """Fill in the name of a topic given by its id; returns the error for partitions of it that do not exist."""
     name = broker.cluster.topic_name(topic.topic_id)
     topic.name = name or ""
     return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -66,14 +66,14 @@ def _name(broker: Broker, topic: OffsetCommitRequestTopic) -> ErrorCode:
 def _commit(
     broker: Broker, ctx: RequestContext, request: OffsetCommitRequest, refused: OffsetCommitResponse
 ) -> Deferred[OffsetCommitResponse]:
-    """Commit what is left of the request, and answer it together with what was refused."""
+    """Commit the rest of the request; the answer includes what was refused."""
     committed = attempt(broker.cluster.groups.commit, broker, ctx, request)
     answered = committed.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
     return answered.map(lambda rest: _merged(refused, rest))
 
 
 def _merged(refused: OffsetCommitResponse, rest: OffsetCommitResponse) -> OffsetCommitResponse:
-    """Both answers in one; a topic that is in both has its refused partitions first, as in Kafka."""
+    """Both answers merged; in a topic that is in both, the refused partitions come first, as in Kafka."""
     if not refused.topics:
         return rest
     by_name = {topic.name: topic for topic in refused.topics}
@@ -87,7 +87,7 @@ def _merged(refused: OffsetCommitResponse, rest: OffsetCommitResponse) -> Offset
 
 
 def failed(request: OffsetCommitRequest, version: int, error: KafkaError) -> OffsetCommitResponse:
-    """The same error for every partition of the request."""
+    """The request as a whole is refused: every partition carries the error."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(

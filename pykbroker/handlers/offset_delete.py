@@ -1,6 +1,6 @@
-"""OffsetDelete (key 47), version 0: forget committed offsets of a group (KIP-496).
+"""OffsetDelete (key 47), version 0: delete committed offsets of a group (KIP-496).
 
-Partitions that do not exist are refused here. A group of consumers keeps the offsets of topics that it reads:
+Partitions that do not exist are refused here, offsets of topics to which the group is subscribed with
 GROUP_SUBSCRIBED_TO_TOPIC. The rules are in ``groups/committing.py``.
 """
 
@@ -47,7 +47,7 @@ def handle(broker: Broker, ctx: RequestContext, request: OffsetDeleteRequest) ->
 
 
 def _merged(refused: dict[str, OffsetDeleteResponseTopic], rest: OffsetDeleteResponse) -> OffsetDeleteResponse:
-    """What was refused and what the coordinator said of the rest."""
+    """The refused partitions and the coordinator's answer for the rest, merged."""
     for topic in rest.topics:
         if topic.name in refused:
             refused[topic.name].partitions += topic.partitions

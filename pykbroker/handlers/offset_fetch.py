@@ -1,9 +1,9 @@
-"""OffsetFetch (key 9), versions 1 to 10: how far groups have read.
+"""OffsetFetch (key 9), versions 1 to 10: the committed offsets of groups.
 
-All topics of a group from version 2 (no topics named), the leader epoch from version 5 (KIP-320), many groups from
-version 8 (KIP-709), the asking member from version 9 and topic ids from version 10 (KIP-848). A group or a partition
-without a committed offset gets offset -1 and no error. Who asks for stable offsets (version 7, KIP-447) is told
-UNSTABLE_OFFSET_COMMIT where an open transaction committed one.
+Null topics means all of the group from version 2; the leader epoch from version 5 (KIP-320), many groups from version 8
+(KIP-709), member id and epoch from version 9, topic ids from version 10 (KIP-848). Without a committed offset the answer is
+offset -1 and no error. With ``require_stable`` (version 7, KIP-447) a partition with an offset in an open transaction is
+answered UNSTABLE_OFFSET_COMMIT.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _fetch(
 def _fetch_described(
     authorizer: Authorizer, ctx: RequestContext, by_name: _ByName, asked: OffsetFetchRequestGroup
 ) -> Deferred[OffsetFetchResponseGroup]:
-    """Offsets of the topics that the asker may describe; the others are refused by name, and left out where all are asked for."""
+    """Offsets of the topics that the client may describe; others are refused if named, else left out."""
     denied: list[OffsetFetchResponseTopics] = []
     if asked.topics is not None:
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -144,7 +144,7 @@ def _unanswered(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetch
 
 
 def _older(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
-    """The same answer in the form of versions up to 7."""
+    """The answer in the form of versions up to 7."""
     return OffsetFetchResponseTopic(
         name=topic.name,
         partitions=[

@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch (key 23), versions 2 to 4 (KIP-101, KIP-279, KIP-320).
 
-The end offset of the largest leader epoch not above the asked one; -1 and -1 where the log knows none.
+Answers the largest leader epoch not above the requested one and its end offset, or -1 for both if the log has none.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def handle(broker: Broker, ctx: RequestContext, request: OffsetForLeaderEpochReq
 
 
 def logs_of(broker: Broker, version: int, request: OffsetForLeaderEpochRequest) -> Iterator[Partition | None]:
-    """What is opened before ``handle`` is called."""
+    """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
         for asked in topic.partitions:
             yield broker.cluster.partition(topic.topic, asked.partition)

@@ -1,12 +1,12 @@
-"""Produce (key 0), versions 3 to 13; 0 to 2 are listed for old librdkafka's sake (KIP-896) but not served.
+"""Produce (key 0), versions 3 to 13; 0 to 2 are listed for librdkafka before 2.0 (KIP-896) but not served.
 
-acks 0 (no answer; an error closes the connection, as Apache Kafka does), 1 and all. Record batches go to the log as
-they came; validation, idempotence and the per-record errors of KIP-467 are the log's (storage/validate.py). Topic ids
-from version 13 (KIP-516), the current leader in errors from version 10 (KIP-951). Topics are not created by being
-written to: producers ask for their metadata first, and that does it.
+acks 0 (no answer; an error closes the connection, as in Apache Kafka), 1 and all. Record batches are appended as they came;
+validation, idempotence and the per-record errors of KIP-467 are in ``storage/log/validate.py``. Topic ids from version 13
+(KIP-516), the current leader in errors from version 10 (KIP-951). Produce creates no topics: the Metadata request that
+producers send first does.
 
-Batches of a transaction need its transactional id in the request, and the coordinator's word that the partition is part
-of it (KIP-890); from version 12 on, partitions join the transaction by being written to.
+Transactional batches need the transactional id in the request, and the coordinator verifies that the partition is part of
+the transaction (KIP-890); from version 12 a produce adds its partitions to the transaction.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 _ALL = -1
-#: Versions from which partitions join a transaction by being written to, and TRANSACTION_ABORTABLE is known (KIP-890).
+#: Versions from which a produce adds its partitions to the transaction, and clients know TRANSACTION_ABORTABLE (KIP-890).
 _ADDS_SINCE = 12
 _ABORTABLE_SINCE = 11
 _ZSTD_SINCE = 7
-#: The version from which a refusal says who leads and where (KIP-951).
+#: The version from which errors carry the current leader and its endpoint (KIP-951).
 _LEADER_SINCE = 10
 _CODEC_MASK = 0x07
-#: Errors of an append whose answers carry no log start offset.
+#: Errors of an append whose answers have no log start offset.
 _SAYS_NO_MORE = frozenset(
     {
         ErrorCode.CORRUPT_MESSAGE,
@@ -57,7 +57,7 @@ _SAYS_NO_MORE = frozenset(
         ErrorCode.RECORD_LIST_TOO_LARGE,
     }
 )
-#: The client id of Kafka's own administration, which alone may write to the brokers' topics.
+#: The client id of Kafka's administrative tools, which alone may write to internal topics.
 _ADMIN_CLIENT_ID = "__admin_client"
 
 
@@ -79,7 +79,7 @@ def handle(
 
 
 def logs_of(broker: Broker, version: int, request: ProduceRequest) -> Iterator[Partition | None]:
-    """What is opened before ``handle`` is called."""
+    """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topic_data:
         for data in topic.partition_data:
             yield _partition(broker, version, topic, data.index)
@@ -88,7 +88,7 @@ def logs_of(broker: Broker, version: int, request: ProduceRequest) -> Iterator[P
 def _write(
     broker: Broker, ctx: RequestContext, request: ProduceRequest, refusals: Refusals
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
-    """Append everything but what is refused already."""
+    """Append all partitions that are not refused."""
     version = ctx.api_version
     response = ProduceResponse()
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
@@ -108,18 +108,18 @@ def _write(
 
 
 def is_transactional(request: ProduceRequest) -> bool:
-    """Whether any of its batches is part of a transaction."""
+    """Whether any of the request's batches is transactional."""
     return any(_transactional_header(data.records) for topic in request.topic_data for data in topic.partition_data)
 
 
 def _transactional_header(records: Any) -> BatchHeader | None:
-    """The header of a batch that is marked as part of a transaction; looks at one byte of all others."""
+    """The header of a transactional batch, None for others, of which one byte is read."""
     if records is None or len(records) < HEADER_SIZE or not records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
         return None
     try:
         return read_batch_header(records)
     except WireError:
-        return None  # refused, with the reason, when it would be appended
+        return None  # the append refuses it with the reason
 
 
 def _handle_transactional(
@@ -128,7 +128,7 @@ def _handle_transactional(
     request: ProduceRequest,
     transactional: list[tuple[TopicProduceData, int, BatchHeader]],
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
-    """Ask for the admission of the transactional batches, then append."""
+    """Append once the transaction coordinator has verified the partitions of transactional batches."""
     version = ctx.api_version
     if request.transactional_id is None:
         error = KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -140,7 +140,7 @@ def _handle_transactional(
         try:
             partition = _find(broker, ctx, topic, index)
         except KafkaError:
-            continue  # found again, and answered, when it would be appended to
+            continue  # the append finds the same error and answers it
         if partition.leader == broker.node_id:
             partitions.append(partition)
     if len(producers) > 1:
@@ -155,7 +155,7 @@ def _handle_transactional(
 def _write_later(
     broker: Broker, ctx: RequestContext, request: ProduceRequest, admitted: Deferred[Refusals]
 ) -> Deferred[ProduceResponse | None]:
-    """Append when the coordinator has answered; the records are kept until then, since the receive block is not."""
+    """Append when the coordinator has answered. The records are copied until then: the receive block is reused."""
     for topic in request.topic_data:
         for data in topic.partition_data:
             data.records = bytearray(data.records or b"")  # type: ignore[arg-type]  # a list is for encoding only
@@ -168,7 +168,7 @@ def _write_later(
 
 
 def failed(request: ProduceRequest, version: int, error: KafkaError) -> ProduceResponse:
-    """The same error for every partition asked for."""
+    """The request as a whole is refused: every partition carries the error."""
     return ProduceResponse(
         responses=[
             TopicProduceResponse(
@@ -234,8 +234,8 @@ def _is_zstd(records: Buffer) -> bool:
 
 
 def _explain(answer: PartitionProduceResponse, partition: Partition, error: KafkaError) -> None:
-    """An append that failed, with as much as Apache Kafka says of it: messages for records that break a rule only, and
-    the log start offset where nothing is wrong with the log or with the size and checksum of the batch.
+    """Fill in the error of a failed append as Apache Kafka does: a message only for records that break a rule, the log start
+    offset unless the log, or the size or checksum of the batch, is at fault.
     """
     answer.error_code = error.code
     if isinstance(error, NotOneBatch):
@@ -269,7 +269,7 @@ def _partition(broker: Broker, version: int, topic: TopicProduceData, index: int
 
 
 def _leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> list[NodeEndpoint]:
-    """Where the leaders named in NOT_LEADER_OR_FOLLOWER answers are found."""
+    """The endpoints of the leaders that NOT_LEADER_OR_FOLLOWER answers name."""
     wanted = {
         answer.current_leader.leader_id
         for topic in response.responses
@@ -290,7 +290,7 @@ def _when_committed(
     response: ProduceResponse,
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
 ) -> Deferred[ProduceResponse | None]:
-    """Answer once every batch is committed; one that may be lost turns into an error."""
+    """Answer once every batch is committed; one that may be lost is answered with the error."""
 
     def lost(answer: PartitionProduceResponse, error: KafkaError) -> None:
         answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
@@ -300,7 +300,7 @@ def _when_committed(
 
 
 def settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
-    """What is sent. With acks 0 nothing is sent; an error can only be told by closing the connection."""
+    """The answer to send. With acks=0 there is none: an error closes the connection (CloseConnection)."""
     if request.acks != 0:
         return response
     for topic in response.responses:

@@ -1,6 +1,6 @@
-"""RenewDelegationToken (key 39, versions 1 to 2): let a delegation token live longer (KIP-48).
+"""RenewDelegationToken (key 39, versions 1 to 2): extend the life of a delegation token (KIP-48).
 
-The token is named by its secret; its owner and its renewers may renew it, up to its longest life. v2: flexible.
+The token is named by its secret; its owner and its renewers may renew it, up to its maximum lifetime. v2: flexible.
 """
 
 from __future__ import annotations

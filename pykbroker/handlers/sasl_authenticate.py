@@ -1,7 +1,7 @@
-"""SaslAuthenticate (key 36, versions 0 to 2): a step of signing in (KIP-152).
+"""SaslAuthenticate (key 36, versions 0 to 2): one step of SASL authentication (KIP-152).
 
-What comes here has signed in already, or cannot, on a listener without SASL: ILLEGAL_SASL_STATE whatever is sent, in Apache
-Kafka's words. Who signs in is answered by ``requests/authentication.py``. v1: how long the session lasts (KIP-368). v2: flexible.
+``requests/authentication.py`` answers it during authentication. Here it comes after that, or on a listener without SASL, and
+is answered ILLEGAL_SASL_STATE with Apache Kafka's message. v1: the session's lifetime (KIP-368). v2: flexible.
 """
 
 from __future__ import annotations

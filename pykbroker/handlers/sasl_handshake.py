@@ -1,7 +1,7 @@
-"""SaslHandshake (key 17, versions 0 to 1): which SASL mechanism a client will use (KIP-43, KIP-152).
+"""SaslHandshake (key 17, versions 0 to 1): the SASL mechanism that a client chooses (KIP-43, KIP-152).
 
-What comes here has signed in already, or cannot, on a listener without SASL: ILLEGAL_SASL_STATE whatever the mechanism. Who
-signs in is answered by ``requests/authentication.py``.
+``requests/authentication.py`` answers it during authentication. Here it comes after that, or on a listener without SASL, and
+is answered ILLEGAL_SASL_STATE.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""SyncGroup (key 14), versions 0 to 5: the leader brings the assignment, every member takes its own.
+"""SyncGroup (key 14), versions 0 to 5: the leader sends the assignment, each member receives its own.
 
-Static members from version 3 (KIP-345). From version 5 the protocol's type and name must be stated, and are compared
-with the group's (KIP-559). The answer waits for the leader. The rules are in ``groups/classic/syncing.py``.
+Static members from version 3 (KIP-345). From version 5 the protocol type and name are sent and must match the group's
+(KIP-559). The answer waits for the leader's request. The rules are in ``groups/classic/syncing.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is supported: the one place that says which APIs are served, in which versions, and by which module of this room.
+"""``SUPPORTED``, the one table of the APIs that are served: their versions, and the module of this room that serves them.
 
-ApiVersions answers from it, requests are checked against it, and the table in the documentation is printed from it
-(``python -m pykbroker.handlers.table``).
+ApiVersions answers from it, requests are checked against it, and ``python -m pykbroker.handlers.table`` prints it for
+docs/compatibility.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pykbroker.wire.apis import ApiKey
 class ServedApi(NamedTuple):
     """One row of the table: the versions served, and the module in ``handlers`` that serves them.
 
-    ``listed_from`` is the lowest version ApiVersions names, where that is not the lowest one served.
+    ``listed_from`` is the lowest version that ApiVersions lists, if it is not the lowest one served.
     """
 
     key: ApiKey
@@ -25,12 +25,12 @@ class ServedApi(NamedTuple):
 
     @property
     def listed_min(self) -> int:
-        """The lowest version ApiVersions names."""
+        """The lowest version that ApiVersions lists."""
         return self.min_version if self.listed_from is None else self.listed_from
 
 
 SUPPORTED: tuple[ServedApi, ...] = (
-    # Versions 0 to 2 are gone, but librdkafka before 2.0 compresses only when it sees them listed (KIP-896).
+    # Versions 0 to 2 are not served, but librdkafka before 2.0 compresses only if they are listed (KIP-896).
     ServedApi(ApiKey.PRODUCE, 3, 13, "produce", listed_from=0),
     ServedApi(ApiKey.FETCH, 4, 18, "fetch"),
     ServedApi(ApiKey.LIST_OFFSETS, 1, 11, "list_offsets"),
@@ -96,7 +96,7 @@ _TABLE_WIDTH = 3
 
 
 def table() -> str:
-    """SUPPORTED in Markdown, as it stands in docs/compatibility.md: three pairs of columns, each read downwards."""
+    """SUPPORTED as the Markdown table of docs/compatibility.md: three pairs of columns, each read downwards."""
     cells = [f"{api.key.name} ({int(api.key)}) | {_versions(api)}" for api in SUPPORTED]
     height = -(-len(cells) // _TABLE_WIDTH)
     cells += [" | "] * (height * _TABLE_WIDTH - len(cells))

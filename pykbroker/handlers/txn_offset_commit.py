@@ -1,8 +1,8 @@
 """TxnOffsetCommit (key 28), versions 0 to 5: commit a group's offsets as part of a transaction.
 
-They count when the transaction is committed. Member and generation from version 3 (KIP-447), TRANSACTION_ABORTABLE
-from version 4, and from version 5 on the group's partition joins the transaction by this request (KIP-890). Before
-version 2 COORDINATOR_LOAD_IN_PROGRESS is told as COORDINATOR_NOT_AVAILABLE.
+The offsets take effect when the transaction is committed. Member and generation from version 3 (KIP-447),
+TRANSACTION_ABORTABLE from version 4; from version 5 the request adds the group's partition to the transaction (KIP-890).
+Before version 2 COORDINATOR_LOAD_IN_PROGRESS is answered as COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def handle(
 
 
 def failed(request: TxnOffsetCommitRequest, version: int, error: KafkaError) -> TxnOffsetCommitResponse:
-    """The same error for every partition of the request."""
+    """The request as a whole is refused: every partition carries the error."""
     code = error.code
     if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < _LOADING_SINCE:
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -62,7 +62,7 @@ def failed(request: TxnOffsetCommitRequest, version: int, error: KafkaError) -> 
 
 
 def _take_out_missing(broker: Broker, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    """Leave in the request what exists; the answer for the rest."""
+    """Remove partitions that do not exist from the request; returns the answer for them."""
     refused = TxnOffsetCommitResponse()
     known: list[TxnOffsetCommitRequestTopic] = []
     for topic in request.topics:
@@ -84,7 +84,7 @@ def _take_out_missing(broker: Broker, request: TxnOffsetCommitRequest) -> TxnOff
 
 
 def _merged(refused: TxnOffsetCommitResponse, rest: TxnOffsetCommitResponse) -> TxnOffsetCommitResponse:
-    """Both answers in one; a topic that is in both has its refused partitions first, as in Kafka."""
+    """Both answers merged; in a topic that is in both, the refused partitions come first, as in Kafka."""
     by_topic = {topic.name: topic for topic in refused.topics}
     for topic in rest.topics:
         first = by_topic.get(topic.name)

@@ -1,6 +1,6 @@
-"""UnregisterBroker (key 64, version 0): forget a broker that will not come back (KIP-631).
+"""UnregisterBroker (key 64, version 0): remove the registration of a broker (KIP-631).
 
-As with Kafka, a broker that runs can be forgotten too: clients no longer find it, until it is started again.
+As in Kafka, a running broker can be unregistered: clients no longer find it until it is started again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,6 @@ def handle(broker: Broker, ctx: RequestContext, request: UnregisterBrokerRequest
 
 
 def failed(request: UnregisterBrokerRequest, version: int, error: KafkaError) -> UnregisterBrokerResponse:
-    """The broker is not known, or the metadata log cannot be written."""
+    """The request is refused: the broker is not registered, or the metadata log cannot be written."""
     del request, version
     return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)

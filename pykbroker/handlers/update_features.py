@@ -1,9 +1,9 @@
 """UpdateFeatures (key 57, versions 0 to 2): finalize other levels of features (KIP-584, KIP-778).
 
-- All updates are made or none: the first that is refused speaks for all.
-- v0 can only raise levels (Kafka no longer looks at ``allow_downgrade``). v1: kinds of downgrades, ``validate_only``.
-- Eligible leader replicas come with one min.insync.replicas for all brokers, which is then kept (KIP-966).
-- Results for each feature up to v1, with the text NONE; from v2 (KIP-1022) there are none.
+- All updates are made or none: the first that is refused gives the error.
+- v0 can only raise levels (Kafka ignores ``allow_downgrade``). v1: ``upgrade_type``, ``validate_only``.
+- Enabling eligible leader replicas writes min.insync.replicas as a cluster-wide setting (KIP-966).
+- A result for each feature up to v1, with the message NONE; from v2 (KIP-1022) there are none.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) 
 
 
 def static_min_isr(broker: Broker) -> int:
-    """min.insync.replicas as the file has it, whatever was altered since."""
+    """min.insync.replicas of the file, without dynamic changes."""
     value: int = broker.cluster.config.values_with({}, {})[MIN_ISR]
     return value
 
 
 def failed(request: UpdateFeaturesRequest, version: int, error: KafkaError) -> UpdateFeaturesResponse:
-    """Nothing was changed."""
+    """The request as a whole is refused; no feature has changed."""
     del request, version
     return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)

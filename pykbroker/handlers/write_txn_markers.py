@@ -1,8 +1,8 @@
 """WriteTxnMarkers (key 27), versions 1 to 2: end transactions in partitions that this broker leads.
 
-Brokers ask it of each other, and administrators to end a transaction that its coordinator has forgotten (KIP-664).
-Between brokers of one process markers go the short way (``coordination/markers.py``). Version 2 says the transaction
-version, by which the epoch is judged.
+Coordinators send it to leaders, and administrators send it to abort a hanging transaction (KIP-664). Between brokers of one
+process no request is sent (``coordination/markers.py``). Version 2 adds the transaction version, which decides how the
+producer epoch is checked.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""Three brokers side by side: without the HTTP side, with it, and with it while somebody watches."""
+"""A broker without the HTTP side and one with it; the one with it is watched in every other period of its life."""
 
 from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -20,12 +18,15 @@ from pykbroker.wire.headers import RequestHeader, encode_request_header
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
+from scripts.bench_http_job.watcher import Watcher
 from scripts.bench_job.brokers import timed_start
 
 WITHOUT, WITH, WATCHED = "without", "with it", "watched"
 TOPIC = "bench"
 _PRODUCE_VERSION = 9
 _EVERY_S = 0.001
+#: Of a process's clock of processor time, as clock_getcpuclockid(3) makes its number.
+_SCHEDULED = 2
 
 
 class WithHttp(Pykbroker):
@@ -41,8 +42,15 @@ class WithHttp(Pykbroker):
         return ready.split()[0]
 
 
-class Times(NamedTuple):
-    """Milliseconds."""
+class Sent(NamedTuple):
+    """A produce: milliseconds until its answer, and milliseconds of processor time that the broker used meanwhile."""
+
+    took: float
+    used: float
+
+
+class Part(NamedTuple):
+    """Of many such numbers."""
 
     p50: float
     p99: float
@@ -50,36 +58,51 @@ class Times(NamedTuple):
 
 @dataclass
 class Side:
-    """One of the brokers, its client, and what was measured."""
+    """What is compared: a broker, its client, who watches it, and what was measured, a list a period."""
 
     broker: Pykbroker
     client: Connection
-    watched: bool
-    rounds: list[list[float]] = field(default_factory=list)
+    watching: Callable[[], AbstractContextManager[None]] = nullcontext
+    periods: list[list[Sent]] = field(default_factory=list)
     used_s: float = 0.0
 
-    def turn(self, produces: int) -> None:
-        watching = _watching(self.broker) if self.watched and isinstance(self.broker, WithHttp) else nullcontext()
-        with watching:
-            before = self.broker.cpu_seconds()
-            self.rounds.append(_produce(self.client, produces))
-            self.used_s += self.broker.cpu_seconds() - before
+    def period(self, produces: int) -> None:
+        with self.watching():
+            clock = _processor_clock(self.broker.pid)
+            before = time.clock_gettime(clock)
+            self.periods.append(_produce(self.client, produces, clock))
+            self.used_s += time.clock_gettime(clock) - before
+
+    def parts(self, what: int) -> list[Part]:
+        """Of each period, of its times (0) or of the processor time used meanwhile (1)."""
+        return [_part([sent[what] for sent in period]) for period in self.periods]
+
+    def whole(self, what: int) -> Part:
+        """Of all periods together."""
+        return _part([sent[what] for period in self.periods for sent in period])
 
 
 def main(given: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="bench-http-") as made, ExitStack() as running:
         folder = Path(made)
         _starts(folder, given.starts)
-        brokers = {WITHOUT: Pykbroker(folder / "a"), WITH: WithHttp(folder / "b"), WATCHED: WithHttp(folder / "c")}
-        sides = {}
-        for name, broker in brokers.items():
-            client = running.enter_context(_served(broker, given.partitions))
-            _produce(client, given.produces)  # modules are imported
-            sides[name] = Side(broker, client, name == WATCHED)
+        plain, other = Pykbroker(folder / "a"), WithHttp(folder / "b")
+        clients = [running.enter_context(_served(each, given.partitions)) for each in (plain, other)]
+        watcher = running.enter_context(Watcher(other.http, TOPIC))
+        sides = {
+            WITHOUT: Side(plain, clients[0]),
+            WITH: Side(other, clients[1]),
+            WATCHED: Side(other, clients[1], watcher.watching),
+        }
+        for each in sides.values():  # modules are imported
+            each.period(given.produces)
+            each.periods.clear()
+            each.used_s = 0.0
         for number in range(given.rounds):
             for name in _from(list(sides), number):
-                sides[name].turn(given.produces)
-        _say_times(sides)
+                sides[name].period(given.produces)
+        for name, side in sides.items():
+            _say(name, side, sides)
         _say_use(sides, given.rounds * given.produces)
     return 0
 
@@ -111,28 +134,15 @@ def _starts(folder: Path, rounds: int) -> None:
         print(f"{took:9.2f} s   start {name} ({used:.2f} s of processor time{aim})", flush=True)
 
 
-@contextmanager
-def _watching(broker: WithHttp) -> Iterator[None]:
-    command = [sys.executable, "-m", "scripts.bench_http_job.watching", broker.http, TOPIC]
-    watcher = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert watcher.stdout is not None
-    try:
-        if watcher.stdout.readline() != b"watching\n":
-            raise RuntimeError("the watcher did not come as far as to watch")
-        yield
-    finally:
-        watcher.communicate()
-
-
 def _create(client: Connection, partitions: int) -> None:
     topics = [CreatableTopic(TOPIC, 1, 1), CreatableTopic("others", max(partitions - 1, 1), 1)]
     answer = client.ask(CreateTopicsRequest(topics, 60_000), 7)
     assert not any(each.error_code for each in answer.topics), answer  # type: ignore[attr-defined]
 
 
-def _produce(client: Connection, count: int) -> list[float]:
-    """Milliseconds from the moment at which each of so many produces of one record was due to its answer: one that has to wait
-    for the one before waits in this number, too.
+def _produce(client: Connection, count: int, clock: int) -> list[Sent]:
+    """One record each, every millisecond. The time is from the moment at which it was due to its answer: one that has to wait for
+    the one before waits in this number, too.
     """
     records = bytes(encode_batch([Record(timestamp=0, value=b"x" * 100)], base_offset=0))
     partition = PartitionProduceData(0, records)
@@ -143,8 +153,8 @@ def _produce(client: Connection, count: int) -> list[float]:
     encode_request_header(frame, RequestHeader(ProduceRequest.API_KEY, _PRODUCE_VERSION, 1, "bench"))
     request.encode(frame, _PRODUCE_VERSION)
     sent = bytes(frame)
-    times: list[float] = []
-    now = time.perf_counter
+    found: list[Sent] = []
+    now, used = time.perf_counter, time.clock_gettime
     due = now()
     for _ in range(count):
         due += _EVERY_S
@@ -153,10 +163,19 @@ def _produce(client: Connection, count: int) -> list[float]:
         if early > 0:
             time.sleep(early)
             begun = now()  # how long this process oversleeps is not the broker's
+        before = used(clock)
         client.send_raw(sent)
         client.receive_raw()
-        times.append((now() - begun) * 1e3)
-    return times
+        took = now() - begun
+        found.append(Sent(took * 1e3, (used(clock) - before) * 1e3))
+    return found
+
+
+def _processor_clock(pid: int) -> int:
+    """The clock of the processor time of another process: as fine as that of the wall, and it stands while others have the
+    processor, so that a busy machine does not change what it says.
+    """
+    return (~pid << 3) | _SCHEDULED
 
 
 def _from(names: list[str], number: int) -> list[str]:
@@ -165,25 +184,28 @@ def _from(names: list[str], number: int) -> list[str]:
     return names[begin:] + names[:begin]
 
 
-def _times(all_of_them: list[float]) -> Times:
-    ordered = sorted(all_of_them)
-    return Times(ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100])
+def _part(numbers: list[float]) -> Part:
+    ordered = sorted(numbers)
+    return Part(ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100])
 
 
-def _say_times(sides: dict[str, Side]) -> None:
-    base = [_times(each) for each in sides[WITHOUT].rounds]
-    for name, side in sides.items():
-        times = [_times(each) for each in side.rounds]
-        together = _times([each for some in side.rounds for each in some])
-        p50, p99 = (
-            statistics.median(one[part] / other[part] for one, other in zip(times, base, strict=True))
-            for part in (0, 1)
-        )
-        aim = "; wanted: p99 below 1.10" if name == WATCHED else ""
-        print(
-            f"{together.p50:9.3f} ms  p50, {together.p99:.3f} ms p99 of a produce {name}"
-            f" (median of the rounds: {p50:.2f} and {p99:.2f} times{aim})"
-        )
+def _times(side: Side, other: Side, what: int) -> str:
+    """How many times another's, as the median of the periods that stood beside each other."""
+    both = list(zip(side.parts(what), other.parts(what), strict=True))
+    p50, p99 = (
+        statistics.median(mine[part] / its[part] if its[part] else 1.0 for mine, its in both) for part in (0, 1)
+    )
+    return f"{p50:.2f} and {p99:.2f} times"
+
+
+def _say(name: str, side: Side, sides: dict[str, Side]) -> None:
+    """Against the broker without the HTTP side, and what is watched against the same broker when nobody watched."""
+    others = {WITHOUT: (), WITH: (WITHOUT,), WATCHED: (WITHOUT, WITH)}[name]
+    wanted = "; wanted: p99 below 1.10 times" if name == WATCHED else ""
+    for what, of in enumerate(("of a produce", "of processor time used during a produce")):
+        whole = side.whole(what)
+        beside = "".join(f"; {_times(side, sides[other], what)} {other}" for other in others)
+        print(f"{whole.p50:9.3f} ms  p50, {whole.p99:.3f} ms p99 {of} {name}{beside}{wanted}")
 
 
 def _say_use(sides: dict[str, Side], produces: int) -> None:
@@ -193,6 +215,6 @@ def _say_use(sides: dict[str, Side], produces: int) -> None:
         print(
             f"{side.used_s / produces * 1e6:9.1f} µs  processor time of the broker per produce {name} ({times:.2f} times)"
         )
-    for name, side in sides.items():
-        memory = side.broker.memory_mb()
+    for name in (WITHOUT, WATCHED):
+        memory = sides[name].broker.memory_mb()
         print(f"{memory:9.1f} MB  memory {name} ({memory - base.broker.memory_mb():+.1f}; wanted: below 30 more)")

@@ -11,8 +11,10 @@ def options() -> argparse.Namespace:
         description="What the HTTP side costs: the start and the memory of a broker without it and with it, and how long one-record "
         "produces take while Prometheus asks every second and a page follows the topic. The brokers take turns, many times.",
     )
-    made.add_argument("--rounds", type=int, default=15, help="turns that each broker has (15)")
-    made.add_argument("--produces", type=int, default=4000, help="records that are produced in a turn (4000)")
+    made.add_argument("--rounds", type=int, default=30, help="periods of each kind, in turns (30)")
+    made.add_argument(
+        "--produces", type=int, default=2000, help="records that are produced in a period, one a millisecond (2000)"
+    )
     made.add_argument("--partitions", type=int, default=50, help="partitions that there are to tell of (50)")
     made.add_argument("--starts", type=int, default=7, help="starts of which the median is taken (7)")
     return made.parse_args()

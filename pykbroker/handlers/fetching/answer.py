@@ -1,4 +1,4 @@
-"""From what was found to a Fetch response."""
+"""Builds a Fetch response from what was read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def answer(fetch: Asked, found: list[tuple[FetchItem, PartitionData]], leaders: Collection[int]) -> FetchResponse:
-    """What was found, but of a session only what is news; and who the leaders are that it names."""
+    """The response: all that was found, or for an incremental session only what changed, with the endpoints of ``leaders``."""
     session = fetch.session
     response = FetchResponse(session_id=session.id if session is not None else 0)
     topics: dict[str | bytes, FetchableTopicResponse] = {}
@@ -40,7 +40,7 @@ def answer(fetch: Asked, found: list[tuple[FetchItem, PartitionData]], leaders: 
 
 
 def _to_send(session: FetchSession, item: FetchItem, data: PartitionData, incremental: bool) -> bool:
-    """Whether a session's answer names this partition, and what the session remembers of it."""
+    """Whether a session's answer includes this partition; updates what the session remembers of it."""
     has_news = (
         bool(data.records)
         or data.error_code != 0
@@ -51,15 +51,15 @@ def _to_send(session: FetchSession, item: FetchItem, data: PartitionData, increm
     item.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
     item.sent_log_start_offset = data.log_start_offset if data.error_code == 0 else -1
     if has_news:
-        session.ready.pop(item.key, None)  # to the end of the order, so that the others have their turn
+        session.ready.pop(item.key, None)  # to the end of the order, so that the other partitions come first next time
         session.ready[item.key] = item
     elif item.partition is not None and item.fetch_offset == item.partition.log_end_offset:
-        session.ready.pop(item.key, None)  # nothing there until an append or a change brings it back
+        session.ready.pop(item.key, None)  # not ready until an append or a change
     return has_news or changed or not incremental
 
 
 def without_records(index: int, code: int, *, known: bool = True) -> PartitionData:
-    """An answer without records. Of a partition that nobody knows Kafka names no aborted transactions, else null."""
+    """An answer without records. Aborted transactions are an empty list for an unknown partition, else null, as in Kafka."""
     return PartitionData(
         partition_index=index,
         error_code=code,

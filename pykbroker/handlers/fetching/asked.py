@@ -1,4 +1,4 @@
-"""What one Fetch request asks for."""
+"""The content of one Fetch request: partitions, limits, session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FROM_ANY_REPLICA_SINCE = 11
 
 
 class Asked(SessionWaiter):
-    """See the module; whoever waits for more is told of what happens to the partitions."""
+    """See the module. A waiting fetch subclasses it and watches the partitions."""
 
     def __init__(
         self, broker: Broker, ctx: RequestContext, request: FetchRequest, session: FetchSession | None
@@ -44,11 +44,11 @@ class Asked(SessionWaiter):
         self.rack = request.rack_id if broker.cluster.reads_by_rack else ""
 
     def follow(self, item: FetchItem, partition: Partition) -> None:
-        """``item`` names ``partition`` from now on."""
+        """Watch ``partition`` for ``item`` from now on."""
         raise NotImplementedError
 
     def may_read(self, authorizer: Authorizer, topic: str | bytes) -> bool:
-        """Whether a topic's records are for the asker. Followers, who are brokers, read all or nothing."""
+        """Whether the client may read a topic. For followers, which are brokers, the answer is the same for all topics."""
         ctx, state = self.ctx, self.request.replica_state
         if self.request.replica_id >= 0 or (state is not None and state.replica_id >= 0):
             return authorizer.may_do_to_cluster(ctx, CLUSTER_ACTION)
@@ -58,7 +58,7 @@ class Asked(SessionWaiter):
             return authorizer.may(ctx, READ, TOPIC, topic)
         name = self.broker.cluster.topic_name(topic)
         if name is None:
-            return True  # an id that nobody has is told as that
+            return True  # an unknown topic id is answered UNKNOWN_TOPIC_ID later
         allowed = authorizer.may(ctx, READ, TOPIC, name)
         if allowed:
             authorizer.grant_by_id(ctx, READ, TOPIC, topic, name)

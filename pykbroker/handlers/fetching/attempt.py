@@ -1,4 +1,4 @@
-"""Fetch: one look over the partitions that are asked for, which reads what memory holds and says whether that is enough."""
+"""Fetch: one pass over the requested partitions, which reads what is in memory and says whether that is enough to answer."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.reading import ReadPlan
     from pykbroker.wire.messages.fetch import FetchResponse
 
-#: While clients leave this much of their answers unsent, in bytes, everybody's answers are small ones; Apache Kafka need
-#: not care, for it does not read what it sends.
+#: Bytes of answers that clients have not taken yet from which on all answers are small, to bound memory. Apache Kafka needs
+#: no such bound: it sends from the page cache.
 _UNSENT_BUDGET = 128 * 1024 * 1024
 _SMALL_ANSWER = 256 * 1024
-#: So many bytes of an answer are read at once; what is more stays in its files until the client takes it.
+#: Bytes of an answer that are read into memory; the rest stays in its files until the client takes it.
 _INLINE_BYTES = 1024 * 1024
 _LEADER_SINCE = 16
-#: The errors that tell who leads.
+#: Errors whose answers name the current leader.
 _TELL_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class Attempt:
-    """What one look over the partitions found."""
+    """The result of one pass over the partitions."""
 
     def __init__(self, fetch: Asked) -> None:
         self.fetch = fetch
@@ -46,17 +46,17 @@ class Attempt:
         self.leaders: set[int] = set()
 
     def enough(self) -> bool:
-        """Whether the response is sent now: there is enough, or a reason not to wait for more."""
+        """Whether to send the response now: there are min bytes, or a reason not to wait for them."""
         fetch = self.fetch
         return self.urgent or self.counted >= self.needed or fetch.broker.leaving or not self.found_any_to_wait_for()
 
     def found_any_to_wait_for(self) -> bool:
-        """A fetch of no partitions at all is answered at once."""
+        """Whether any partition was named; a fetch of none is answered at once."""
         session = self.fetch.session
         return bool(session.items) if session is not None else bool(self.fetch.items)
 
     def look_at(self, item: FetchItem) -> None:
-        """Read a partition, as far as there is room in the response."""
+        """Read a partition, as far as the response has room."""
         fetch = self.fetch
         if fetch.authorizer is not None and not fetch.may_read(fetch.authorizer, item.topic):
             self.urgent = True
@@ -124,8 +124,8 @@ class Attempt:
         self.found.append((item, data))
 
     def _count_more(self, plan: ReadPlan, cut: int) -> None:
-        """As Kafka counts: what a limit cut off counts up to the limit, for no wait would bring it; and who reads in an
-        older segment does not wait, for nothing is added there.
+        """As Kafka counts: what a limit cut off counts up to the limit, since no wait would bring it, and a read that ends
+        in an older segment does not wait, since nothing is appended there.
         """
         if plan.ends_in_older_segment:
             self.urgent = True
@@ -133,7 +133,7 @@ class Attempt:
             self.counted += cut
 
     def _carry_out(self, reading: Reading, limit: int) -> int:
-        """How many bytes it brings; where the disk must be waited for, how many it may bring, later."""
+        """Read; returns the number of bytes, or ``limit`` if the disk must be waited for, which a thread does later."""
         inline = max(_INLINE_BYTES - self.size, CUT_SIZE)
         brought = reading.now(inline)
         if brought is not None:
@@ -142,7 +142,7 @@ class Attempt:
         return limit
 
     def _diverged(self, item: FetchItem, partition: Partition) -> bool:
-        """Whether the client's log and ours part before its fetch offset; then the answer says where."""
+        """Whether the client's log diverges from this one before its fetch offset; if so, the answer says where."""
         epoch, end = partition.log.end_offset_for_epoch(item.last_fetched_epoch)
         if epoch < 0 or end < 0 or item.fetch_offset < partition.log_start_offset:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -158,7 +158,7 @@ class Attempt:
         return True
 
     def _sent_to_its_rack(self, item: FetchItem, partition: Partition) -> bool:
-        """Whether a replica in the client's rack is to be read instead; then the answer says which."""
+        """Whether the client is to read from a replica in its rack instead; if so, the answer says which."""
         broker = self.fetch.broker
         if partition.leader != broker.node_id:
             return False

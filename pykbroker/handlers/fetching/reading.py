@@ -1,4 +1,4 @@
-"""The reading of one partition for a Fetch: in memory at once, or in a thread that waits for the disk."""
+"""Reads one partition for a Fetch: from memory at once, or in a thread that waits for the disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """What one partition brings: its batches and, for a reader of committed data, the aborted transactions in them."""
+    """The batches of one partition and, with read_committed, the aborted transactions in them."""
 
     __slots__ = ("committed", "data", "inline", "item", "partition", "plan")
 
@@ -31,9 +31,9 @@ class Reading:
         self.inline = 0
 
     def now(self, inline: int) -> int | None:
-        """Read what memory holds: how many bytes, or None where the disk must be waited for.
+        """Read from memory; returns the number of bytes, or None if the disk must be waited for.
 
-        More than ``inline`` bytes are left in their file, for the connection to read as the client takes them.
+        Bytes beyond ``inline`` stay in their file, for the connection to read as the client takes them.
         """
         self.inline = inline
         records = self.plan.read_now(inline)
