@@ -269,6 +269,7 @@ class Story:
                 self._kill_while_it_writes,
                 *([self._delete_while_a_transaction_ends] * (3 if self.cast.synced else 1)),
                 *([self._delete_while_it_syncs] * (2 if self.admin is not None else 0)),
+                *([self._crash_a_processor_in_its_transaction] * self.cast.processors),
                 lambda: None,
             ]
         )
@@ -293,6 +294,19 @@ class Story:
         else:
             self.producers.remove(client)
             self._add_producer()
+
+    def _crash_a_processor_in_its_transaction(self) -> None:
+        """Whoever takes over finds that the offsets are still to be decided."""
+        if self.world.run(_LONGEST_WAIT_MS, self._are_offsets_pending):
+            client = self._draw.choice([each for each in self.consumers if isinstance(each, Processor)])
+            client.crash()
+            self.history.count("client crash")
+            self._replace(client)
+
+    def _are_offsets_pending(self) -> bool:
+        cluster = self.world.server.cluster
+        shards = {} if cluster is None else group_shards(cluster)
+        return any(shard.committed.pending._producers for shard in shards.values())
 
     def _stall_a_client(self) -> None:
         self._draw.choice([*self.consumers, *self.producers]).stall(self._draw.randint(1000, 15_000))

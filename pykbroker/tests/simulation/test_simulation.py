@@ -36,7 +36,7 @@ EXPECTED = {
     "transaction committed": 1000,
     "transaction aborted": 200,
     "transaction timed out": 3,
-    "unstable offset": 1,
+    "unstable offset": 50,
     "processor went back": 2,
     "processor changed its mind": 30,
     "client crash": 50,
