@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from pykbroker.simulation.world import World
 
 
+#: So long an answer may take that waits for nothing but the disk and other brokers.
+LONGEST_ANSWER_MS = 5000
+#: What waits for others, as long as the client or the group says.
+_PATIENT = frozenset({ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
+
+
 class Disconnected(Exception):
     """The connection was cut, or nobody listens. What was asked may have been done, or not."""
 
@@ -47,6 +53,8 @@ class Network:
         self.faults = Faults()
         #: How often each fault struck.
         self.seen = {"lost request": 0, "lost answer": 0, "delay": 0}
+        #: Requests that a broker has left without an answer for too long, in words.
+        self.overdue: list[str] = []
         self._random = world.randomness("network")
         self._links: dict[Link, None] = {}
         world.server.died.append(lambda _: self.cut_all())
@@ -66,6 +74,11 @@ class Network:
         for link in list(self._links):
             link.cut()
 
+    def look_for_overdue(self) -> None:
+        """Look at all that is asked and not answered yet; what ends otherwise is looked at when it does."""
+        for link in self._links:
+            link.look_for_overdue()
+
     def latency_ms(self) -> int:
         """How long the next piece of data is under way."""
         if self._random.random() < self.faults.delayed:
@@ -84,7 +97,7 @@ class Network:
 class _Asked:
     """A request on its way, and the answer once it is there."""
 
-    __slots__ = ("answer", "correlation_id", "deferred", "key", "result", "version")
+    __slots__ = ("answer", "arrived_ms", "correlation_id", "deferred", "key", "result", "version")
 
     def __init__(self, correlation_id: int, key: int, version: int) -> None:
         self.correlation_id = correlation_id
@@ -92,6 +105,8 @@ class _Asked:
         self.version = version
         self.deferred: Deferred[Any] = Deferred()
         self.answer: bytes | None = None
+        #: When it came to the broker, where it did.
+        self.arrived_ms: int | None = None
         #: What the broker works towards.
         self.result: Deferred[Any] | None = None
 
@@ -136,11 +151,24 @@ class Link:
             return
         self.closed = True
         self._network.forget(self)
+        self.look_for_overdue()
         for asked in self._asked:
             if asked.result is not None:
                 asked.result.abandon()
             self._world.at(1, partial(asked.deferred.fail, Disconnected()))
         self._asked.clear()
+
+    def look_for_overdue(self) -> None:
+        """Tell the network of requests that were not answered in time."""
+        for asked in self._asked:
+            self._look_at(asked)
+
+    def _look_at(self, asked: _Asked) -> None:
+        if asked.answer is None and asked.arrived_ms is not None and asked.key not in _PATIENT:
+            waited_ms = self._world.now_ms - asked.arrived_ms
+            if waited_ms > LONGEST_ANSWER_MS:
+                what = f"{ApiKey(asked.key).name} {asked.correlation_id}"
+                self._network.overdue.append(f"{self._client_id} waits for its {what} for {waited_ms} ms")
 
     # At the broker
 
@@ -151,6 +179,7 @@ class Link:
         if self._world.server.cluster is None or self._network.strikes("lost request", faults.lost_requests):
             self.cut()
             return
+        asked.arrived_ms = self._world.now_ms
         self._arrived.append((asked, frame))
         if len(self._arrived) == 1:
             self._take_up()
@@ -179,6 +208,7 @@ class Link:
         self._answer(asked, done.value)
 
     def _answer(self, asked: _Asked, pieces: list[Any]) -> None:
+        self._look_at(asked)
         asked.answer = b"".join(bytes(piece) for piece in pieces)[4:]
         self._world.note(f"{self._client_id} is answered {asked.correlation_id} {crc32(asked.answer):08x}")
         while self._asked and (answer := self._asked[0].answer) is not None:

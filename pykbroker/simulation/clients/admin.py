@@ -9,7 +9,7 @@ from pykbroker.simulation.network import Disconnected
 from pykbroker.simulation.process import Steps
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 #: The value of records that nobody counts.
 NOBODYS = b"side"
+
+#: Of a topic whose records are all on the disk before they are answered.
+_SYNCED = {"flush.messages": "1"}
 
 
 class Admin(Client):
@@ -62,15 +65,28 @@ class Admin(Client):
         """Delete the topic now, whatever else is being done, and perhaps make another one."""
         self.spawn(self._tried(self.random.choice((self._delete_topic, self._make_topic_again))))
 
+    def delete_topic_under_writes(self) -> None:
+        """Delete the topic before it is known what became of some records."""
+        self.spawn(self._tried(self._delete_under_writes))
+
     def _tried(self, work: Callable[[], Steps[None]]) -> Steps[None]:
         try:
             yield from work()
         except (Disconnected, Refused):
             self.history.count("administration failed")
 
-    def create_topic(self, name: str, partitions: int) -> Steps[None]:
+    def _delete_under_writes(self) -> Steps[None]:
+        yield from self._make_topic()
+        yield from self.leader((self._side, 0))
+        for _ in range(self.random.randint(2, 4)):
+            self.spawn(self._tried(self._fill_topic))
+            yield from self.pause(self.random.randint(1, 5))
+        yield from self.random.choice((self._delete_topic, self._make_topic_again))()
+
+    def create_topic(self, name: str, partitions: int, configs: dict[str, str] | None = None) -> Steps[None]:
         """See to it that a topic is there."""
-        request = CreateTopicsRequest([CreatableTopic(name, partitions, -1)])
+        named = [CreatableTopicConfig(name, value) for name, value in (configs or {}).items()]
+        request = CreateTopicsRequest([CreatableTopic(name, partitions, -1, configs=named)])
         while True:
             answer = yield from self.ask_somebody(request, 7)
             if answer.topics[0].error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
@@ -78,7 +94,8 @@ class Admin(Client):
             yield from self.pause(RETRY_MS)
 
     def _make_topic(self) -> Steps[None]:
-        yield from self.create_topic(self._side, self.random.randint(1, 2))
+        configs = self.random.choice(({}, _SYNCED))
+        yield from self.create_topic(self._side, self.random.randint(1, 2), configs)
 
     def _fill_topic(self) -> Steps[None]:
         """Records without a producer id: they may come twice, and nobody counts them."""

@@ -13,9 +13,9 @@ from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import AT_REST, PREPARED, Transaction, TransactionState
-from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.partitions.fetch_sessions import FetchSession
+from pykbroker.partitions.partition import Partition
 from pykbroker.simulation.history import History
 from pykbroker.simulation.world import World
 
@@ -35,7 +35,7 @@ class Watch:
         #: Group, topic id, topic and partition to committed offset.
         self._committed: dict[tuple[str, bytes, str, int], int] = {}
         #: Partition of the offsets topic to what its offsets depend on, as it was when they were looked at.
-        self._seen: dict[int, tuple[GroupShard, int, int, MetadataImage]] = {}
+        self._seen: dict[int, tuple[GroupShard, int, int, int]] = {}
         #: Transactional id to what is known of it.
         self._transactions: dict[str, Transaction] = {}
         #: Partition of the transactions topic to its shard and its end, as they were when it was looked at, and the transactional
@@ -46,6 +46,9 @@ class Watch:
         #: Partition of the offsets topic to the groups that were in it, and whether their generations are those of a new group.
         self._groups: dict[int, dict[str, bool]] = {}
         self._topics: dict[bytes, str] = {}
+        #: The process and the offset of its metadata when topics were looked at, and the first partition of each.
+        self._looked_at: tuple[Cluster, int] | None = None
+        self._first: dict[bytes, Partition] = {}
         #: Topic id to when it was first there.
         self.born_ms: dict[bytes, int] = {}
         world.server.watchers.append(self.look)
@@ -69,8 +72,9 @@ class Watch:
     def _look_at_topics(self, cluster: Cluster) -> None:
         """Nothing is wrong here; what happened is noted."""
         image = cluster.metadata.image
-        if image.topics_by_id.keys() == self._topics.keys():
+        if self._looked_at == (cluster, image.offset):
             return
+        self._looked_at = cluster, image.offset
         gone = self._topics.keys() - image.topics_by_id.keys()
         for topic_id in image.topics_by_id.keys() - self._topics.keys():
             self.born_ms[topic_id] = self._world.now_ms
@@ -82,7 +86,17 @@ class Watch:
                 if each.state not in AT_REST and any(topic in names for topic, _ in each.partitions):
                     ending = "that ends" if each.state in PREPARED else "that is open"
                     self._history.count(f"topic deleted under a transaction {ending}")
+            self._look_at_syncs(gone)
         self._topics = {topic_id: topic.name for topic_id, topic in image.topics_by_id.items()}
+        self._first = {each.topic_id: each for each in cluster.partitions() if each.index == 0}
+
+    def _look_at_syncs(self, gone: set[bytes]) -> None:
+        for topic_id in gone & self._first.keys():
+            commit = self._first[topic_id]._group_commit
+            if commit is not None and commit._syncing:
+                self._history.count("topic deleted under a sync")
+            if commit is not None and commit._waiting is not None:
+                self._history.count("topic deleted before a sync")
 
     def _look_at_partitions(self, cluster: Cluster) -> None:
         for partition in cluster.partitions():
@@ -138,7 +152,7 @@ class Watch:
         groups = cluster._groups
         for number, loaded in () if groups is None else groups.shards.loaded.items():
             shard, hidden = loaded.shard, loaded.shard.committed._hidden
-            seen = (shard, loaded.partition.log_end_offset, len(hidden), cluster.metadata.image)
+            seen = (shard, loaded.partition.log_end_offset, len(hidden), cluster.metadata.image.offset)
             if self._seen.get(number) == seen:
                 continue  # offsets change by records alone
             self._seen[number] = seen

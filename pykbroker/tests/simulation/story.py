@@ -27,6 +27,7 @@ from pykbroker.simulation.clients.rude import Rude
 from pykbroker.simulation.clients.transactional import TransactionalProducer
 from pykbroker.simulation.history import Fate, History, SentTransaction, TopicPartition
 from pykbroker.simulation.network import Faults
+from pykbroker.simulation.server import LONGEST_OFFLOAD_MS
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.simulation.world import World
 from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
@@ -41,6 +42,8 @@ _QUIET_MS = 240_000
 _LAZY_MS = 2000
 #: How long a story waits for the moment in which something would be worst.
 _LONGEST_WAIT_MS = 2500
+#: How long what goes to a thread takes there, at most, while the disk is slow.
+_SLOW_DISK_MS = 300
 #: One story of so many goes without a rude client, whose work changes every interleaving.
 _CALM = 3
 
@@ -267,6 +270,8 @@ class Story:
                 self._restart_the_server,
                 self._kill_while_it_writes,
                 *([self._delete_while_a_transaction_ends] * (3 if self.cast.synced else 1)),
+                *([self._delete_while_it_syncs] * (2 if self.admin is not None else 0)),
+                *([self._crash_a_processor_in_its_transaction] * self.cast.processors),
                 lambda: None,
             ]
         )
@@ -291,6 +296,19 @@ class Story:
         else:
             self.producers.remove(client)
             self._add_producer()
+
+    def _crash_a_processor_in_its_transaction(self) -> None:
+        """Whoever takes over finds that the offsets are still to be decided."""
+        if self.world.run(_LONGEST_WAIT_MS, self._are_offsets_pending):
+            client = self._draw.choice([each for each in self.consumers if isinstance(each, Processor)])
+            client.crash()
+            self.history.count("client crash")
+            self._replace(client)
+
+    def _are_offsets_pending(self) -> bool:
+        cluster = self.world.server.cluster
+        shards = {} if cluster is None else group_shards(cluster)
+        return any(shard.committed.pending._producers for shard in shards.values())
 
     def _stall_a_client(self) -> None:
         self._draw.choice([*self.consumers, *self.producers]).stall(self._draw.randint(1000, 15_000))
@@ -331,6 +349,15 @@ class Story:
         """The marker may be in the topic that goes, or be meant for it, and find the next one of its name."""
         if self.admin is not None and self.world.run(_LONGEST_WAIT_MS, self._is_a_transaction_ending):
             self.admin.delete_topic()
+
+    def _delete_while_it_syncs(self) -> None:
+        """On a slow disk: records wait for a sync that runs, or for the next one, when their topic is deleted."""
+        if self.admin is None:
+            return
+        self.world.server.longest_offload_ms = _SLOW_DISK_MS
+        self.admin.delete_topic_under_writes()
+        self.world.run(_LONGEST_WAIT_MS)
+        self.world.server.longest_offload_ms = LONGEST_OFFLOAD_MS
 
     def _is_a_transaction_ending(self) -> bool:
         cluster = self.world.server.cluster
@@ -436,6 +463,8 @@ class Story:
         return 0
 
     def _check_so_far(self) -> None:
+        self.world.network.look_for_overdue()
+        self.history.wrongs += self.world.network.overdue
         assert not self.history.wrongs, "\n".join(self.history.wrongs)
 
     # What is checked when all is quiet
