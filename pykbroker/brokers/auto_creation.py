@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.internal_topics import Settings, topic_to_create
 from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.controller.internal_topics import Settings
     from pykbroker.controller.port import ControllerPort
     from pykbroker.controller.topics import TopicResult
 
@@ -28,6 +28,8 @@ class AutoCreation:
 
     def create(self, names: Iterable[str]) -> Deferred[None]:
         """Completes when the controller has answered for all names. Refusals are logged; those topics do not exist."""
+        from pykbroker.controller.internal_topics import topic_to_create  # noqa: PLC0415 - start-up counts
+
         names = list(names)
         new = [name for name in names if name not in self._under_way]
         over: Deferred[None] = Deferred()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -151,7 +152,7 @@ def _http_side(
         return None
     from pykbroker.http.installed import side
 
-    made = side()
+    made = side(own_process=True)
 
     def steering(node: Node) -> Steering:
         from pykbroker.http.api.steering import of_node
@@ -226,6 +227,7 @@ class Start(NamedTuple):
                 _say(f"\n{self.security.to_paste(node)}\n")
         if self.tell is not None:
             self.tell(node)
+        _collect_garbage()
 
 
 def _runner() -> asyncio.Runner:
@@ -287,6 +289,15 @@ def _keep_freed_memory() -> None:
     pages of this block are never touched, so it costs nothing; other allocators take no notice.
     """
     bytes(_LARGEST_KEPT)
+
+
+def _collect_garbage() -> None:
+    """From now on, where that was put off until the broker is ready; what the start made is left out for good, so that
+    a full collection need not go through all modules.
+    """
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _allow_descriptors() -> None:

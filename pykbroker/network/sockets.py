@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.network.connection import Connection
 from pykbroker.network.receive_block import shared_block
@@ -156,7 +156,7 @@ class BrokerSockets:
             return self._made(bind, max_frame)[1] if self._has_room() else _Refused()
 
         server = await self._loop.create_server(
-            connection, bind.host or None, bind.port, backlog=_BACKLOG, start_serving=False
+            connection, _hosts(bind), bind.port, backlog=_BACKLOG, start_serving=False
         )
         self._listening.append(_Listening(bind, max_frame, server))
         return server
@@ -188,3 +188,15 @@ class BrokerSockets:
             self._limited.left(connection)
         if not self.connections:
             self._none_left.set()
+
+
+def _hosts(bind: Bind) -> Any:
+    """As the loop takes them. In ASCII there is nothing to encode, and the tables by which text would be are a hundredth of a start.
+
+    To Java all addresses of version 6 are those of version 4 as well; a port that the system chooses is one of either.
+    """
+    if not bind.host:
+        return None
+    if bind.host == "::" and bind.port:
+        return [b"0.0.0.0", b"::"]
+    return [bind.host.encode("ascii")] if bind.host.isascii() else bind.host

@@ -320,7 +320,7 @@ class LogManager:
         try:
             yield
         except OSError as error:
-            raise log.directory.failed(error, f"looking for what to compact in {log.name}") from error
+            raise log.directory.failed(error, f"planning the compaction of {log.name}") from error
         except Exception as error:
             if log.directory.offline:
                 raise

@@ -35,9 +35,10 @@ class SpoiledRecords:
     def __call__(self, flight: bytes) -> bytes:
         records = list(_split(flight))
         for _ in range(self._chance.choice((1, 1, 2, 4))):
-            if not records:
+            whole = [at for at, record in enumerate(records) if len(record) > _HEADER]
+            if not whole:
                 break
-            at = self._chance.randrange(len(records))
+            at = self._chance.choice(whole)
             records[at : at + 1] = self._chance.choice(self._ways)(records[at])
         if self._chance.random() < 0.1:
             self._chance.shuffle(records)
