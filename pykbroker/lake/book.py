@@ -15,10 +15,17 @@ LEDGER = "ledger"
 class Readable(Protocol):
     """A folder whose files are read by names relative to it, with ``/``."""
 
-    def at(self, name: str) -> str: ...
-    def within(self, name: str) -> Readable: ...
-    def read(self, name: str) -> str | None: ...
-    def names(self, name: str) -> list[str]: ...
+    def at(self, name: str) -> str:
+        """Where what is called ``name`` here lies."""
+
+    def within(self, name: str) -> Readable:
+        """The folder ``name`` in this one."""
+
+    def read(self, name: str) -> str | None:
+        """The text of a file; None where there is none."""
+
+    def names(self, name: str) -> list[str]:
+        """What lies directly in the folder ``name``, hidden files left out; nothing where there is no such folder."""
 
 
 class LocalFolder:
@@ -28,22 +35,18 @@ class LocalFolder:
         self._path = path
 
     def at(self, name: str) -> str:
-        """The path of what is called ``name`` here."""
         return str(self._path / name)
 
     def within(self, name: str) -> LocalFolder:
-        """The folder ``name`` in this one."""
         return LocalFolder(self._path / name)
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None where there is none."""
         try:
             return (self._path / name).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def names(self, name: str) -> list[str]:
-        """What lies directly in the folder ``name``, hidden files left out; nothing where there is no such folder."""
         folder = self._path / name
         return sorted(each.name for each in folder.iterdir() if each.name[0] != ".") if folder.is_dir() else []
 
