@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,6 +60,9 @@ def test_partitions_come_back_as_they_were(archived: tuple[Workshop, str], topic
     topics.send(topic, range(3), 1)
     workshop.archive(topic)
     assert replay(workshop, name=f"{topic}-again", rename={topic: f"{topic}-again"}) == 3
+    workshop.lake.write_entry(replace(workshop.lake.last_entry(), ids={topic: "another"}))
+    with pytest.raises(LakeError, match=rf"The replay {topic}-again has sent {topic}-[01] as another lake has it"):
+        replay(workshop, name=f"{topic}-again", rename={topic: f"{topic}-again"})
     assert content(topics.receive(f"{topic}-again")) == content(topics.receive(topic))
 
 

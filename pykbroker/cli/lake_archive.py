@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -25,6 +27,7 @@ from pykbroker.cli.output import Output, counted
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.cli.trouble import UsageError
+from pykbroker.lake import needs
 from pykbroker.lake.alone import alone
 from pykbroker.lake.description import Format
 
@@ -104,14 +107,12 @@ def status(at: At, *, as_json: Json = False, master: Master = None, conf: Conf =
     """Show how far the archive is: of each partition the offsets that were read, and the rows that came of them."""
     out = Output(as_json=as_json)
     checked_lake(at)
-    with lake_errors(), session(master, conf, jars, lake=at) as spark:
-        from pykbroker.lake.lake import Lake
+    with lake_errors(), _book(at, master, conf, jars) as book:
         from pykbroker.lake.ledger import as_numbers
-        from pykbroker.lake.values.decoded import all_decoded
+        from pykbroker.lake.values.known import all_known
 
-        lake = Lake.open(spark, at)
-        entry = lake.last_entry()
-        decoded = [_numbers_of(each) for each in all_decoded(lake)]
+        entry = book.last_entry()
+        decoded = [_numbers_of(each, entry) for each in all_known(book)]
     rows = as_numbers(entry)
     if as_json:
         out.json(
@@ -133,13 +134,26 @@ _DECODED_HEADINGS = {
 }
 
 
-def _numbers_of(decoded: Any) -> dict[str, Any]:
-    from pykbroker.lake.values.decode import behind
+@contextmanager
+def _book(at: str, master: str | None, conf: list[str] | None, jars: str | None) -> Iterator[Any]:
+    """What the lake says of itself; Spark is wanted where only that can look."""
+    local = needs.local_path(at)
+    if local is not None:
+        from pykbroker.lake.book import Book
 
+        yield Book.on_disk(local)
+        return
+    with session(master, conf, jars, lake=at) as spark:
+        from pykbroker.lake.lake import Lake
+
+        yield Lake.open(spark, at)
+
+
+def _numbers_of(decoded: Any, archived: Any) -> dict[str, Any]:
     account = decoded.account()
     return {
         "topic": decoded.topic, "as": str(decoded.how.kind), "rows": account.rows, "quarantined": account.quarantined,
-        "behind": behind(decoded.lake.last_entry(), decoded.topic, account), "columns": list(account.columns),
+        "behind": account.behind(archived.of_topic(decoded.topic)), "columns": list(account.columns),
     }  # fmt: skip
 
 

@@ -192,7 +192,7 @@ class _Job:
 
     def outcome(self, decoded: Any) -> Any:
         from pykbroker.lake.values.decode import Decode
-        from pykbroker.lake.values.decoded import DECODED
+        from pykbroker.lake.values.known import DECODED
 
         with alone(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
             job = Decode(decoded, self.surveyor, self.batch_records)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from pykbroker.lake.book import LEDGER, Book, described
 from pykbroker.lake.description import FILE, Description, Format
 from pykbroker.lake.folder import Folder
 from pykbroker.lake.ledger import Entry
@@ -16,7 +17,7 @@ from pykbroker.lake.tables.parquet import ParquetTable
 from pykbroker.lake.tables.table import Table
 from pykbroker.lake.trouble import Missing
 
-LEDGER, CHECKPOINT = "ledger", "checkpoint"
+CHECKPOINT = "checkpoint"
 KEPT = 1000
 """Entries that are kept for people to look at; the last alone is needed."""
 
@@ -27,25 +28,21 @@ TABLES: dict[Format, type[Table]] = {
 }
 
 
-class Lake:
+class Lake(Book):
     """The lake at ``path``. ``open`` wants one that is there, ``create`` makes one or compares."""
 
+    folder: Folder
+
     def __init__(self, spark: SparkSession, folder: Folder, description: Description) -> None:
+        super().__init__(folder, description)
         self.spark = spark
-        self.folder = folder
-        self.description = description
         self.table = TABLES[description.format](spark, folder)
 
     @classmethod
     def open(cls, spark: SparkSession, path: str) -> Lake:
         """Raises Missing where there is no lake, LakeError where it is not one of ours."""
         folder = Folder(spark, path)
-        text = folder.read(FILE)
-        if text is None:
-            raise Missing(
-                f"{path} is no lake of ours: it has no {FILE}. `pykbroker lake archive --to {path}` makes one."
-            )
-        return cls(spark, folder, Description.from_json(text, folder.at(FILE)))
+        return cls(spark, folder, described(folder, path))
 
     @classmethod
     def create(cls, spark: SparkSession, path: str, wanted: Description) -> Lake:
@@ -59,20 +56,6 @@ class Lake:
         else:
             folder.write(FILE, wanted.to_json())
         return cls(spark, folder, wanted)
-
-    def last_entry(self) -> Entry:
-        """How far the archive is; an empty entry where no batch has been taken yet."""
-        batches = self.batches()
-        return self.entry(batches[-1]) if batches else Entry()
-
-    def batches(self) -> list[int]:
-        """The batches whose entries are kept."""
-        return [int(name.removesuffix(".json")) for name in self.folder.names(LEDGER)]
-
-    def entry(self, batch: int) -> Entry:
-        """The ledger's entry of a batch; an empty one where there is none."""
-        text = self.folder.read(f"{LEDGER}/{batch:012d}.json")
-        return Entry.from_json(text) if text is not None else Entry()
 
     def write_entry(self, entry: Entry) -> None:
         """Write an entry, and remove the one that is no longer needed."""

@@ -76,6 +76,10 @@ class Entry:
     def total_rows(self) -> int:
         return sum(progress.rows for progress in self.partitions.values())
 
+    def of_topic(self, topic: str) -> dict[int, Progress]:
+        """The progress of each partition of a topic."""
+        return {place.partition: each for place, each in self.partitions.items() if place.topic == topic}
+
     def starts(self, ends: Offsets, initial: Offsets) -> dict[Place, int]:
         """Where the next batch begins if it ends at ``ends``: where this one ended, else where the stream began, else at 0."""
         return {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -57,12 +57,16 @@ class Replay:
             if re.fullmatch(options.topics, place.topic)
         }
         self._course = Course(self._places)
+        ids = lake.last_entry().ids
+        self._origins = {
+            place.topic: f"{lake.description.cluster_id} {ids.get(place.topic, '')}".rstrip() for place in self._places
+        }
 
     def look(self) -> Course:
         """How far it is; what was seen last while the cluster does not say."""
         try:
             return self._course.seen(self._positions())
-        except KafkaException:
+        except (KafkaException, LakeError):  # which ``run`` tells
             return self._course
 
     def run(self) -> dict[Place, int]:
@@ -77,13 +81,10 @@ class Replay:
         except KafkaException as error:
             raise LakeError(f"Kafka at {self.client['bootstrap.servers']}: {error.args[0].str()}.") from None
         rows = self._rows(positions)
-        sending = Sending(self.options.name, self.client, self._targets())
+        sending = Sending(self.options.name, self.client, self._targets(), self._origins)
         if self.options.speed is not None:
             first = rows.agg(f.min("ms")).first()[0]
-            sending = Sending(
-                self.options.name, self.client, self._targets(),
-                begun_s=time.time(), first_ms=first or 0, speed=self.options.speed,
-            )  # fmt: skip
+            sending = replace(sending, begun_s=time.time(), first_ms=first or 0, speed=self.options.speed)
         sent = self._arranged(rows).mapInArrow(sending.send, SENT).groupBy("topic", "partition").agg(f.sum("rows"))
         return {Place(row[0], row[1]): row[2] for row in sent.collect()}
 
@@ -110,14 +111,31 @@ class Replay:
             future.result(timeout=_TIMEOUT_S)
 
     def _positions(self) -> dict[Place, int]:
-        """What an earlier run of this name has sent: of each partition the archived offset that comes next."""
+        """What an earlier run of this name has sent: of each partition the archived offset that comes next.
+
+        Raises LakeError where that run was of another lake.
+        """
         places = {TopicPartition(self.options.target(place.topic), place.partition): place for place in self._places}
         group = Consumer({**self.client, "log_level": 0, "group.id": self.options.name})
         try:
             found = committed(group, list(places))
         finally:
             group.close()
-        return {places[TopicPartition(each.topic, each.partition)]: max(each.offset, 0) for each in found}
+        positions = {}
+        for each in found:
+            place = places[TopicPartition(each.topic, each.partition)]
+            self._check_same(place, each.metadata or "")
+            positions[place] = max(each.offset, 0)
+        return positions
+
+    def _check_same(self, place: Place, sent: str) -> None:
+        """Who sent before the ledger had topics' ids has written the cluster's alone, or nothing."""
+        ours = self._origins[place.topic]
+        if not (sent.startswith(ours) or ours.startswith(sent)):
+            raise LakeError(
+                f"The replay {self.options.name} has sent {place} as another lake has it (cluster and topic {sent}, and here {ours}): "
+                "where it ended there says nothing of this one. Give this replay a name of its own with --name."
+            )
 
     def _rows(self, positions: Mapping[Place, int]) -> DataFrame:
         options = self.options

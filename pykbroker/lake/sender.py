@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -37,6 +37,8 @@ class Sending:
     client: Mapping[str, str]
     topics: Mapping[str, str]
     """Archived topics, and what they are called where they go."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """What tells an archived topic from another lake's; written beside each position."""
     transaction_records: int = 20_000
     begun_s: float = 0.0
     first_ms: int = 0
@@ -102,6 +104,7 @@ class _Line:
         self._sending = sending
         self._place = TopicPartition(sending.topics[topic], partition)
         self._from = f"{topic}-{partition}"
+        self._origin = sending.origins.get(topic, "")
         settings = {
             "transactional.id": f"{sending.name}-{self._place.topic}-{partition}", "linger.ms": 20,
             "on_delivery": self._refused, "delivery.report.only.error": True,
@@ -170,7 +173,7 @@ class _Line:
         """Records and position, both or none. Raises LakeError where the broker will not have them."""
         if not self._open:
             return
-        position = TopicPartition(self._place.topic, self._place.partition, self._next)
+        position = TopicPartition(self._place.topic, self._place.partition, self._next, self._origin)
         try:
             self._again(self._producer.send_offsets_to_transaction, [position], self._group.consumer_group_metadata())
             self._again(self._producer.commit_transaction)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from pykbroker.lake.ledger import Progress
 from pykbroker.lake.values.types import Columns
 
 Numbers = Mapping[int, int]
@@ -39,6 +40,11 @@ class Account:
     @property
     def quarantined(self) -> int:
         return sum(each.quarantined for each in self.partitions.values())
+
+    def behind(self, archived: Mapping[int, Progress]) -> int:
+        """Archived offsets of the topic that the decoding has not looked at."""
+        starts = {number: done.until for number, done in self.partitions.items()}
+        return sum(each.until - starts.get(number, each.begin) for number, each in archived.items())
 
     def after(self, plan: Plan, at: str, rows: Numbers, quarantined: Numbers) -> Account:
         """The account after a batch that decoded ``rows``. What it quarantined is added, or, if it tried again, is what is left."""

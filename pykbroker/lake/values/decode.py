@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pykbroker.lake.columns import IN_FILES
-from pykbroker.lake.ledger import Entry, Progress
+from pykbroker.lake.ledger import Entry
 from pykbroker.lake.trouble import LakeError
 from pykbroker.lake.values.account import Account, Done, Plan
 from pykbroker.lake.values.decoded import Decoded, as_decoded, as_quarantined
@@ -66,7 +66,7 @@ class Decode:
     @property
     def lag(self) -> int:
         """Archived offsets that were not looked at yet."""
-        return behind(self.decoded.lake.last_entry(), self.decoded.topic, self.account)
+        return self.account.behind(self.decoded.lake.last_entry().of_topic(self.decoded.topic))
 
     def line(self) -> str:
         """As in ``flights: 1,200,000 rows, 3 in quarantine, 85,000 rows/s, 300,000 behind, 4 s left``."""
@@ -83,7 +83,7 @@ class Decode:
         before = self._begin()
         while not ended() and (ends := self._next()) is not None:
             ranges, rows = {}, {}
-            for number, progress in _progresses(ends, self.decoded.topic).items():
+            for number, progress in ends.of_topic(self.decoded.topic).items():
                 done = self.account.partitions.get(number, Done(progress.begin, progress.begin))
                 ranges[number] = (done.until, progress.until)
                 rows[number] = progress.rows - done.rows - done.quarantined
@@ -178,19 +178,9 @@ class Decode:
                 )
 
 
-def behind(archived: Entry, topic: str, account: Account) -> int:
-    """Archived offsets that the decoding has not looked at."""
-    starts = {number: done.until for number, done in account.partitions.items()}
-    return sum(each.until - starts.get(number, each.begin) for number, each in _progresses(archived, topic).items())
-
-
 def _counted(rows: DataFrame, partition: str) -> dict[int, int]:
     return {row[0]: row[1] for row in rows.groupBy(partition).count().collect()}
 
 
-def _progresses(entry: Entry, topic: str) -> dict[int, Progress]:
-    return {place.partition: each for place, each in entry.partitions.items() if place.topic == topic}
-
-
 def _untils(entry: Entry, topic: str) -> dict[int, int]:
-    return {number: each.until for number, each in _progresses(entry, topic).items()}
+    return {number: each.until for number, each in entry.of_topic(topic).items()}

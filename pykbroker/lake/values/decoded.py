@@ -12,33 +12,33 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pykbroker.lake.columns import SCHEMA
+from pykbroker.lake.folder import Folder
 from pykbroker.lake.lake import KEPT, TABLES, Lake
 from pykbroker.lake.tables.table import Shape, Table
 from pykbroker.lake.values.account import Account, Plan
 from pykbroker.lake.values.how import How, KeyKind
+from pykbroker.lake.values.known import DECODED, HOW, LEDGER, Known, all_known
 from pykbroker.lake.values.naming import DATE
 from pykbroker.lake.values.types import Columns, ddl_of
 
-DECODED = "decoded"
 QUARANTINE = Shape(f"{SCHEMA}, error STRING")
-_HOW, _PLANS, _LEDGER, _SCHEMAS = "how.json", "plans", "ledger", "schemas"
+_PLANS, _SCHEMAS = "plans", "schemas"
 
 
-class Decoded:
-    """The decoded values of one topic. ``how`` is None where it was never decoded."""
+class Decoded(Known):
+    """The decoded values of one topic."""
+
+    folder: Folder
 
     def __init__(self, lake: Lake, topic: str) -> None:
+        super().__init__(lake.folder.within(f"{DECODED}/{topic}"), topic)
         self.lake = lake
-        self.topic = topic
-        self.folder = lake.folder.within(f"{DECODED}/{topic}")
         self._table = TABLES[lake.description.format]
-        text = self.folder.read(_HOW)
-        self.how = None if text is None else How.from_json(text, self.folder.at(_HOW))
 
     def keep_how(self, how: How) -> None:
         """Write it, where it differs from what is there."""
         if how != self.how:
-            self.folder.write(_HOW, how.to_json())
+            self.folder.write(HOW, how.to_json())
             self.how = how
 
     def values(self, columns: Columns) -> Table:
@@ -66,16 +66,10 @@ class Decoded:
 
     # What is written down
 
-    def account(self) -> Account:
-        """The newest account."""
-        names = self.folder.names(_LEDGER)
-        text = self.folder.read(f"{_LEDGER}/{names[-1]}") if names else None
-        return Account() if text is None else Account.from_json(text)
-
     def keep_account(self, account: Account) -> None:
         """Write an account, and remove what is no longer needed."""
-        self.folder.write(f"{_LEDGER}/{account.batch:012d}.json", account.to_json())
-        for name in (_LEDGER, _PLANS):
+        self.folder.write(f"{LEDGER}/{account.batch:012d}.json", account.to_json())
+        for name in (LEDGER, _PLANS):
             self.folder.delete(f"{name}/{account.batch - KEPT:012d}.json")
 
     def plan(self, batch: int) -> Plan | None:
@@ -98,7 +92,7 @@ class Decoded:
 
 def all_decoded(lake: Lake) -> list[Decoded]:
     """The topics of which it is known how they are decoded."""
-    return [each for topic in lake.folder.names(DECODED) if (each := Decoded(lake, topic)).how is not None]
+    return [Decoded(lake, each.topic) for each in all_known(lake)]
 
 
 def as_decoded(rows: DataFrame, how: How, columns: Columns) -> DataFrame:

@@ -1,7 +1,8 @@
-"""What ``lake archive`` and ``lake compact`` refuse before Spark is started."""
+"""What ``lake archive``, ``compact`` and ``status`` say before Spark is started."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 from pykbroker.lake.alone import alone
 from pykbroker.lake.description import FILE, Description, Format
+from pykbroker.lake.ledger import Entry, Place, Progress
+from pykbroker.lake.values.account import Account, Done
+from pykbroker.lake.values.how import How, Kind
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.conftest import Result
 
@@ -21,3 +25,26 @@ def test_two_at_once(run: Callable[..., Result], tmp_path: Path, command: str) -
         result = run("lake", command, *(options if command == "archive" else [str(tmp_path)]))
     assert result.status == 1
     assert f"({command}); wait until it has ended, or stop it." in " ".join(result.err.split())
+
+
+def test_the_status_of_a_lake_on_this_machine_needs_no_java(
+    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    (tmp_path / FILE).write_text(Description(Format.ICEBERG, "cluster").to_json())
+    (tmp_path / "ledger").mkdir()
+    entry = Entry(0, "2026-01-31T00:00:00.000Z", 5, {Place("t", 0): Progress(3, 9, 5)})
+    (tmp_path / "ledger" / f"{0:012d}.json").write_text(entry.to_json())
+    decoded = tmp_path / "decoded" / "t"
+    (decoded / "ledger").mkdir(parents=True)
+    (decoded / "how.json").write_text(How(Kind.TEXT).to_json())
+    account = Account(0, "", {"value": "STRING"}, {0: Done(3, 7, 2, 1)})
+    (decoded / "ledger" / f"{0:012d}.json").write_text(account.to_json())
+    result = run("lake", "status", f"file://{tmp_path}", "--json")
+    assert (result.status, result.err) == (0, "")
+    assert json.loads(result.out) == {
+        "batch": 0, "at": "2026-01-31T00:00:00.000Z", "rows": 5,
+        "partitions": [{"topic": "t", "partition": 0, "begin": 3, "until": 9, "rows": 5, "lost": 0}],
+        "decoded": [{"topic": "t", "as": "text", "rows": 2, "quarantined": 1, "behind": 2, "columns": ["value"]}],
+    }  # fmt: skip

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pykbroker.lake.ledger import Progress
 from pykbroker.lake.values.account import Account, Done, Plan
 
 
@@ -17,3 +18,8 @@ def test_what_is_written_is_read_again() -> None:
     assert Plan.from_json(plan.to_json()) == plan
     account = Account(3, "noon", plan.columns, {0: Done(0, 10, 7, 2)})
     assert Account.from_json(account.to_json()) == account
+
+
+def test_what_is_behind_is_counted_from_where_the_archive_began() -> None:
+    account = Account(0, "", {}, {0: Done(3, 7)})
+    assert account.behind({0: Progress(3, 9), 1: Progress(2, 5)}) == 2 + 3
