@@ -95,7 +95,7 @@ def inner_host(module: Module) -> str:
 
 def test_users_of_a_format_are_there(image: Image) -> None:
     """What Node's module formats, and the settings that it gives a listener with SASL."""
-    module = OTHERS["Node"]
+    module = OTHERS["Node, a user"]
     login = (
         'org.apache.kafka.common.security.scram.ScramLoginModule required username="app-user" password="userPassword";'
     )
