@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -11,6 +12,7 @@ def main() -> None:
         sys.exit("pykbroker runs on Linux and macOS. On Windows, run it in WSL 2 or in a container.")
     arguments = sys.argv[1:]
     if arguments[:1] == ["serve"]:
+        gc.disable()  # until the broker is ready: what is imported stays, and looking for garbage in it is a twentieth of a start
         from pykbroker.cli.serve import main as serve  # noqa: PLC0415 - start-up counts
 
         sys.exit(serve(arguments[1:]))

@@ -1,4 +1,4 @@
-"""Waiting for what a server does on its own: ask until the answer is the one that is wanted, up to a deadline."""
+"""Waits for effects of a server: repeats a question until the answer is the expected one, up to a deadline."""
 
 from __future__ import annotations
 

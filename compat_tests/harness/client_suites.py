@@ -1,4 +1,4 @@
-"""A client's own test-suite under pytest: every case of it is a subtest, and what does not pass must be excused by name.
+"""Runs a client's own test suite under pytest: each case is a subtest, and a case that does not pass must be excused by name.
 
 The suites come with the clients' packages and are fetched when they run; nothing of them is kept here.
 """

@@ -1,4 +1,4 @@
-"""The repository as somebody else gets it: its own files, without what builds and tests have left beside them."""
+"""A clean copy of the repository, without files of builds and tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pykbroker itself, run as its users run it: ``python -m pykbroker serve``."""
+"""Runs pykbroker as its users do: ``python -m pykbroker serve``."""
 
 from __future__ import annotations
 

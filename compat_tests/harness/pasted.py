@@ -1,4 +1,4 @@
-"""``pykbroker serve --security``, and what it prints, cut into what somebody pastes into each client."""
+"""Runs ``pykbroker serve --security`` and divides its output into the settings for each client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and writing whole topics, for tests of programs that stand between topics."""
+"""Reads and writes whole topics, for tests of programs that copy or transform topics."""
 
 from __future__ import annotations
 

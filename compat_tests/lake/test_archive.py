@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.errors import StreamingQueryException
 
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
+from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.description import Format
 from pykbroker.lake.ledger import NOTHING, Lost, Place, Progress
+from pykbroker.lake.tables.parquet import COMMITS, STAGING, ParquetTable
 from pykbroker.lake.tables.table import Compacted
 from pykbroker.lake.trouble import DataLost, LakeError
 
@@ -164,6 +168,7 @@ def test_what_expired_before_it_was_read_is_told(make: Callable[..., Workshop], 
 
 
 def test_a_topic_made_anew_is_not_mixed_with_the_old(make: Callable[..., Workshop], topics: Topics) -> None:
+    """Not though it has more records by now than the old one had; and an archive whose ledger knows no ids goes by offsets."""
     topic = topics.create()
     topics.send(topic, range(10))
     workshop = make()
@@ -171,8 +176,41 @@ def test_a_topic_made_anew_is_not_mixed_with_the_old(make: Callable[..., Worksho
     topics.delete(topic)
     topics.create(name=topic)
     topics.send(topic, range(3))
-    with pytest.raises(DataLost, match=rf"{topic}-0 was archived up to offset 10 and ends at 3 now"):
+    with pytest.raises(
+        DataLost, match=rf"{topic}-0 was archived from the topic of id \S+, and {topic} has the id \S+ now"
+    ):
         workshop.archive(topic)
+    workshop.lake.write_entry(replace(workshop.lake.last_entry(), ids={}))
+    with pytest.raises(DataLost, match=rf"{topic}-0 was archived up to offset 10, and it ends at 3 now"):
+        workshop.archive(topic)
+
+
+def test_each_batch_asks_whether_its_topics_are_the_same(make: Callable[..., Workshop], topics: Topics) -> None:
+    """As of one made anew while the job runs."""
+    topic = topics.create()
+    topics.send(topic, range(10))
+    workshop = make()
+    workshop.archive(topic)
+    workshop.lake.write_entry(replace(workshop.lake.last_entry(), ids={topic: "another"}))
+    topics.send(topic, range(3))
+    query = Archive(workshop.lake, workshop.cluster, ArchiveOptions(topic))._start()
+    with pytest.raises(StreamingQueryException, match=rf"{topic}-0 was archived from the topic of id another"):
+        query.awaitTermination()
+    assert workshop.offsets(topic) == [(0, offset) for offset in range(10)]
+
+
+def test_a_batch_that_two_take_at_once_is_there_once(make: Callable[..., Workshop]) -> None:
+    """On a disk of another machine, where no lock tells them of each other: the second takes what the first has committed."""
+    table = make().lake.table
+    assert isinstance(table, ParquetTable)
+    rows = table.spark.sql("SELECT 't' AS topic, 0 AS partition, 7L AS offset, DATE'2026-01-31' AS date")
+    commit = f"{COMMITS}/{0:012d}.json"
+    for _ in range(2):
+        table._stage(rows, commit, "batch-0-", ())
+    assert table.append(rows, 0).count() == table.read().count() == 1
+    assert table.folder.files(STAGING) == {}
+    with pytest.raises(LakeError, match="Another process has changed"):
+        table._stage(rows, commit, "batch-0-", ("topic=t/x.parquet",))
 
 
 def test_a_lake_is_of_one_format_one_cluster_and_one_checkpoint(make: Callable[..., Workshop], topics: Topics) -> None:

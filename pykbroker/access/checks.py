@@ -1,7 +1,7 @@
-"""What can be asked about a request, and what becomes of it where the answer is no.
+"""Authorization checks of a request, and the effects of a denial.
 
-A check stands before the rest of the way: it lets the request go on, takes out of it what is denied and says so in the
-answer, refuses it as a whole, or takes out of the answer what the asker may not see.
+A check comes before the handler: it passes the request on, removes denied items and answers their errors, refuses the whole
+request, or removes from the answer what the client may not see.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.message import Message
 
-#: What is answered to who may not, by the type of the resource.
+#: The error of a denial, by the type of the resource.
 ERROR_OF = {
     TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
@@ -40,7 +40,7 @@ Proceed = Callable[[], "Answer"]
 
 
 class Asked:
-    """A request on its way, and whom to ask about it."""
+    """A request, with its authorizer."""
 
     __slots__ = ("authorizer", "broker", "ctx", "request")
 
@@ -54,13 +54,13 @@ class Asked:
         return self.authorizer.may(self.ctx, operation, resource_type, name, tells=tells)
 
     def topic_name(self, topic: Any, name: str, ids_since: int | None) -> str | None:
-        """How a topic of the request is called; None for an id that nobody has."""
+        """The name of a topic in the request; None for an unknown id."""
         if ids_since is None or self.ctx.api_version < ids_since:
             return str(getattr(topic, name))
         return self.broker.cluster.topic_name(topic.topic_id)
 
     def refused(self, code: ErrorCode, message: str | None = None) -> Message:
-        """The answer that says an error of all of the request: the handler's, or one made after the request."""
+        """The answer with an error for the whole request: the handler's, or one built from the request."""
         handler = importlib.import_module(f"pykbroker.handlers.{_HANDLERS[self.ctx.api_key]}")
         failed: Failed | None = getattr(handler, "failed", None)
         if failed is not None:
@@ -69,7 +69,7 @@ class Asked:
         return answer
 
     def without(self, **lists: Any) -> Asked:
-        """The same of a request that has other lists."""
+        """A copy of the request with other lists."""
         request = copy.copy(self.request)
         for name, items in lists.items():
             setattr(request, name, items)
@@ -77,7 +77,7 @@ class Asked:
 
     def mirrored(self, code: ErrorCode, *, worded: bool = True, **only: Any) -> tuple[Any, str]:
         """An answer with the error for each item of the request, and the name of the list that has them. ``only`` replaces
-        lists of the request; not ``worded``: Kafka says no words there, though there is room for them.
+        lists of the request; without ``worded`` the message field stays empty, as in Kafka.
         """
         from pykbroker.refusals import answers  # noqa: PLC0415 - nothing of it is needed before the first refusal
 
@@ -87,9 +87,9 @@ class Asked:
 
 
 class Check(Protocol):
-    """See the module. ``rows`` are what the table in the documentation says of it."""
+    """See the module. ``rows`` are its rows in the documentation's table."""
 
-    #: False where the handler does the asking, and the check is there for the table alone.
+    #: False if the handler authorizes itself, and the check exists for the table only.
     acts: bool
 
     @property
@@ -98,14 +98,12 @@ class Check(Protocol):
 
 
 def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
-    """An answer changed, now or when it is there."""
+    """Change an answer, now or when it is complete."""
     return answer.map(change) if isinstance(answer, Deferred) else change(answer)
 
 
 def with_refused(answer: Answer, refused: Any, items: str) -> Answer:
-    """An answer with what another one says of what was denied. A producer that wants none (acks=0) can be told only by the
-    end of its connection.
-    """
+    """Merge the answer of denied items into an answer. With acks=0 there is none, and the connection is closed."""
 
     def joined(response: Any) -> Any:
         if response is None:
@@ -119,7 +117,7 @@ def with_refused(answer: Answer, refused: Any, items: str) -> Answer:
 
 
 def needs(asked: Asked, operation: int) -> str:
-    """Why a request as a whole is refused, for people."""
+    """The message for a request that is refused as a whole."""
     from pykbroker.wire.apis import APIS  # noqa: PLC0415 - nothing of it is needed before the first refusal
 
     return f"Request {APIS[asked.ctx.api_key].name} needs {OPERATION_NAMES[operation]} permission."

@@ -1,4 +1,4 @@
-"""Checks of the items of a request: what is denied is taken out, the rest is carried out, and the answer tells of both."""
+"""Checks of the items of a request: denied items are removed, the rest is handled, and the answer has both."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 
 class EachOf:
-    """The asker may do something to each resource that a list names: its elements, or their field ``name``.
+    """The client may do an operation on each resource of a list: its elements, or their field ``name``.
 
-    From version ``ids_since`` on, topics are named by their ids; one that nobody has is for the handler to refuse. Who may
-    do ``unless`` to the cluster may do it to all. ``goes_on`` says that the handler has something to say even where nothing
-    is left; ``only`` which items are looked at (the others the handler refuses, whoever asks), and ``unique`` that those are
-    left to it which are named twice. ``worded``: Kafka says words with the error; ``answers``
-    is the list of what the handler itself says of a request that is refused, where that is more than what is named.
+    From version ``ids_since`` topics are named by id; the handler refuses unknown ids. The operation ``unless`` on the cluster
+    permits all items. With ``goes_on`` the handler is called even if no item is left; ``only`` selects the items to check (the
+    handler refuses the others), and with ``unique`` it handles duplicates. ``worded``: Kafka answers a message with the error;
+    ``answers`` is the list of the handler's own answer to a refused request, if that has more than the named items.
     """
 
     acts = True
@@ -99,7 +98,7 @@ class EachOf:
 
 
 class AllOf:
-    """The asker may do something to every resource that a list names, or nothing is carried out at all."""
+    """The client may do an operation on every resource of a list; otherwise the whole request is refused."""
 
     acts = True
 
@@ -117,8 +116,8 @@ class AllOf:
 
 
 class Shown:
-    """Of a list in the answer only that is shown which the asker may do something to. Who may do ``unless`` to the cluster
-    sees all. ``within`` is a list whose elements have that list.
+    """A list in the answer keeps only resources on which the client may do an operation. The operation ``unless`` on the cluster
+    permits all. ``within`` is a list whose elements have that list.
     """
 
     acts = True

@@ -1,4 +1,4 @@
-"""A row of the table of what is asked, as the documentation prints it."""
+"""A row of the documentation's table of authorizations."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from pykbroker.wire.errors import ErrorCode
 
 
 class Row(NamedTuple):
-    """What the asker must be allowed to do, and what happens otherwise. ``error`` is None where something is left out
-    without a word.
-    """
+    """A required operation, and the effect of a denial. ``error`` is None if denied items are left out silently."""
 
     resource_type: int
-    #: Any of these will do.
+    #: Alternatives, of which one suffices.
     operations: tuple[int, ...]
-    #: Which resource, and in which versions where not in all.
+    #: The resource, and the versions if not all.
     which: str
     error: ErrorCode | None
-    #: Where the error stands, or what is left out.
+    #: The place of the error, or what is left out.
     where: str

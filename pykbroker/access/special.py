@@ -1,4 +1,4 @@
-"""Checks that one API alone has."""
+"""Checks of single APIs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.handlers.contract import Answer
 
-#: What keys of a type name, for FindCoordinator.
+#: The resource type of FindCoordinator's key types.
 _OF_KEYS = {0: GROUP, 1: TRANSACTIONAL_ID}
 _SHARE = 2
 _MANY_SINCE, _SHARE_SINCE = 4, 6
@@ -33,7 +33,7 @@ _NO_TRANSACTION = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 class TransactionalBatches:
-    """Produce: who writes batches of a transaction may write to its id, or nothing is written."""
+    """Produce: transactional batches require WRITE on the transactional id, or the whole request is refused."""
 
     acts = True
 
@@ -47,7 +47,7 @@ class TransactionalBatches:
 
 
 class ProducerIds:
-    """InitProducerId without a transactional id: the asker may be an idempotent producer, or write to some topic."""
+    """InitProducerId without a transactional id requires IDEMPOTENT_WRITE, or WRITE on any topic."""
 
     acts = True
 
@@ -72,7 +72,7 @@ class ProducerIds:
 
 
 class Coordinators:
-    """FindCoordinator: who looks for one may describe what it coordinates."""
+    """FindCoordinator requires DESCRIBE on the group or transactional id."""
 
     acts = True
 
@@ -112,7 +112,7 @@ class Coordinators:
 
 
 class NewTopics:
-    """CreateTopics: who creates one may create any, or that one; its settings are told to who may describe them."""
+    """CreateTopics requires CREATE on the cluster or the topic; its settings are answered with DESCRIBE_CONFIGS only."""
 
     acts = True
 
@@ -168,7 +168,7 @@ def _without_settings(response: Any, silent: set[str]) -> Any:
 
 
 class MembersTopics:
-    """ConsumerGroupDescribe: a group is not shown to who may not describe all topics of its members."""
+    """ConsumerGroupDescribe requires DESCRIBE on all topics of the group's members."""
 
     acts = True
 
@@ -204,7 +204,9 @@ class MembersTopics:
 
 
 class TokensForOthers:
-    """CreateDelegationToken: a token for somebody else needs a right to his tokens. Who may have none hears of that before."""
+    """CreateDelegationToken for another owner requires CREATE_TOKENS on that user; clients that may not request tokens are refused
+    before.
+    """
 
     acts = True
 
@@ -230,7 +232,7 @@ class TokensForOthers:
 
 
 class Within:
-    """What the handler itself asks the authorizer, since the answer comes in the midst of its work; here for the table."""
+    """An authorization inside the handler, listed here for the table."""
 
     acts = False
 
@@ -243,5 +245,5 @@ class Within:
 
 
 def lacks_protocol(request: Any, version: int) -> bool:
-    """SyncGroup from version 5 on must say its protocol, whoever asks."""
+    """Whether a SyncGroup from version 5 lacks its protocol, which is refused before any authorization."""
     return version >= 5 and (request.protocol_type is None or request.protocol_name is None)

@@ -1,7 +1,7 @@
-"""What stands around each handler where a broker has an authorizer: the checks of its API, and a shorter way for producers.
+"""Wraps each handler of a broker with an authorizer: the checks of its API, and a fast path for producers.
 
-A producer that was allowed once is not asked about again until an access list comes or goes (``Authorizer.granted``): what
-it costs then is one look into a set for each topic.
+Permissions of a producer are cached until access lists change (``Authorizer.granted``), at the cost of one set look-up for each
+topic.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def authorise(api_key: int, handle: Handle) -> Handle:
-    """A ``Guard`` of the dispatcher: the handler, asked only for what the authorizer allows."""
+    """A ``Guard`` of the dispatcher: the handler with the checks of its API."""
     checks = CHECKS.get(api_key, ())
     if not any(check.acts for check in checks):
         return handle

@@ -1,7 +1,7 @@
-"""What each API asks of the authorizer, in Kafka's order: the one place that says so.
+"""The authorizations of each API, in Kafka's order.
 
-An API that is not here asks nothing. ``python -m pykbroker.access.table`` prints the table of docs/security_operations.md.
-Order and errors: KafkaApis, AclApis and ControllerApis of Kafka 4.3.1, and the oracle, which asks each row of Apache Kafka.
+An API that is not listed needs none. ``python -m pykbroker.access.table`` prints the table of docs/security_operations.md. Order and
+errors: KafkaApis, AclApis and ControllerApis of Kafka 4.3.1; the oracle compares each row with Apache Kafka.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NO_CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def _configs(operation: int) -> Within:
-    """Settings of a topic and a group are theirs, all others the cluster's."""
+    """The checks of settings: those of topics and groups on the resource, all others on the cluster."""
     return Within(
         Row(TOPIC, (operation,), "each resource of type topic", _NO_TOPIC, "the item"),
         Row(GROUP, (operation,), "each resource of type group", _NO_GROUP, "the item"),

@@ -1,4 +1,4 @@
-"""Checks of a request as a whole: of the cluster, or of the one resource that it is about."""
+"""Checks of a request as a whole: on the cluster, or on its one resource."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _ALWAYS = range(0x8000)
 
 
 class OfCluster:
-    """The asker may do one thing to the cluster, or the ``other`` (asked first, and silently). ``says_what``: the answer
-    tells which right is missing, where it has room for words.
+    """The client may do an operation on the cluster, or ``other`` (checked first, without a log line). With ``says_what`` the
+    answer's message names the missing operation.
     """
 
     acts = True
@@ -43,8 +43,8 @@ class OfCluster:
 
 
 class OfOne:
-    """The asker may do something to the resource that a field names. ``unless`` says of requests that the handler refuses
-    them anyway, whoever asks: that comes first.
+    """The client may do an operation on the resource in a field. ``unless`` recognizes requests that the handler refuses
+    regardless, before any authorization.
     """
 
     acts = True
@@ -80,7 +80,7 @@ class OfOne:
 
 
 class Stated:
-    """What must hold of a request before anybody asks who sent it: the handler's ``check`` says so, or ends the connection."""
+    """Validation before any authorization, by the handler's ``check``, which may close the connection."""
 
     acts = True
 

@@ -1,4 +1,4 @@
-"""Topics that their first use creates, each of them asked for once at a time (AutoTopicCreationManager)."""
+"""Automatic topic creation, with one request to the controller at a time for each topic (Kafka's AutoTopicCreationManager)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.internal_topics import Settings, topic_to_create
 from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.controller.internal_topics import Settings
     from pykbroker.controller.port import ControllerPort
     from pykbroker.controller.topics import TopicResult
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class AutoCreation:
-    """They get the broker's defaults, internal ones their own settings."""
+    """Topics are created with the broker's defaults, internal topics with their own settings."""
 
     def __init__(self, controller: ControllerPort, config: Settings) -> None:
         self._controller = controller
@@ -27,7 +27,9 @@ class AutoCreation:
         self._under_way: dict[str, Deferred[None]] = {}
 
     def create(self, names: Iterable[str]) -> Deferred[None]:
-        """Completes when the controller has answered for all of them. What it refused is in the log: the topic is not there."""
+        """Completes when the controller has answered for all names. Refusals are logged; those topics do not exist."""
+        from pykbroker.controller.internal_topics import topic_to_create  # noqa: PLC0415 - start-up counts
+
         names = list(names)
         new = [name for name in names if name not in self._under_way]
         over: Deferred[None] = Deferred()

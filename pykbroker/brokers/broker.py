@@ -1,4 +1,4 @@
-"""One broker of the process: a node id, its listeners, and what belongs to its connections alone."""
+"""One broker of the process: a node id, its listeners, and the state of its own connections."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.metadata.image import Endpoint
 
-#: How long a fetch session must have been idle to make room for another (KIP-227; a constant in Kafka, too).
+#: Idle time after which a fetch session may be evicted for another, in milliseconds (KIP-227; a constant in Kafka, too).
 _SESSION_EVICTION_MS = 120_000
 
 
 class WrongBroker(ValueError):
-    """A broker that is not of this process, or is already what it is to become."""
+    """The broker does not belong to this process, or already is in the requested state."""
 
 
 class Broker:
-    """See the module. Everything shared with the process's other brokers is in ``cluster``."""
+    """See the module. ``cluster`` has everything that the brokers of the process share."""
 
     def __init__(self, cluster: Cluster, node_id: int, endpoints: list[Endpoint], rack: str | None = None) -> None:
         config = cluster.config
         self.cluster = cluster
         self.node_id = node_id
         self.rack = rack
-        #: Where clients find this broker, one per listener.
+        #: The advertised endpoints, one per listener.
         self.endpoints = endpoints
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
         self.fetch_sessions = FetchSessions(
@@ -36,17 +36,17 @@ class Broker:
             slots=config["max.incremental.fetch.session.cache.slots"],
             eviction_ms=_SESSION_EVICTION_MS,
         )
-        #: About to stop: whoever waits for records is answered with what there is.
+        #: The broker is stopping: waiting fetches are answered with the records that exist.
         self.leaving = False
-        #: Connections that were accepted so far.
+        #: Connections accepted so far.
         self.connections_made = 0
         self.producer_ids = ProducerIds(lambda: cluster.controller.allocate_producer_ids(node_id))
 
     def next_connection_id(self) -> int:
-        """A number for a connection, for logs and telemetry."""
+        """A new connection id, for logs and telemetry."""
         self.connections_made += 1
         return self.connections_made
 
     def next_producer_id(self) -> int:
-        """A producer id nobody else has. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS while there is none."""
+        """A new producer id. Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS while the broker has no block of them."""
         return self.producer_ids.take()

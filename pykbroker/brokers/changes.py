@@ -1,4 +1,4 @@
-"""What a change of the metadata is worth in an operator's log: one line for each kind of thing, however many there are."""
+"""Log lines about changes of the metadata: one line per kind of change, whatever its size."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataIm
 
 log = logging.getLogger(__name__)
 
-#: Names that a line gives; of more it says how many.
+#: Names in a line; the rest is counted.
 _NAMED: Final = 5
-#: Of a setting that nobody defined, what it may be a secret by.
+#: Words in the name of an unknown setting that mark its value as a secret.
 _SECRET: Final = ("password", "jaas", "secret", "key", "credential", "token")
 
 
@@ -25,7 +25,7 @@ def tell(image: MetadataImage, delta: MetadataDelta) -> None:
 
 
 def lines(image: MetadataImage, delta: MetadataDelta) -> Iterator[str]:
-    """What there is to say of a commit."""
+    """The log lines for a commit."""
     created = [topic for topic in delta.created_topics if topic.id in image.topics_by_id]
     if created:
         yield f"Created {_counted(len(created), 'topic')}: {_some([_described(topic) for topic in created])}"
@@ -85,7 +85,7 @@ def _resource(kind: int, name: str) -> str:
 
 
 def _settings(configs: Mapping[str, str]) -> str:
-    """Names and values; no values of secrets, nor of names that we do not know."""
+    """Names and values, without the values of secrets and of unknown settings."""
     return ", ".join(f"{name}={_shown(name, value)}" for name, value in sorted(configs.items())) or "the defaults"
 
 

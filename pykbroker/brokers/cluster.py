@@ -1,7 +1,7 @@
-"""What the brokers of one process share: the store, the metadata, the coordinators, time.
+"""The state that the brokers of one process share: logs, metadata, coordinators, time.
 
-What is made once is made here, and found by everybody here. The partitions follow the metadata (``partition_table.py``),
-the brokers come and go (``lifecycle.py``).
+Everything that a process has once is created here. ``partition_table.py`` keeps the partitions in line with the metadata,
+``lifecycle.py`` starts and stops brokers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 
 class BrokerEndPoint(NamedTuple):
-    """A live broker as clients of one listener see it."""
+    """A running broker as clients of one listener see it."""
 
     node_id: int
     host: str
@@ -66,27 +66,27 @@ class Cluster:
     ) -> None:
         self.config = config
         self.logs = logs
-        #: What is known of the cluster, and whom to ask for a change of it.
+        #: The metadata image with its log, and the port by which it is changed.
         self.metadata = metadata
         self.controller: ControllerPort = metadata
         self.auto_creation = AutoCreation(self.controller, config)
         self.runtime = runtime
         self.dormant = DormantLogs(self.runtime, logs.directories)
-        #: The brokers that run, by node id; ``BrokerLifecycle`` makes them.
+        #: The running brokers by node id, maintained by ``BrokerLifecycle``.
         self.brokers: dict[int, Broker] = {}
-        #: Whether consumers are sent to a replica in their own rack (KIP-392).
+        #: Whether the rack-aware replica selector is configured (KIP-392).
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
-        #: Who says who may do what; None lets everybody do everything.
+        #: The authorizer; None permits everything.
         self.authorizer: Authorizer | None = _authorizer(config, metadata, runtime)
         if self.authorizer is not None:
             metadata.subscribe(self._follow_access)
-        #: Where listeners have security: may those of a broker have what would be altered for it? Raises KafkaError.
+        #: Validates altered settings of a broker's secured listeners; raises KafkaError. None without such listeners.
         self.check_listeners: Callable[[int, Mapping[str, str]], None] | None = None
         self._token_secrets: TokenSecrets | None = None
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._log_moves: LogMoves | None = None
-        #: Logs that were recovered at the start, after a kill, and how many seconds that took.
+        #: The number of logs recovered after an unclean shutdown, and the seconds that took.
         self.recovered, self.recovery_s = 0, 0.0
         self._table = PartitionTable(config, logs, metadata, runtime, self.dormant)
         metadata.prepare_with(self._table.make_room)
@@ -105,10 +105,10 @@ class Cluster:
         metadata_apart: bool = False,
         features: Features = CURRENT,
     ) -> Cluster:
-        """The cluster whose data lies in ``directory``, and in ``others``; a new one where there is none.
+        """Open the cluster in the log directories ``directory`` and ``others``, or create it if they are empty.
 
-        ``directory`` holds the metadata log, and partitions as the others do, unless ``metadata_apart``. Raises OSError,
-        KafkaError, or one of metadata's and storage's errors that say what is wrong with the data.
+        ``directory`` holds the metadata log and, unless ``metadata_apart``, partitions as ``others`` do. Raises OSError,
+        KafkaError KAFKA_STORAGE_ERROR, or an error of metadata or storage that says what is wrong with the data.
         """
         logs = LogManager(
             directory,
@@ -147,8 +147,8 @@ class Cluster:
         return cluster
 
     def _recover(self) -> None:
-        """After a kill: open every log that does not lie as it was closed, which recovers it, so that no client has to wait
-        for that later.
+        """After an unclean shutdown: open, and thereby recover, every log that was not closed cleanly, so that no client
+        waits for that later.
         """
         started, found = self.runtime.clock.monotonic(), len(self.dormant.partitions)
         for partition in sorted(self.dormant.partitions, key=lambda each: (each.topic, each.index)):
@@ -167,7 +167,7 @@ class Cluster:
     def shutdown(self, apply: Callable[..., Iterable[Any]] = map) -> None:
         """Fence the brokers, close the logs, leave the marker of a clean shutdown.
 
-        ``apply`` may be a thread pool's map, for closing waits for the disk.
+        ``apply`` may be a thread pool's map, since closing a log waits for the disk.
         """
         self.runtime.slices.stop()
         self.metadata.stop_brokers()
@@ -177,11 +177,11 @@ class Cluster:
     # ---- brokers -----------------------------------------------------------------------------------------------------
 
     def node(self, node_id: int) -> Broker:
-        """A broker that runs. KeyError for any other."""
+        """The running broker with this id. Raises KeyError if there is none."""
         return self.brokers[node_id]
 
     def nodes(self, listener: str) -> list[BrokerEndPoint]:
-        """The live brokers that have the listener, by id."""
+        """The running brokers that have the listener, by node id."""
         return [
             BrokerEndPoint(broker.id, endpoint.host, endpoint.port, broker.rack)
             for broker in self.metadata.image.active_brokers()
@@ -190,7 +190,7 @@ class Cluster:
 
     @property
     def groups(self) -> GroupCoordinator:
-        """The group coordinator; made on first use, since not every client has a group."""
+        """The group coordinator, created on first use."""
         if self._groups is None:
             from pykbroker.coordination.groups.coordinator import GroupCoordinator  # noqa: PLC0415 - start-up counts
 
@@ -199,7 +199,7 @@ class Cluster:
 
     @property
     def transactions(self) -> TransactionCoordinator:
-        """The transaction coordinator; made on first use, or at the start where there were transactions before."""
+        """The transaction coordinator, created on first use, or at the start if ``__transaction_state`` exists."""
         if self._transactions is None:
             from pykbroker.coordination.markers import LocalMarkers  # noqa: PLC0415 - start-up counts
             from pykbroker.coordination.transactions.coordinator import TransactionCoordinator  # noqa: PLC0415 - start-up counts
@@ -209,7 +209,7 @@ class Cluster:
 
     @property
     def log_moves(self) -> LogMoves:
-        """Moves between log directories; made on first use."""
+        """Moves between log directories, created on first use."""
         if self._log_moves is None:
             from pykbroker.partitions.log_moves import LogMoves  # noqa: PLC0415 - start-up counts
 
@@ -218,9 +218,9 @@ class Cluster:
 
     @property
     def token_secrets(self) -> TokenSecrets | None:
-        """The secrets of delegation tokens, made on first use; None where there are to be no tokens."""
+        """The secrets of delegation tokens, created on first use; None if delegation tokens are disabled."""
         if self._token_secrets is None:
-            from pykbroker.security.delegation_tokens import TokenSecrets, secret_of  # noqa: PLC0415 - few have them
+            from pykbroker.security.delegation_tokens import TokenSecrets, secret_of  # noqa: PLC0415 - few clusters have them
 
             secret = secret_of(self.config)
             if secret is not None:
@@ -242,12 +242,12 @@ class Cluster:
         return iter(self._partitions.values())
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """The name of the topic with this id; None when there is none."""
+        """The name of the topic with this id, or None."""
         topic = self.metadata.image.topic_by_id(topic_id)
         return None if topic is None else topic.name
 
     def _follow_access(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """What sessions may read has changed with the access lists."""
+        """Access lists have changed, and with them what fetch sessions may read."""
         del image
         if delta.acls:
             for broker in self.brokers.values():
@@ -255,10 +255,10 @@ class Cluster:
 
 
 def _authorizer(config: BrokerConfig, metadata: Controller, runtime: Runtime) -> Authorizer | None:
-    """The authorizer that the settings ask for, which follows the metadata."""
+    """The configured authorizer, which follows the metadata; None without ``authorizer.class.name``."""
     if not config["authorizer.class.name"]:
         return None
-    from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few have one
+    from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few clusters have one
     from pykbroker.security.authorizer import Authorizer  # noqa: PLC0415
 
     settings = AuthorizerSettings.of(config)
@@ -269,7 +269,7 @@ def _authorizer(config: BrokerConfig, metadata: Controller, runtime: Runtime) ->
 
 
 def _cluster_id(disk: Disk, directories: Iterable[Path]) -> str | None:
-    """The cluster that log directories belong to; None for new ones."""
+    """The cluster id in the log directories; None for new ones."""
     for directory in directories:
         found = checkpoints.read_meta_properties(disk, str(directory)).get("cluster.id")
         if found is not None:

@@ -1,7 +1,7 @@
-"""The files of deleted topics: put aside some in a turn, since a topic may have thousands of logs open.
+"""Renames the directories of deleted partitions, some in each turn of the loop, since a topic may have thousands of open logs.
 
-Nobody finds a partition any more when it comes here. Where a topic of its name is made again at once, its files go before
-that; what is left at a kill is a stray for the next start.
+The partition is gone from the partition table before it comes here. If its topic is created again, its directory is renamed
+first. Directories left at a kill are strays, which the next start renames.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: So many are put aside in the turn in which they are deleted; and what one weighs: files are closed, a directory is renamed.
+#: Partitions discarded in the turn of the deletion itself, and the weight of one (files are closed, a directory is renamed).
 _AT_ONCE = 50
 _WEIGHT = 5
 
@@ -31,23 +31,23 @@ class Discards:
         self._left: dict[tuple[str, int], tuple[Partition, LogConfig]] = {}
 
     def add(self, partition: Partition, config: LogConfig) -> None:
-        """A partition that was deleted; ``config`` says how long its files stay. ``begin`` is to be called after the last."""
+        """Add a deleted partition; ``config`` says how long its files stay. Call ``begin`` after the last."""
         self._left[partition.topic, partition.index] = partition, config
 
     def begin(self) -> None:
-        """Few at once, many bit by bit."""
+        """Discard what was added: few partitions at once, many in slices."""
         if len(self._left) > _AT_ONCE:
             self._slices.add(self._steps())
         else:
             self.finish()
 
     def finish(self) -> None:
-        """All that is left, now."""
+        """Discard all that is left, now."""
         for key in list(self._left):
             self.make_room(key)
 
     def make_room(self, key: tuple[str, int]) -> None:
-        """Put aside what still lies where a new partition of that name (topic, index) would."""
+        """Discard a deleted partition that a new one of the same name (topic, index) replaces."""
         found = self._left.pop(key, None)
         if found is None:
             return
@@ -58,7 +58,7 @@ class Discards:
                 self._logs.delete(opened)
             else:
                 self._logs.delete_unopened(partition.topic, partition.topic_id, partition.index, config)
-        except Exception:  # all others go all the same
+        except Exception:  # the others are discarded nevertheless
             log.exception("Files of deleted partition %s-%d cannot be removed; the next start removes them", *key)
 
     def _steps(self) -> Steps:

@@ -1,4 +1,4 @@
-"""The brokers of one process come and go: registered at the start, stopped and started while the others go on."""
+"""The life of brokers: registered at the start, stopped and started while the others run."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class BrokerLifecycle:
-    """Those that run are in ``cluster.brokers``, those that were stopped meanwhile are kept here."""
+    """Running brokers are in ``cluster.brokers``, stopped ones are kept here."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._stopped: dict[int, Broker] = {}
 
     def start_all(self, members: dict[int, list[Endpoint]], racks: Mapping[int, str] | None = None) -> None:
-        """Make the brokers of this process, by node id, and register them so that clients find them.
+        """Create the brokers of this process, by node id, and register them.
 
-        ``racks`` gives the rack of each; without it they all have broker.rack. Raises KafkaError KAFKA_STORAGE_ERROR where
-        the metadata log cannot be written.
+        ``racks`` gives the rack of each; without it all have broker.rack. Raises KafkaError KAFKA_STORAGE_ERROR if the
+        metadata log cannot be written.
         """
         cluster = self.cluster
         for node_id, endpoints in members.items():
@@ -37,13 +37,13 @@ class BrokerLifecycle:
         epochs = cluster.metadata.start_brokers(registrations, clean=cluster.logs.clean)
         cluster.logs.broker_epoch = epochs[cluster.config.node_id]
         if TRANSACTION_STATE in cluster.metadata.image.topics:
-            # Once clients are served: a transaction may be open, with nobody left to end it but its time limit.
+            # Once clients are served: of an open transaction the producer may be gone, so only its timeout ends it.
             cluster.runtime.timers.after(0, self._load_transactions)
 
     def start(self, node_id: int) -> Deferred[None]:
-        """Bring back a broker that was stopped, in a new life: its fetch sessions and producer ids are new ones.
+        """Start a stopped broker with a new broker epoch, no fetch sessions and a new block of producer ids.
 
-        Fails with KafkaError KAFKA_STORAGE_ERROR where the metadata log cannot be written; then it is stopped as before.
+        Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written; the broker stays stopped.
         """
         cluster, former = self.cluster, self._stopped[node_id]
         broker = Broker(cluster, node_id, former.endpoints, former.rack)
@@ -57,13 +57,13 @@ class BrokerLifecycle:
         return cluster.controller.start_broker(self._registration(broker)).map(started)
 
     def begin_stop(self, node_id: int) -> Deferred[None]:
-        """A broker is about to stop: what it leads moves, and who waits there is answered."""
+        """Begin the controlled shutdown of a broker: leadership moves, and requests that wait there are answered."""
         self.cluster.brokers[node_id].leaving = True
         return self.cluster.controller.begin_shutdown(node_id)
 
     def stop(self, node_id: int) -> Deferred[None]:
-        """Fence a broker, whose connections have ended, while the others go on. Fails with KafkaError KAFKA_STORAGE_ERROR
-        where the metadata log cannot be written.
+        """Fence a broker, once its connections are closed; the others run on. Fails with KafkaError KAFKA_STORAGE_ERROR
+        if the metadata log cannot be written.
         """
 
         def stopped(_: None) -> None:

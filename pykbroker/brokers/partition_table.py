@@ -1,6 +1,6 @@
-"""The partitions of the process, and the settings of their logs, as the metadata has them.
+"""The partitions of the process and the settings of their logs, kept in line with the metadata.
 
-A new partition is here (and its log can be opened) before anybody is told of its topic, a deleted one is gone before its
+A new partition is here, and its log can be opened, before any client learns of the topic; a deleted one is gone before the
 deletion is answered.
 """
 
@@ -36,7 +36,7 @@ class PartitionTable:
         self, config: BrokerConfig, logs: LogManager, metadata: MetadataSource, runtime: Runtime, dormant: DormantLogs
     ) -> None:
         self.runtime = runtime
-        #: The partitions by topic, or its id, and index.
+        #: The partitions by topic name, and by topic id, with the index.
         self.by_name: dict[tuple[str, int], Partition] = {}
         self.by_id: dict[tuple[bytes, int], Partition] = {}
         self._config = config
@@ -48,12 +48,12 @@ class PartitionTable:
         metadata.subscribe(self._follow)
 
     def finish(self) -> None:
-        """Put aside the files of deleted partitions that are left."""
+        """Discard the files of deleted partitions that are left."""
         self._discards.finish()
 
     def make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
-        """Before new partitions are in the metadata for good, nothing of others that had their names may come back: what a
-        thread has to do for that, None where it is nothing.
+        """The work for a thread before new partitions are committed, None if there is none: no file of earlier partitions with
+        their names may survive a crash.
         """
         names = {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
         keys = [
@@ -66,7 +66,7 @@ class PartitionTable:
         return self._logs.directories.plan_room(keys)
 
     def open_log(self, partition: Partition) -> Log:
-        """The log of a partition, made when it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
+        """The log of a partition, created if it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self._dormant.partitions.discard(partition)
         return self._logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
 
@@ -110,12 +110,12 @@ class PartitionTable:
                 self._reconfigure_all()
 
     def _apply_broker_settings(self, image: MetadataImage) -> None:
-        """Broker settings altered at run time lie over those of the file (KIP-226)."""
+        """Apply dynamic broker settings, which override those of the file (KIP-226)."""
         this_broker = str(self._config.node_id)
         self._config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, this_broker))
 
     def _remove(self, topic: str, topic_id: bytes, index: int, config: LogConfig) -> None:
-        """From here on nobody finds the partition; its files go soon."""
+        """Remove the partition; its files are discarded afterwards."""
         partition = self.by_id.pop((topic_id, index), None)
         if partition is None:
             return

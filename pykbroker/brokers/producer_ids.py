@@ -1,6 +1,6 @@
-"""The producer ids of one broker: a block of them at a time, the next one fetched before the last is used up (KIP-730).
+"""The producer ids of one broker, taken from a block; the next block is fetched before the current one is used up (KIP-730).
 
-So a decision that needs a number takes one, and never waits for the controller in the middle.
+So no decision of a transaction waits for the controller.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
-#: The next block is asked for when so much of the one in use is left (RPCProducerIdManager: at 90 percent).
+#: The share of a block that is left when the next one is requested (as in Kafka's RPCProducerIdManager).
 _LOW = 0.1
 
 
 class ProducerIds:
-    """``allocate`` asks the controller for a block."""
+    """``allocate`` requests a block from the controller."""
 
     def __init__(self, allocate: Callable[[], Deferred[range]]) -> None:
         self._allocate = allocate
-        #: The next id to be taken, the end of its block, and from where on another block is asked for.
+        #: The next id, the end of its block, and the id from which on another block is requested.
         self._next = self._stop = 0
         self._low = 0.0
         self._following = range(0)
         self._asking: Deferred[None] | None = None
 
     def awaited(self) -> Deferred[None] | None:
-        """The wait until there is a number to take; None where there is one already. It fails with KafkaError KAFKA_STORAGE_ERROR
-        where the controller gives none.
+        """The wait until an id can be taken; None if one can now. Fails with KafkaError KAFKA_STORAGE_ERROR if the
+        controller cannot allocate a block.
         """
         return None if self._next < self._stop or self._following else self._ask()
 
     def take(self) -> int:
-        """A producer id that nobody else has. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS while there is none; one is
-        asked for then.
+        """A new producer id. Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS while there is none, and requests a block
+        then.
         """
         if self._next == self._stop:
             self._begin_block()
@@ -56,7 +56,7 @@ class ProducerIds:
         self._low = block.stop - _LOW * len(block)
 
     def _ask(self) -> Deferred[None]:
-        """One block at a time, however many ask."""
+        """Request a block, unless a request is under way."""
         if self._asking is not None:
             return self._asking
         asking: Deferred[None] = Deferred()

@@ -1,7 +1,4 @@
-"""One resource of an alter request, from the request to the settings to commit.
-
-The rules of both alter APIs in one place: what may be altered, by whom, and what must hold afterwards.
-"""
+"""The rules shared by AlterConfigs and IncrementalAlterConfigs: what may be altered, by whom, and which values are valid."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Alteration(NamedTuple):
-    """One resource of a request and what is to be done to its settings."""
+    """One resource of a request and the changes to its settings."""
 
     resource_type: int
     resource_name: str
@@ -42,11 +39,11 @@ class Alteration(NamedTuple):
 
 
 Plan = Callable[[int, list[Change], Mapping[str, str]], Mapping[str, str | None]]
-"""From resource type, changes and the settings there are: the texts they lead to, None for one taken away."""
+"""From resource type, changes and present settings to the new values as text, None for a removed setting."""
 
 
 class Asked(Protocol):
-    """A resource as either request names it."""
+    """A resource as either request contains it."""
 
     resource_type: int
     resource_name: str
@@ -58,7 +55,7 @@ Response = TypeVar("Response")
 def responses(
     make: Callable[..., Response], asked: Iterable[Asked], errors: Iterable[KafkaError | None]
 ) -> list[Response]:
-    """What is answered for each resource of either request: ``make`` is the class of its answers."""
+    """The answer for each resource of either request; ``make`` is the class of the answers."""
     return [
         make(
             error_code=ErrorCode.NONE if error is None else error.code,
@@ -71,8 +68,8 @@ def responses(
 
 
 def check_access(broker: Broker, ctx: RequestContext | None, operation: int, resource_type: int, name: str) -> None:
-    """Whether the asker may do that to the settings of a resource. Raises KafkaError TOPIC_AUTHORIZATION_FAILED,
-    GROUP_AUTHORIZATION_FAILED, or for all others CLUSTER_AUTHORIZATION_FAILED.
+    """Check that the client may do ``operation`` on a resource's settings. Raises KafkaError TOPIC_AUTHORIZATION_FAILED,
+    GROUP_AUTHORIZATION_FAILED, or for all other resources CLUSTER_AUTHORIZATION_FAILED.
     """
     authorizer = broker.cluster.authorizer
     if authorizer is None or ctx is None:
@@ -97,11 +94,11 @@ def alter_resources(
     loggers: bool,
     validate_only: bool,
 ) -> Deferred[list[KafkaError | None]]:
-    """Check every resource by itself and alter those that are good, together. Answers in the order given.
-    Without ``ctx`` it is not a client who asks, and nobody's rights are looked at.
+    """Validate every resource separately and commit the valid ones together. Answers in the order given.
+    Without ``ctx`` the request comes from the broker itself and is not authorized.
 
-    ``loggers`` says that the request may name loggers, whose levels change at once and are not kept (KIP-412).
-    Fails with KafkaError KAFKA_STORAGE_ERROR when the metadata log cannot be written: then no setting has changed.
+    With ``loggers`` the request may name loggers, whose levels change at once and do not survive a restart (KIP-412).
+    Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written: then no setting has changed.
     """
     answers: list[KafkaError | None] = []
 
@@ -122,7 +119,7 @@ def _checked(
     loggers: bool,
     validate_only: bool,
 ) -> ConfigChanges:
-    """The settings to commit; what is wrong with each resource is added to ``answers``."""
+    """The settings to commit; errors are added to ``answers``."""
     commits: dict[tuple[int, str], Mapping[str, str | None]] = {}
     asked = Counter((alteration.resource_type, alteration.resource_name) for alteration in alterations)
     for alteration in alterations:
@@ -136,7 +133,7 @@ def _checked(
                 check_access(broker, ctx, ALTER_CONFIGS, *key)
                 alter_levels(alteration.changes, validate_only=validate_only)
                 if broker.cluster.authorizer is not None:
-                    broker.cluster.authorizer.forget()  # what is allowed may be to be logged from now on
+                    broker.cluster.authorizer.forget()  # the authorizer's logger may have a new level
             else:
                 commits[key] = _planned(broker, ctx, alteration, plan)
             answers.append(None)
@@ -148,8 +145,8 @@ def _checked(
 def _planned(
     broker: Broker, ctx: RequestContext | None, alteration: Alteration, plan: Plan
 ) -> Mapping[str, str | None]:
-    """A broker's settings are looked at before the asker is, all others after: the broker does the one, the controller the
-    other.
+    """Validate and authorize one resource. Settings of a broker are validated before authorization, all others after it,
+    as in Kafka, where the broker handles the former and the controller the latter.
     """
     resource_type, name, changes = alteration
     check = _CHECKS.get(resource_type)
@@ -205,7 +202,7 @@ _CHECKS = {
 
 
 def _check_is_this_broker(broker: Broker, name: str, unexpected: str) -> None:
-    """Refuse a resource name that is not the broker's id; ``unexpected`` begins the sentence that says so."""
+    """Raise KafkaError INVALID_REQUEST unless the resource name is this broker's id; ``unexpected`` begins the message."""
     try:
         node_id = int(name)
     except ValueError:

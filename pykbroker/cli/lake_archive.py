@@ -25,6 +25,7 @@ from pykbroker.cli.output import Output, counted
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.cli.trouble import UsageError
+from pykbroker.lake.alone import alone
 from pykbroker.lake.description import Format
 
 
@@ -64,7 +65,7 @@ def archive(
     found = checked_target(to)
     table = table or found or Format.PARQUET
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
-    with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
+    with lake_errors(), alone(to, "archive"), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
         from pykbroker.lake.archive import Archive, ArchiveOptions
         from pykbroker.lake.cluster import Cluster
         from pykbroker.lake.description import Description
@@ -154,7 +155,7 @@ def compact(
     """Put the small files of each topic and day together, decoded ones too. The archive may be running meanwhile."""
     out = Output(as_json=as_json)
     checked_lake(at)
-    with lake_errors(), session(master, conf, jars, lake=at) as spark:
+    with lake_errors(), alone(at, "compact"), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.values.decoded import all_decoded
 

@@ -30,6 +30,7 @@ from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.cli.trouble import CliError, UsageError
 from pykbroker.lake import needs
+from pykbroker.lake.alone import alone
 from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
 
 _LOOK_S = 0.2
@@ -100,7 +101,7 @@ def decode(
         lake, surveyor = Lake.open(spark, at), Surveyor(Registry(registry) if registry else None)
         with ends_are_noted() as ended:
             while True:
-                job = _Job(surveyor, batch, out, ended, again=again)
+                job = _Job(at, surveyor, batch, out, ended, again=again)
                 _show(out, [job.outcome(each) for each in _chosen(lake, topics, wanted) if not ended()])
                 if not follow or _waited(interval_s, ended):
                     break
@@ -182,6 +183,7 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
 class _Job:
     """What is done with each topic."""
 
+    lake: str
     surveyor: Any
     batch_records: int
     out: Output
@@ -190,12 +192,11 @@ class _Job:
 
     def outcome(self, decoded: Any) -> Any:
         from pykbroker.lake.values.decode import Decode
+        from pykbroker.lake.values.decoded import DECODED
 
-        job = Decode(decoded, self.surveyor, self.batch_records)
-        if self.again:
-            return job.run_again()
-        with Teller(self.out) as teller:
-            return job.run(teller.tell, self.ended)
+        with alone(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
+            job = Decode(decoded, self.surveyor, self.batch_records)
+            return job.run_again() if self.again else job.run(teller.tell, self.ended)
 
 
 def _waited(interval_s: float, ended: Callable[[], bool]) -> bool:

@@ -151,7 +151,7 @@ def _http_side(
         return None
     from pykbroker.http.installed import side
 
-    made = side()
+    made = side(own_process=True)
 
     def steering(node: Node) -> Steering:
         from pykbroker.http.api.steering import of_node
@@ -214,7 +214,6 @@ class Start(NamedTuple):
         return Deferred.completed(None) if self.seed is None else _sow(self.seed, cluster)
 
     def _announce(self, node: Node) -> None:
-        garbage.is_ready()
         _tell_systemd(node)
         if self.security is not None:
             self.security.write_files(node)
@@ -226,6 +225,7 @@ class Start(NamedTuple):
                 _say(f"\n{self.security.to_paste(node)}\n")
         if self.tell is not None:
             self.tell(node)
+        garbage.is_ready()
 
 
 def _runner() -> asyncio.Runner:

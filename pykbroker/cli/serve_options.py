@@ -30,12 +30,31 @@ AS_REACHED = "as-reached"
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal. Left to itself, argparse asks shutil how wide that is, as soon as there is an option: with what
+    shutil needs for archives, that is a fiftieth of every start.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    told = os.environ.get("COLUMNS", "")
+    if told.isdigit() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size().columns or 80
+    except OSError:  # no terminal
+        return 80
+
+
 def parser() -> argparse.ArgumentParser:
     """The options of ``serve``."""
     made = argparse.ArgumentParser(
         prog="pykbroker serve",
         description="Run a Kafka-compatible broker. Stops cleanly on SIGTERM, on Ctrl-C and when its terminal is closed.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_HelpFormatter,
         epilog="""examples:
   pykbroker serve                                  on 127.0.0.1:9092, data in ./pykbroker-data
   pykbroker serve --ephemeral --listen 127.0.0.1:0  a throw-away broker on a free port

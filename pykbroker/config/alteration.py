@@ -1,7 +1,7 @@
-"""What one resource of an alter request does: from operations to new settings, checked (KIP-133, KIP-226, KIP-339).
+"""One resource of an alter request: from operations to validated settings (KIP-133, KIP-226, KIP-339).
 
-Codes and words are Kafka's: those of the broker's first look (ConfigAdminManager) and of the controller's
-(ConfigurationControlManager), Apache Kafka 4.3.1.
+Codes and messages are Kafka's: those of the broker (ConfigAdminManager) and of the controller (ConfigurationControlManager),
+Apache Kafka 4.3.1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 class Operation(IntEnum):
-    """What is done to a setting. The numbers are those of IncrementalAlterConfigs."""
+    """The operation on a setting. The numbers are those of IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1
@@ -35,7 +35,7 @@ class Change(NamedTuple):
 
 
 def check_form(changes: Iterable[Change]) -> None:
-    """Refuse names given twice, missing values, unknown operations. Raises KafkaError INVALID_REQUEST."""
+    """Raises KafkaError INVALID_REQUEST for names given twice, missing values and unknown operations."""
     changes = list(changes)
     if len({change.name for change in changes}) < len(changes):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
@@ -48,8 +48,8 @@ def check_form(changes: Iterable[Change]) -> None:
 
 
 def altered(resource_type: int, changes: Iterable[Change], now: Mapping[str, str]) -> dict[str, str | None]:
-    """The texts that the changes lead to, None for a setting taken away. Raises KafkaError INVALID_CONFIG for a list
-    operation on what is no list. Lists start from the override ``now``, or else from Kafka's default (not from another layer).
+    """The new values as text, None for a removed setting. Raises KafkaError INVALID_CONFIG for a list operation on a
+    setting that is no list. Lists start from the override ``now``, or else from Kafka's default (not from another layer).
     """
     result: dict[str, str | None] = {}
     for name, operation, value in changes:
@@ -70,7 +70,7 @@ def altered(resource_type: int, changes: Iterable[Change], now: Mapping[str, str
 
 
 def replaced(_resource_type: int, changes: Iterable[Change], now: Mapping[str, str]) -> dict[str, str | None]:
-    """What AlterConfigs means by its list: these settings and no others."""
+    """The changes of AlterConfigs: these settings are set, all others removed."""
     return {**dict.fromkeys(now), **{change.name: change.value for change in changes}}
 
 

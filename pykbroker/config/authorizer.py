@@ -1,4 +1,4 @@
-"""Settings of the authorizer. Kafka leaves them to the class that it runs, so they stand in no table of settings."""
+"""Settings of the authorizer. In Kafka they belong to the authorizer's class, so no table of settings has them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
 
 
 class AuthorizerSettings(NamedTuple):
-    """``super_users`` are principals; ``allow_everyone`` where no access list is about a resource."""
+    """``super_users`` are principals; ``allow_everyone`` applies to resources that no access list matches."""
 
     super_users: frozenset[str]
     allow_everyone: bool
 
     @classmethod
     def of(cls, config: BrokerConfig) -> AuthorizerSettings:
-        """What a broker's settings say. Raises ConfigError."""
+        """Read a broker's settings. Raises ConfigError."""
         name = config[AUTHORIZER]
         if name != STANDARD_AUTHORIZER:
             raise ConfigError(

@@ -1,7 +1,7 @@
-"""How brokers reach each other: by which listener, and how they sign in there. The rules are Kafka's (KafkaConfig.validateValues).
+"""Validation of the inter-broker listener and its SASL mechanism, by Kafka's rules (KafkaConfig.validateValues).
 
-Brokers of one process share its store and need nobody's listener. So where neither of the two settings is set, their default
-(PLAINTEXT) need not be there, and what is set is checked and kept for whoever comes by it.
+Brokers of one process share its logs and need no such listener. So if neither of the two settings is set, their default
+(PLAINTEXT) need not exist; explicit values are validated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A broker's settings: what the file says, what was altered while it runs, and what follows from both."""
+"""A broker's settings: those of the file, dynamic ones, and values derived from both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pykbroker.config.listeners import Listener, check_ports, parse_listeners, p
 from pykbroker.config.setting import ConfigError, Setting
 
 LISTENER_PREFIX: Final = "listener.name."
-#: Open-ended families, and what is the authorizer's own (``authorizer.py``): not unknown names.
+#: Prefixes of names that are not unknown: open-ended families, and settings of the authorizer (``authorizer.py``).
 _FREE_PREFIXES: Final = (LISTENER_PREFIX, "config.providers.", "super.users", "allow.everyone.if.no.acl.found")
 _MASTER_KEY: Final = "delegation.token.master.key"
 _EVERY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - refused as an address to connect to
@@ -23,12 +23,12 @@ class BrokerConfig:
     """Typed settings by Kafka's names: ``config["log.segment.bytes"]``.
 
     ``explicit`` holds the texts of the file and the command line, ``unknown`` the names among them that Kafka does not
-    have (for a warning). Texts altered at run time (KIP-226) lie over them: ``this_broker`` over ``cluster_default``;
-    they come from the metadata image.
+    have (for a warning). Dynamic settings of the metadata image override them (KIP-226): ``this_broker`` before
+    ``cluster_default``.
     """
 
     def __init__(self, properties: Mapping[str, str] | None = None, definitions: Definitions = CURRENT) -> None:
-        """``definitions`` are the settings that there are.
+        """``definitions`` are the known settings.
 
         Raises ConfigError naming the first setting whose value is bad, and what is allowed.
         """
@@ -54,11 +54,11 @@ class BrokerConfig:
         self._check()
 
     def with_texts(self, texts: Mapping[str, str]) -> BrokerConfig:
-        """The same, as if the file had said this, too. Raises ConfigError."""
+        """A copy with additional settings of the file. Raises ConfigError."""
         return BrokerConfig({**self.explicit, **texts}, self.definitions)
 
     def __getitem__(self, name: str) -> Any:
-        """The value in force. None where a setting without default is not set. KeyError for a name Kafka does not have."""
+        """The value in force; None for an unset setting without default. Raises KeyError for a name Kafka does not have."""
         return self._values[name]
 
     def get(self, name: str, otherwise: Any) -> Any:
@@ -74,10 +74,10 @@ class BrokerConfig:
         return self._values.keys()
 
     def is_explicit(self, name: str) -> bool:
-        """Whether somebody set ``name``, in the file or at run time."""
+        """Whether ``name`` is set, in the file or at run time."""
         return name in self.explicit or name in self.cluster_default or name in self.this_broker
 
-    # -- what several settings say together
+    # -- values derived from several settings
 
     @property
     def node_id(self) -> int:
@@ -87,13 +87,13 @@ class BrokerConfig:
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
-        """Where logs lie: ``log.dirs``, else ``log.dir``."""
+        """The log directories: ``log.dirs``, else ``log.dir``."""
         directories: tuple[str, ...] = self["log.dirs"] or self["log.dir"]
         return directories
 
     @property
     def metadata_log_dir(self) -> str:
-        """Where the metadata log lies: ``metadata.log.dir``, else the first of the log directories."""
+        """The log directory of the metadata log: ``metadata.log.dir``, else the first of the log directories."""
         return self["metadata.log.dir"] or self.log_dirs[0]
 
     @property
@@ -114,7 +114,7 @@ class BrokerConfig:
 
     @property
     def advertised_listeners(self) -> list[Listener]:
-        """What clients are told to connect to; without ``advertised.listeners`` the listeners themselves."""
+        """The advertised endpoints; without ``advertised.listeners`` the listeners themselves."""
         advertised = self["advertised.listeners"]
         if advertised is None:
             return self.listeners
@@ -147,7 +147,7 @@ class BrokerConfig:
         return key in self.this_broker or key in self.explicit
 
     def topic_defaults(self) -> dict[str, Any]:
-        """Every topic setting as a topic has it that overrides none. The mapping is shared: do not change it."""
+        """Every setting of a topic without overrides. The mapping is shared: do not change it."""
         if self._topic_defaults is None:
             known = {**CURRENT.topics, **self.definitions.topics}
             self._topic_defaults = {name: self._topic_default(name, setting) for name, setting in known.items()}
@@ -162,7 +162,7 @@ class BrokerConfig:
         return setting.default
 
     def effective_topic_settings(self, overrides: Mapping[str, str]) -> dict[str, Any]:
-        """Every setting of a topic that overrides some. Overrides were checked when they were made."""
+        """Every setting of a topic with these overrides, which were validated when they were set."""
         topics = self.definitions.topics
         effective = self.topic_defaults() | {
             name: topics[name].parse(text) for name, text in overrides.items() if name in topics
@@ -174,9 +174,9 @@ class BrokerConfig:
     # -- settings altered at run time
 
     def apply_dynamic(self, cluster_default: Mapping[str, str], this_broker: Mapping[str, str]) -> None:
-        """Lay the image's broker settings over the file's, this broker's own first. Replaces what was laid before.
+        """Override the file's settings by the image's, this broker's own first; replaces earlier overrides.
 
-        Callbacks of :meth:`on_change` run when something was altered.
+        Callbacks of :meth:`on_change` run if something has changed.
         """
         if (cluster_default, this_broker) == (self.cluster_default, self.this_broker):
             return
@@ -188,8 +188,8 @@ class BrokerConfig:
     def values_with(self, cluster_default: Mapping[str, str], this_broker: Mapping[str, str]) -> dict[str, Any]:
         """The values that would be in force with these texts altered.
 
-        Values were checked when they were altered; one that does not parse all the same (another version wrote it) is
-        passed over, as Kafka does.
+        Values were validated when they were altered; one that does not parse nevertheless (another version wrote it) is
+        ignored, as in Kafka.
         """
         values = self._defaults | self._static
         for name, text in {**cluster_default, **this_broker}.items():
@@ -201,7 +201,7 @@ class BrokerConfig:
     def if_altered(
         self, this_broker: Mapping[str, str], cluster_default: Mapping[str, str] | None = None
     ) -> BrokerConfig:
-        """These settings as they would be with other texts altered for this broker, or for all. Nobody listens to the result."""
+        """A copy with other dynamic settings of this broker, or of all, without callbacks."""
         other = self.with_texts({})
         other.apply_dynamic(self.cluster_default if cluster_default is None else cluster_default, this_broker)
         return other

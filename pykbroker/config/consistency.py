@@ -1,4 +1,4 @@
-"""Rules over broker settings that one setting alone cannot keep, with Kafka's words (KafkaConfig.validateValues)."""
+"""Rules over several broker settings, with Kafka's messages (KafkaConfig.validateValues)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MEBIBYTE: Final = 1024 * 1024
 
 
 class RequirementFailed(ConfigError):
-    """Settings that are good each, but not together."""
+    """Settings that are valid each, but not together."""
 
 
 def check_together(values: Mapping[str, Any]) -> None:

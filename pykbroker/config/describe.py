@@ -1,7 +1,7 @@
 """Settings as DescribeConfigs shows them: value, source, synonyms, type (KIP-133, KIP-226, KIP-569).
 
 Shapes follow Apache Kafka 4.3.1's answers, the order of settings too: a broker's internal settings are left out, secrets have
-no value, and what nobody defined counts as a secret.
+no value, and unknown settings count as secrets.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def describe_client_metrics(overrides: Mapping[str, str]) -> list[Entry]:
 
 
 def describe_broker(layers: Layers) -> list[Entry]:
-    """All that one broker goes by: whatever else was given, and Kafka's settings; of those that share a place in Kafka's map,
-    the one first that is first in our tables.
+    """All settings of one broker: unknown ones, and Kafka's; in one bucket of Kafka's map, in the order of the tables
+    here.
     """
     named = [name for name, setting in _ordered(layers.definitions.broker) if not setting.internal]
     given = {name for _, layer in layers.named() for name in layer}
@@ -88,7 +88,7 @@ def describe_broker(layers: Layers) -> list[Entry]:
 
 
 def describe_cluster_default(layers: Layers) -> list[Entry]:
-    """What was altered for all brokers, and nothing else; values as they were written."""
+    """The cluster-wide dynamic settings; values as they were written."""
     entries = []
     for name, text in layers.cluster_default.items():
         entry = _broker_entry(layers, name)
@@ -104,7 +104,7 @@ def describe_cluster_default(layers: Layers) -> list[Entry]:
 
 
 def layers_in_force(config: BrokerConfig) -> Layers:
-    """The layers that ``config`` is made of."""
+    """The layers of ``config``."""
     return Layers(config.this_broker, config.cluster_default, config.explicit, config.definitions)
 
 

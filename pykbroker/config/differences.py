@@ -36,7 +36,7 @@ OUR_DEFAULTS: Final[dict[str, Difference]] = {
 
 
 def table() -> str:
-    """OUR_DEFAULTS in Markdown, as it stands in docs/compatibility.md."""
+    """OUR_DEFAULTS as the Markdown table of docs/compatibility.md."""
     lines = ["| setting | Kafka | pykbroker | why |", "|---|---|---|---|"]
     for name, ours in OUR_DEFAULTS.items():
         kafkas = BROKER_SETTINGS[name].default

@@ -1,4 +1,4 @@
-"""Broker settings altered at run time: which may be, and how the metadata image reaches the configuration (KIP-226)."""
+"""Dynamic broker settings: which may be altered, and how they reach the configuration (KIP-226)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _AT_START = ("listeners", "listener.security.protocol.map")
 def check_broker_configs(
     config: BrokerConfig, settings: Mapping[str, str], *, per_broker: bool, others: Mapping[str, str]
 ) -> None:
-    """May one broker (or, with ``per_broker`` false, all of them) have these settings altered?
+    """Check that one broker (or, with ``per_broker`` false, all of them) may have these dynamic settings.
 
-    ``settings`` is all that the resource would hold, ``others`` what the other of the two resources holds. A name that
-    Kafka does not have is stored, as Kafka does (a plug-in may want it). Raises KafkaError INVALID_REQUEST.
+    ``settings`` is all that the resource would hold, ``others`` what the other of the two resources holds. An unknown name
+    is stored, as in Kafka (for plug-ins). Raises KafkaError INVALID_REQUEST.
     """
     try:
         _refuse(

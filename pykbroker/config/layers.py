@@ -1,4 +1,4 @@
-"""Where a broker setting's value comes from: four layers, the first that has it wins (KIP-226)."""
+"""The source of a broker setting's value: four layers, of which the first that has it wins (KIP-226)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Source(IntEnum):
 
 
 class Synonym(NamedTuple):
-    """A setting that would decide a value if those before it were not set. ``value`` is None where it is secret."""
+    """A setting that decides a value if those before it are not set. ``value`` is None for a secret."""
 
     name: str
     value: str | None
@@ -43,7 +43,7 @@ class Layers(NamedTuple):
     definitions: Definitions = CURRENT
 
     def named(self) -> tuple[tuple[Source, Mapping[str, str]], ...]:
-        """The layers with the source they stand for, the strongest first."""
+        """The layers with their sources, the strongest first."""
         return (
             (Source.DYNAMIC_BROKER_CONFIG, self.this_broker),
             (Source.DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default),
@@ -51,11 +51,11 @@ class Layers(NamedTuple):
         )
 
     def find(self, name: str) -> tuple[Source, str] | None:
-        """The text that is in force for exactly this name, and its source; None where only the default is left."""
+        """The text in force for exactly this name, and its source; None if only the default applies."""
         return next(((source, layer[name]) for source, layer in self.named() if name in layer), None)
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """All that bears on ``name``, layer by layer, from its own first mention on."""
+        """All settings that ``name`` falls back to, layer by layer, from its own first occurrence on."""
         names = synonym_names(name)
         setting = setting_of(name, self.definitions)
         secret = setting is None or setting.sensitive
@@ -74,7 +74,7 @@ class Layers(NamedTuple):
 
 
 def exactly(name: str, definitions: Definitions = CURRENT) -> Setting | None:
-    """The definition of a setting that can be given at run time, perhaps there alone."""
+    """The definition of a setting, including those that exist at run time only."""
     return definitions.broker.get(name) or DYNAMIC_ONLY.get(name)
 
 
@@ -99,7 +99,7 @@ _MECHANISM_PREFIXED: Final = (
 
 
 def synonym_names(name: str) -> tuple[str, ...]:
-    """Names that can stand in for ``name``, the most specific first; ``name`` itself is among them."""
+    """Names whose values ``name`` may take, the most specific first, itself included."""
     for family in _FAMILIES:
         if name in family:
             return family

@@ -1,4 +1,4 @@
-"""What a listener asks of those who connect, as the settings say it (KIP-103): read here, done in ``security/``.
+"""The security settings of a listener (KIP-103), which ``security/`` carries out.
 
 The same settings serve every kind of listener: for clients, between brokers, of a controller.
 """
@@ -26,7 +26,7 @@ class MechanismSettings(NamedTuple):
     name: str
     module: LoginModule
     max_reauth_ms: int
-    #: A class that is to be asked in place of Kafka's own.
+    #: A class that replaces Kafka's own.
     callback_handler: str | None
     #: Any other setting, as this mechanism of this listener has it.
     value: Callable[[str], Any]
@@ -41,7 +41,7 @@ class SaslSettings(NamedTuple):
 
 
 def tls_settings(config: BrokerConfig, listener: str, protocol: str) -> TlsSettings:
-    """The TLS of a listener. Under SASL_SSL its client certificates are asked for only where the listener itself says so."""
+    """The TLS of a listener. Under SASL_SSL client certificates are requested only if the listener's own setting says so."""
 
     def of(name: str) -> str | None:
         value: str | None = config.listener_value(listener, f"ssl.{name}")

@@ -1,4 +1,4 @@
-"""Listeners as settings write them: ``NAME://host:port``, and which security protocol a name stands for."""
+"""Parses listeners (``NAME://host:port``) and the map of their security protocols."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENTRY: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
 class Listener(NamedTuple):
-    """One entry. ``host`` is None for every address of the machine (an empty host in the setting)."""
+    """One entry. ``host`` is None for all addresses of the machine (an empty host in the setting)."""
 
     name: str
     security_protocol: str

@@ -14,12 +14,12 @@ ROOT: Final = "root"
 
 
 def levels() -> dict[str, str]:
-    """The level in force for the root logger and every logger that was made so far."""
+    """The levels of the root logger and of every existing logger."""
     return {ROOT: _level_name(logging.root), **{name: _level_name(logger) for name, logger in _loggers().items()}}
 
 
 def alter_levels(changes: Iterable[Change], *, validate_only: bool) -> None:
-    """Set (or with DELETE inherit) levels, all or none; nothing is kept on disk. Raises KafkaError INVALID_REQUEST for
+    """Set (or with DELETE inherit) levels, all or none; they do not survive a restart. Raises KafkaError INVALID_REQUEST for
     an operation or a removal that loggers do not have, INVALID_CONFIG for a logger or a level that does not exist.
     """
     changes = list(changes)

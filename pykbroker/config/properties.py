@@ -31,7 +31,7 @@ def parse_properties(text: str) -> dict[str, str]:
     entries: dict[str, str] = {}
     for line in _logical_lines(text):
         found = _KEY.fullmatch(line)
-        assert found is not None  # the pattern takes every string
+        assert found is not None  # the pattern matches every string
         entries[_unescape(found[1])] = _unescape(found[2])
     return entries
 

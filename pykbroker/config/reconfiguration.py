@@ -1,8 +1,7 @@
-"""What a running broker refuses though it would start with it: thread counts that leap, local retention beyond
-retention, listeners that let nobody in.
+"""Rules for dynamic settings only: changes of thread counts, local retention beyond retention, connection limits of listeners.
 
-Rules and words are those of Kafka's DynamicBrokerConfig (KIP-226, KIP-405). Threads that do not exist here are counted
-all the same: what one broker takes, the other must take.
+Rules and messages are those of Kafka's DynamicBrokerConfig (KIP-226, KIP-405). Thread counts are validated although those threads
+do not exist here, so that both brokers accept the same settings.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _THREADS: Final = (
     "num.recovery.threads.per.data.dir",
     "background.threads",
 )
-#: That a listener may have of its own.
+#: Settings that a listener may have of its own.
 _LISTENER_LIMITS: Final = ("max.connections", "max.connection.creation.rate")
 _MINUTE_MS: Final = 60_000
 _UNLIMITED: Final = -1
@@ -30,14 +29,14 @@ _AS_RETENTION: Final = -2  # the local limit follows log.retention
 
 
 def check_reconfiguration(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """May the broker's values change from ``now`` to ``wanted``? Raises ConfigError in Kafka's words."""
+    """Check a change of the broker's values from ``now`` to ``wanted``. Raises ConfigError with Kafka's message."""
     refusal = _leap(now, wanted) or _cleaners(now, wanted) or _local_retention(wanted)
     if refusal is not None:
         raise _refused(refusal)
 
 
 def check_listeners(now: BrokerConfig, wanted: BrokerConfig) -> None:
-    """May the limits of listeners change from those of ``now`` to those of ``wanted``? Raises ConfigError in Kafka's words."""
+    """Check a change of the limits of listeners from ``now`` to ``wanted``. Raises ConfigError with Kafka's message."""
     for listener in now.listeners:
         for name in _LISTENER_LIMITS:
             value = wanted.listener_value(listener.name, name)
@@ -92,7 +91,7 @@ def _local_retention(wanted: Mapping[str, Any]) -> str | None:
 
 
 def _retention_ms(values: Mapping[str, Any]) -> int:
-    """The retention in force; -1 where there is no limit."""
+    """The retention in force in milliseconds; -1 for no limit."""
     scales = {"log.retention.ms": 1, "log.retention.minutes": _MINUTE_MS, "log.retention.hours": 60 * _MINUTE_MS}
     ms = next(values[name] * scale for name, scale in scales.items() if values[name] is not None)
     return int(max(ms, _UNLIMITED))

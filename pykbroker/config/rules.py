@@ -1,4 +1,4 @@
-"""The rules a setting's value must keep, with Kafka's words for what is wrong."""
+"""The rules for values of settings, with Kafka's messages."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 
 class ConfigError(ValueError):
-    """A value a setting does not take. The text is the one Kafka gives: it names the setting and what is allowed."""
+    """An invalid value. The message is Kafka's: it names the setting and what is allowed."""
 
 
 def invalid(name: str, value: object, why: str) -> ConfigError:
@@ -43,7 +43,7 @@ class Importance(Enum):
 
 
 class Update(Enum):
-    """Whether a running broker takes a new value, and from which resource (KIP-226)."""
+    """Whether the setting can be altered at run time, and by which resource (KIP-226)."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -79,7 +79,7 @@ class Setting(NamedTuple):
         return self.type is Type.PASSWORD
 
     def parse(self, text: str | None) -> Any:
-        """The value that ``text`` stands for. Raises ConfigError when it has none or the rule forbids it."""
+        """The value of ``text``. Raises ConfigError if it cannot be parsed or breaks the rule."""
         value = None if text is None else _PARSERS[self.type](self.name, text)
         if self.rule is not None:
             if isinstance(value, tuple) and getattr(self.rule, "unique", False):

@@ -1,4 +1,4 @@
-"""What a topic's settings are and where each comes from."""
+"""A topic's settings and their sources."""
 
 from __future__ import annotations
 

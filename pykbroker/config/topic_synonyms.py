@@ -1,4 +1,6 @@
-"""Which broker settings stand behind a topic's, the first one set deciding (KIP-226, ServerTopicConfigSynonyms)."""
+"""The broker settings from which a topic's setting inherits, of which the first one set applies (KIP-226,
+ServerTopicConfigSynonyms).
+"""
 
 from __future__ import annotations
 

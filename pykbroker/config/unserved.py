@@ -1,7 +1,7 @@
-"""Settings that are good in Kafka and that this broker cannot do justice to: refused at the start, or said in one line each.
+"""Settings that are valid in Kafka and unsupported here: refused at the start, or logged as a warning.
 
-Refused is what would make somebody trust in what is not there: security, a cluster elsewhere. The rest is a warning, so that
-the files that people have (Kafka's own server.properties, those of images) start as they are.
+Settings on whose effect an operator relies (security, another cluster) are refused. Others give a warning, so that existing files
+(Kafka's own server.properties, those of images) work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.listeners import parse_listeners
 from pykbroker.config.setting import ConfigError
 
-#: Settings whose being set, or set to more than this, has no effect here, and what is so instead.
+#: Settings that have no effect here if set, or set above this value, with the text of the warning.
 _WITHOUT_EFFECT: Final = {
     "remote.log.storage.system.enable": "there is no tiered storage: all data stays in the log directories",
     "create.topic.policy.class.name": "classes of Java are not run: every topic may be created",
@@ -29,7 +29,7 @@ _HERE: Final = "the controller of this broker is in the same process"
 
 
 def check(config: BrokerConfig) -> None:
-    """Refuse what cannot be served. ``config`` has the node's id. Raises ConfigError."""
+    """Raises ConfigError for unsupported settings. ``config`` has the node's id."""
     if config["authorizer.class.name"]:
         from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few have one
 
@@ -58,7 +58,7 @@ def _check_quorum(config: BrokerConfig) -> None:
 
 
 def warnings(config: BrokerConfig) -> Iterator[str]:
-    """What has no effect, or another one than in Kafka, a sentence each."""
+    """Warnings about settings without effect, or with another one than in Kafka, a sentence each."""
     for name in config.unknown:
         meant = nearest(name, config)
         yield f"The setting {name} is not known to Kafka {config.definitions.release} and is ignored" + (
@@ -81,7 +81,7 @@ def warnings(config: BrokerConfig) -> Iterator[str]:
 
 
 def nearest(name: str, config: Iterable[str] | BrokerConfig) -> str | None:
-    """The setting that a misspelt name is nearly; None where there is none."""
+    """The setting most similar to a misspelt name, or None."""
     from difflib import get_close_matches  # noqa: PLC0415 - start-up counts
 
     known = list(config.names()) if isinstance(config, BrokerConfig) else list(config)

@@ -1,4 +1,4 @@
-"""Settings given to topics, groups and client metrics subscriptions: are they good, each and together?
+"""Validation of the settings of topics, groups and client metrics subscriptions, each and together.
 
 Each check takes all settings that the resource would have, under Kafka's names, and raises KafkaError with Kafka's code
 and words: mostly INVALID_CONFIG. (ControllerConfigurationValidator and what it calls, Apache Kafka 4.3.1.)
@@ -34,7 +34,7 @@ def check_topic_configs(config: BrokerConfig, settings: Mapping[str, str]) -> No
 
 
 def check_group_configs(config: BrokerConfig, settings: Mapping[str, str]) -> None:
-    """The overrides of a group, against the bounds that the broker sets."""
+    """The overrides of a group, within the broker's bounds."""
     _refuse_unknown("group", settings, GROUP_SETTINGS)
     parsed = _parsed(settings, GROUP_SETTINGS)
     for kind, subject in _BOUNDED:
@@ -124,7 +124,7 @@ def _refuse_unknown(kind: str, settings: Mapping[str, str], known: Mapping[str, 
 
 
 def _parsed(settings: Mapping[str, str], known: Mapping[str, Setting]) -> dict[str, Any]:
-    """The values, read in the order of the definitions: so the first complaint is the one Kafka makes."""
+    """The values, parsed in the order of the definitions, so that the first error is Kafka's."""
     try:
         return {name: setting.parse(settings[name]) for name, setting in known.items() if name in settings}
     except ConfigError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ def main(words: list[str]) -> int:
     """Returns the exit status."""
     match words:
         case ["run", *variables]:
+            gc.disable()  # until the broker is ready, as for `serve`
             from pykbroker.container.run import run
 
             return run(variables)
@@ -18,6 +20,7 @@ def main(words: list[str]) -> int:
 
             return configure(Path(path))
         case ["launch", path]:
+            gc.disable()
             from pykbroker.container.run import launch
 
             return launch(Path(path))

@@ -1,4 +1,4 @@
-"""Lines of Kafka's log that others wait for to know that a container serves: Testcontainers' modules above all.
+"""Log lines of Kafka for which others, above all Testcontainers' modules, wait to know that a container is ready.
 
 They are printed when clients are accepted, in the form of Kafka's log, on standard output, where its image has it.
 """

@@ -1,4 +1,4 @@
-"""What Apache Kafka's image makes of variables that are no settings themselves, or asks for beside others.
+"""Settings that Apache Kafka's image derives from other variables, and combinations that it requires.
 
 - Without KAFKA_LISTENERS the broker listens where it is advertised, on every address.
 - Listeners with TLS name stores and files with their passwords by ``..._FILENAME`` and ``..._CREDENTIALS``: they lie in the

@@ -1,4 +1,4 @@
-"""Settings by variables of the environment, named as Apache Kafka's image names them.
+"""Settings in environment variables, named as in Apache Kafka's image.
 
 ``KAFKA_LOG_RETENTION_HOURS`` is log.retention.hours: without its prefix, in small letters, ``_`` for a dot, ``__`` for ``_`` and
 ``___`` for ``-``. (Source: KafkaDockerWrapper of Kafka 4.3.1.)

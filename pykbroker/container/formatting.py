@@ -1,4 +1,4 @@
-"""Log directories for a cluster whose id is given: what Kafka's ``kafka-storage format`` leaves in them.
+"""Formats log directories for a given cluster id, as Kafka's ``kafka-storage format`` does.
 
 A broker makes them by itself, for a cluster of its own; formatted before, the id is that of somebody else's choice, and users
 with SCRAM passwords are there from the beginning.

@@ -1,4 +1,4 @@
-"""Whether the broker of this container serves, for the engine that asks: what its HTTP side says of itself."""
+"""The container's health check, which asks the broker's HTTP side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a container's broker is started with beside its settings: the HTTP side, the log, and what clients are told."""
+"""Options of a container's broker besides settings: the HTTP side, the log, and advertised addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a container does from its first process on: settings of the environment, log directories, the broker.
+"""The first process of a container: reads settings from the environment, formats log directories, runs the broker.
 
 In one process, from beginning to end, so that signals reach the broker. The two steps by themselves, ``configure`` and ``launch``,
 are there for images whose scripts are in two, and for what others put between them.

@@ -1,4 +1,4 @@
-"""Access lists that come and go (KIP-140): what an entry and a filter must say, and the records that make the change.
+"""Creation and deletion of access lists (KIP-140): validation of entries and filters, and the records of the change.
 
 Rules and messages: AclApis and AclControlManager of Kafka 4.3.1.
 """
@@ -21,7 +21,7 @@ from pykbroker.wire.internal.remove_access_control_entry_record import RemoveAcc
 
 
 class AclPlanner:
-    """Plans changes of the lists of an image. It follows them, so that one entry more is not a look at all."""
+    """Plans changes of an image's access lists. It follows the image with an index, so that no change scans all entries."""
 
     def __init__(self, image: MetadataImage, rng: Random) -> None:
         self._rng = rng
@@ -37,7 +37,7 @@ class AclPlanner:
                 self._ids.pop(Acl.of(record), None)
 
     def create(self, acls: Sequence[Acl]) -> tuple[list[AccessControlEntryRecord], list[KafkaError | None]]:
-        """The records of those that are new, and what is wrong with each, or None. One that is there already is in order."""
+        """The records of new entries, and the error of each entry, or None. Creating an existing one is no error."""
         new: dict[Acl, AccessControlEntryRecord] = {}
         errors: list[KafkaError | None] = []
         for acl in acls:
@@ -54,7 +54,7 @@ class AclPlanner:
     def delete(
         self, filters: Sequence[AclFilter]
     ) -> tuple[list[RemoveAccessControlEntryRecord], list[list[Acl] | KafkaError]]:
-        """The records that remove what any filter matches; for each all that it matches, or what is wrong with it."""
+        """The records that remove the entries that any filter matches; and for each filter its matches or its error."""
         gone: dict[bytes, RemoveAccessControlEntryRecord] = {}
         results: list[list[Acl] | KafkaError] = []
         for each in filters:
@@ -70,7 +70,7 @@ class AclPlanner:
 
 
 def _check(acl: Acl) -> None:
-    """Raises KafkaError INVALID_REQUEST for what no entry may be."""
+    """Raises KafkaError INVALID_REQUEST for an invalid entry."""
     if acl.resource_type == CLUSTER and acl.resource_name != CLUSTER_NAME:
         raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not acl.resource_name:
@@ -91,7 +91,7 @@ def _check(acl: Acl) -> None:
 
 
 def _check_filter(asked: AclFilter) -> None:
-    """Raises KafkaError INVALID_REQUEST for codes that Kafka does not have."""
+    """Raises KafkaError INVALID_REQUEST for unknown codes."""
     kinds = (name_of(asked.resource_type, TYPE_NAMES), name_of(asked.pattern_type, PATTERN_NAMES))
     if TYPE_NAMES[resources.UNKNOWN] in kinds:
         raise _invalid("Unknown patternFilter.")
@@ -101,7 +101,7 @@ def _check_filter(asked: AclFilter) -> None:
 
 
 def says_any(acl: Acl) -> bool:
-    """Whether an entry says what a filter alone may say; Kafka does not get as far as looking at the others then."""
+    """Whether an entry has a value that only filters may have; Kafka then fails before it validates the others."""
     return (
         acl.resource_type == ANY
         or acl.pattern_type in (ANY, resources.MATCH)

@@ -1,4 +1,4 @@
-"""Replicas that somebody names by hand: whether they can be, and which directories they get.
+"""Manual replica assignments: their validation, and the log directories of the replicas.
 
 Rules and messages: ReplicationControlManager of Kafka 4.3.1 (validateManualPartitionAssignment).
 """
@@ -23,7 +23,7 @@ def check_assignment(known: Mapping[int, BrokerImage], replicas: Sequence[int], 
 
 
 def directory_for_new(broker: BrokerImage) -> bytes:
-    """Where a broker will keep a new replica: in its only directory; with several, in one of its choice (KIP-858)."""
+    """The log directory of a new replica: the broker's only one; unassigned if it has several (KIP-858)."""
     return broker.log_dirs[0] if len(broker.log_dirs) == 1 else ZERO_ID
 
 

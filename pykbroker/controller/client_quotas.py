@@ -1,6 +1,6 @@
-"""Client quotas (KIP-13, KIP-546, KIP-612): which can be set for whom, and which a filter finds.
+"""Client quotas (KIP-13, KIP-546, KIP-612): validation, records and queries.
 
-Kept and given back here; who holds clients to them is the room ``quotas``. Rules and messages: ClientQuotaControlManager and
+The room ``quotas`` enforces them. Rules and messages: ClientQuotaControlManager and
 ClientQuotasImage of Kafka 4.3.1.
 """
 
@@ -21,7 +21,7 @@ USER, CLIENT_ID, IP = "user", "client-id", "ip"
 Entity = tuple[tuple[str, str | None], ...]
 
 _MAX_LONG, _MAX_INT = 2**63 - 1, 2**31 - 1
-#: Quota keys with the largest value they take where they are whole numbers; None where fractions count.
+#: Quota keys with their largest value if they are whole numbers; None if fractions are allowed.
 _USER_AND_CLIENT_KEYS: dict[str, int | None] = {
     "producer_byte_rate": _MAX_LONG,
     "consumer_byte_rate": _MAX_LONG,
@@ -30,7 +30,7 @@ _USER_AND_CLIENT_KEYS: dict[str, int | None] = {
 }
 _IP_KEYS: dict[str, int | None] = {"connection_creation_rate": _MAX_INT}
 _SIZES = {_MAX_LONG: "a LONG", _MAX_INT: "an INT"}
-#: How far from a whole number a value may be and still count as one.
+#: The largest distance from a whole number at which a value counts as one.
 _EPSILON = 1e-6
 #: The order in which Kafka writes an entity's parts.
 _TEXT_ORDER = (CLIENT_ID, USER, IP)
@@ -38,14 +38,14 @@ _TEXT_ORDER = (CLIENT_ID, USER, IP)
 
 @dataclass(slots=True)
 class QuotaAlteration:
-    """What to change for one entity: (key, value) pairs, None to remove."""
+    """The changes of one entity's quotas: (key, value) pairs, None to remove."""
 
     entity: Entity
     operations: Sequence[tuple[str, float | None]]
 
 
 class MatchType(IntEnum):
-    """What a filter wants of an entity's part: a name, the default, or any."""
+    """What a filter matches in an entity's part: a name, the default, or any."""
 
     EXACT = 0
     DEFAULT = 1
@@ -62,16 +62,16 @@ class EntityFilter:
 
 
 def entity_of(parts: Iterator[tuple[str, str | None]]) -> Entity:
-    """An entity from its parts; of two parts of one type the later counts."""
+    """An entity from its parts; of two parts of one type the later is used."""
     return tuple(sorted(dict(parts).items()))
 
 
 def plan_alterations(
     image: MetadataImage, alterations: Sequence[QuotaAlteration], unknown_hosts: frozenset[str]
 ) -> tuple[list[ClientQuotaRecord], dict[Entity, KafkaError | None]]:
-    """The records that make the changes, and for each entity what is wrong, or None.
+    """The records of the changes, and the error of each entity, or None.
 
-    What is wrong with one change of an entity stops all of them. ``unknown_hosts`` are names of ip entities that are
+    An error in one change of an entity refuses all of its changes. ``unknown_hosts`` are names of ip entities that are
     neither addresses nor resolvable.
     """
     records: list[ClientQuotaRecord] = []
@@ -95,7 +95,7 @@ def plan_alterations(
 def find_quotas(
     image: MetadataImage, filters: Sequence[EntityFilter], *, strict: bool
 ) -> Iterator[tuple[Entity, Mapping[str, float]]]:
-    """The entities that have every part a filter asks for, and with ``strict`` no other, with their quotas.
+    """The entities that have every part of a filter, and with ``strict`` no other, with their quotas.
 
     Raises KafkaError INVALID_REQUEST or UNSUPPORTED_VERSION.
     """
@@ -149,7 +149,7 @@ def _check_values(entity: Entity, wanted: Mapping[str, float | None]) -> None:
 
 
 def _changes(image: MetadataImage, entity: Entity, wanted: Mapping[str, float | None]) -> Iterator[ClientQuotaRecord]:
-    """Records for what differs from what is set now."""
+    """Records for values that differ from the present ones."""
     now = image.client_quotas.get(entity, {})
     for key, value in wanted.items():
         if now.get(key) != value:

@@ -1,10 +1,9 @@
 """The one way into the metadata log: decide, append, sync, publish, one change after the other.
 
-A change is decided when its turn comes, on the image that the one before has published, so what two clients ask for at the
-same time is never planned on the same state. Its records are appended to the log in one batch and synced in a thread; only
-then are they replayed into the image, the subscribers are told, and the caller has the result. So an answer is never ahead of
-the log, what subscribers prepare (partitions, shards) is ready before a client can see it, and the loop never waits for the
-disk. What a subscriber or a caller asks for meanwhile has its turn later.
+A change is decided in its turn, on the image that the previous one has published, so concurrent requests are never planned on
+the same state. Its records are appended to the log in one batch and synced in a thread; then they are replayed into the image,
+subscribers are notified, and the caller gets the result. So no answer is ahead of the log, partitions and shards are ready
+before a client can see them, and the loop never waits for the disk. Changes requested meanwhile are queued.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: What becomes of a request for a change: the records that make it, perhaps none, and what the caller is told.
+#: The decision about a change: its records, possibly none, and the result for the caller.
 Decision = tuple[Sequence[MetadataRecord], T]
 
 
-#: Told of the records of a change in the turn in which they are appended; what it returns is done in a thread before they are
-#: synced, for it waits for the disk.
+#: Called with the records of a change in the turn in which they are appended; a thread does the work that it returns before
+#: they are synced, since that waits for the disk.
 Preparation = Callable[[Sequence[MetadataRecord]], Callable[[], None] | None]
 
 
 class RecordLog(Protocol):
-    """Where decisions are kept: an ordered log of metadata records."""
+    """An ordered log of metadata records."""
 
     @property
     def end_offset(self) -> int:
@@ -51,58 +50,58 @@ class RecordLog(Protocol):
 
     @property
     def start_offset(self) -> int:
-        """The first offset that is there."""
+        """The first offset in the log."""
         ...
 
     def plan_read(self, offset: int, max_bytes: int, upper_offset: int) -> ReadPlan | None:
-        """A read of whole batches below ``upper_offset``, for somebody who looks. Raises OFFSET_OUT_OF_RANGE."""
+        """A read of whole batches below ``upper_offset``, for inspection. Raises KafkaError OFFSET_OUT_OF_RANGE."""
         ...
 
     @property
     def epoch(self) -> int:
-        """The leader epoch that records are appended under."""
+        """The leader epoch of appended records."""
         ...
 
     @property
     def quorum(self) -> Quorum:
-        """Who votes on the log: this process alone."""
+        """The quorum of the log, whose only voter is this process."""
         ...
 
     @property
     def snapshot_due(self) -> bool:
-        """Whether reading the log again would take much longer than reading a snapshot."""
+        """Whether a snapshot is worth writing: the log since the last one is longer than it."""
         ...
 
     def append(self, records: Sequence[MetadataRecord]) -> int:
-        """Write the records; ``sync`` makes them durable, or says that not all could be written. Returns the first one's offset.
-        Raises KAFKA_STORAGE_ERROR where none could.
+        """Write the records; ``sync`` makes them durable, or fails if not all were written. Returns the first offset.
+        Raises KafkaError KAFKA_STORAGE_ERROR if none was written.
         """
         ...
 
     def sync(self, first: int) -> None:
-        """Have what was appended from offset ``first`` on survive a power loss, or take it back. For any thread, which waits
-        for the disk. Raises KafkaError KAFKA_STORAGE_ERROR.
+        """Sync what was appended from offset ``first`` on, or take it back. In any thread, which waits for the disk. Raises
+        KafkaError KAFKA_STORAGE_ERROR.
         """
         ...
 
     def take_back(self, first: int) -> None:
-        """Forget what was appended from offset ``first`` on, which no thread could be found to sync."""
+        """Take back what was appended from offset ``first`` on, since no thread could be started to sync it."""
         ...
 
     def write_snapshot(self, image: MetadataImage) -> None:
-        """Write a snapshot of the image, which stands at the end of the log and stays as it is. For any thread, which waits
+        """Write a snapshot of the image, which is at the log end and does not change meanwhile. In any thread, which waits
         for the disk.
         """
         ...
 
     def snapshot_ended(self, error: BaseException | None) -> None:
-        """Let go of what the snapshot replaces, or note that there is none."""
+        """Remove what the snapshot replaces, or log the ``error`` with which it failed."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class _Change:
-    """One that was asked for; ``first`` is the offset of its records once they are appended."""
+    """A requested change; ``first`` is the offset of its records once they are appended."""
 
     decide: Callable[[], Decision[Any]]
     done: Deferred[Any]
@@ -117,30 +116,30 @@ class Commits:
 
     def __init__(self, log: RecordLog, image: MetadataImage, runtime: Runtime) -> None:
         self.image = image
-        #: Metadata answers given since the last change.
+        #: Cached Metadata answers since the last change.
         self.answers = Answers()
         self.log = log
         self._runtime = runtime
         self._subscribers: list[Subscriber] = []
         self._preparation: Preparation | None = None
         self._asked: deque[_Change] = deque()
-        #: Appended, and not published yet.
+        #: The change that is appended and not published yet.
         self._under_way: _Change | None = None
         self._writes_snapshot = False
         self._advancing = False
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call ``subscriber(image, delta)`` after each change, before who asked for it has the result."""
+        """Call ``subscriber(image, delta)`` after each change, before its caller gets the result."""
         self._subscribers.append(subscriber)
 
     def prepare_with(self, preparation: Preparation) -> None:
-        """Have something done before records are in the log for good."""
+        """Call ``preparation`` with the records of each change before they are synced."""
         self._preparation = preparation
 
     def decide(self, decide: Callable[[], Decision[T]]) -> Deferred[T]:
-        """Call ``decide`` when its turn comes, and make what it decides; its result, once that is durable and published.
+        """Call ``decide`` in its turn, and commit its decision; its result, once that is durable and published.
 
-        Fails with what ``decide`` raises, and with KAFKA_STORAGE_ERROR where the log cannot take the records: then nothing
+        Fails with what ``decide`` raises, and with KafkaError KAFKA_STORAGE_ERROR if the log cannot be written: then nothing
         has changed.
         """
         change = _Change(decide, Deferred())
@@ -151,7 +150,7 @@ class Commits:
     def commit_now(self, records: Sequence[MetadataRecord]) -> None:
         """Append, sync and publish in this turn, which waits for the disk: for the start and the end of the process.
 
-        Raises KafkaError KAFKA_STORAGE_ERROR when the log cannot take the records: then nothing has changed.
+        Raises KafkaError KAFKA_STORAGE_ERROR if the log cannot be written: then nothing has changed.
         """
         if records:
             prepare, first = self._append(records)
@@ -159,8 +158,8 @@ class Commits:
             self._publish(records, first)
 
     def finish_now(self) -> None:
-        """Bring what was appended already to its end, and forget what has not begun: the process ends, its threads have
-        ended, and nobody is left to take an answer. Raises what ``commit_now`` raises.
+        """Complete the change that is appended, and drop the queued ones: the process and its threads end, and no client waits
+        for an answer. Raises what ``commit_now`` raises.
         """
         self._asked.clear()
         change, self._under_way = self._under_way, None
@@ -169,7 +168,7 @@ class Commits:
             self._publish(change.records, change.first)
 
     def _advance(self) -> None:
-        """Begin what has its turn. One that needs no record is over at once, and so is one whose sync needs no thread."""
+        """Begin queued changes. One without records, or whose sync needs no thread, is completed at once."""
         if self._advancing:
             return
         self._advancing = True
@@ -184,7 +183,7 @@ class Commits:
             change.records, change.result = change.decide()
             if change.records:
                 change.prepare, change.first = self._append(change.records)
-        except Exception as error:  # noqa: BLE001 - who asked looks at it
+        except Exception as error:  # noqa: BLE001 - passed to the caller
             change.done.fail(error)
             return
         if not change.records:
@@ -198,24 +197,24 @@ class Commits:
         synced.settled().map(lambda _: self._ended(change)).or_log("going on after a change of the metadata")
 
     def _no_thread(self, change: _Change, error: RuntimeError) -> None:
-        """Else the log would hold what was refused, and the next start would find it. Raises the error."""
+        """Take the records back, since the next start would replay a refused change. Raises the error."""
         if self._under_way is change:
             self.log.take_back(change.first)
         raise error
 
     def _append(self, records: Sequence[MetadataRecord]) -> tuple[Callable[[], None] | None, int]:
-        """What is to be done before the records are synced, and their first offset."""
+        """Append; returns the work to do before the sync, and the first offset."""
         prepare = None if self._preparation is None else self._preparation(records)
         return prepare, self.log.append(records)
 
     def _sync(self, prepare: Callable[[], None] | None, first: int) -> None:
-        """Waits for the disk."""
+        """Do the work, then sync; waits for the disk."""
         if prepare is not None:
             prepare()
         self.log.sync(first)
 
     def _synced(self, change: _Change) -> Any:
-        if self._under_way is change:  # else the process ends, and did it itself
+        if self._under_way is change:  # otherwise the process is ending and has completed it
             self._publish(change.records, change.first)
         return change.result
 
@@ -236,8 +235,8 @@ class Commits:
         self._tell(delta)
 
     def _tell(self, delta: MetadataDelta) -> None:
-        """All subscribers, whatever one of them raises: an access list that was added must reach those who check it. Raises the
-        first of the errors, when all are told.
+        """Notify all subscribers, even if one fails: an added access list must reach those that check it. Raises the first of
+        the errors, once all are notified.
         """
         first: Exception | None = None
         for subscriber in self._subscribers:
@@ -250,7 +249,7 @@ class Commits:
             raise first
 
     def _write_snapshot(self) -> None:
-        """In a thread; until it is written the image stays as it is, and the next change waits."""
+        """Write a snapshot in a thread; the next change waits, so that the image does not change meanwhile."""
         self._writes_snapshot = True
         written = attempt(self._runtime.offload, self.log.write_snapshot, self.image)
         noted = written.map(lambda _: self.log.snapshot_ended(None)).recover(Exception, self.log.snapshot_ended)

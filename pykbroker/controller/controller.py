@@ -1,6 +1,6 @@
-"""The controller of this process: what brokers ask for is decided on the image and committed to the local metadata log.
+"""The controller of this process: decides requests of brokers on the image and commits them to the local metadata log.
 
-It is the ``ControllerPort`` of a process that is a cluster of its own, and the source of what the cluster's readers know.
+It implements ``ControllerPort`` for a process that is a cluster of its own, and is the ``MetadataSource`` of its readers.
 """
 
 from __future__ import annotations
@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING
 
 from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
 from pykbroker.controller.eligible_leaders import clearing_records
-from pykbroker.controller.internal_topics import Settings
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
-from pykbroker.controller.topics import (
-    ConfigCheck,
-    NewPartitions,
-    NewTopic,
-    TopicPlanner,
-    TopicResult,
-    check_partition_total,
-    check_record_total,
-)
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.image import BROKER_RESOURCE, BrokerImage, MetadataImage
@@ -41,15 +31,17 @@ if TYPE_CHECKING:
     from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
+    from pykbroker.controller.internal_topics import Settings
     from pykbroker.controller.port import ConfigChanges, MayChange
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
+    from pykbroker.controller.topics import ConfigCheck, NewPartitions, NewTopic, TopicPlanner, TopicResult
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
 
 logger = logging.getLogger(__name__)
 
-#: Producer ids are handed to brokers in blocks of this many (KIP-730).
+#: The size of a block of producer ids (KIP-730).
 PRODUCER_ID_BLOCK = 1000
 
 
@@ -67,7 +59,7 @@ class Controller:
         features: Features = CURRENT,
     ) -> None:
         self.image = image
-        #: What its clusters may finalize.
+        #: The feature levels that the cluster may finalize.
         self.features = features
         self._commits = Commits(log, image, runtime)
         self._log = log
@@ -76,41 +68,40 @@ class Controller:
         self._config = config
         self._acl_planner: AclPlanner | None = None
         self._token_planner: TokenPlanner | None = None
-        self._planner = TopicPlanner(image, self._rng, check_topic_configs, self._topic_defaults)
+        self._check_topic_configs = check_topic_configs
+        self._topic_planner: TopicPlanner | None = None
 
     @property
     def log(self) -> RecordLog:
-        """Where the decisions are kept, to be looked at."""
+        """The metadata log, for inspection."""
         return self._log
 
     @property
     def answers(self) -> Answers:
-        """Metadata answers given since the last change."""
+        """Cached Metadata answers since the last change."""
         return self._commits.answers
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call ``subscriber(image, delta)`` after each change, before who asked for it is answered. What it asks the
-        controller for meanwhile has its turn later.
-        """
+        """Call ``subscriber(image, delta)`` after each change, before it is answered. Changes that it requests are queued."""
         self._commits.subscribe(subscriber)
 
     def prepare_with(self, preparation: Preparation) -> None:
-        """Have something done, in a thread, before the records of a change are in the log for good."""
+        """Call ``preparation`` with the records of each change; a thread does the work that it returns before they are synced."""
         self._commits.prepare_with(preparation)
 
     # The start and the end of the process, which wait for the disk
 
     def commit(self, records: Sequence[MetadataRecord]) -> None:
-        """Append, sync and publish at once. Raises KafkaError KAFKA_STORAGE_ERROR when the log cannot take the
-        records: then nothing has changed.
+        """Append, sync and publish at once. Raises KafkaError KAFKA_STORAGE_ERROR if the log cannot be written: then nothing
+        has changed.
         """
         self._commits.commit_now(records)
 
     def start_brokers(self, registrations: Sequence[BrokerRegistration], *, clean: bool = True) -> dict[int, int]:
         """Register the brokers of this process and fence all others; returns their broker epochs by id.
 
-        ``clean`` says that the logs lost nothing since the last commit. Otherwise the partitions these brokers lead
-        start a new leader epoch, by which clients notice that records may be gone.
+        ``clean`` says that no records were lost since the last commit. Otherwise the partitions that these brokers lead
+        start a new leader epoch, by which clients notice that records may be lost.
         """
         here = {broker.id for broker in registrations}
         records: list[MetadataRecord] = []
@@ -126,8 +117,8 @@ class Controller:
     def stop_brokers(self) -> None:
         """Fence every broker because the process ends. Leaders stay: they are the same after a clean start.
 
-        What was being written is completed before. A courtesy to whoever opens the log next (Kafka would wait for a session
-        to end), so no failure of the disk stands in the way of the end.
+        A change under way is completed first. The fencing is for the next process (Kafka would wait for the broker's
+        session to expire), so a disk error is only logged.
         """
         try:
             self._commits.finish_now()
@@ -175,20 +166,7 @@ class Controller:
         self, topics: Sequence[NewTopic], *, validate_only: bool = False, may_change: MayChange | None = None
     ) -> Deferred[list[TopicResult]]:
         def decide() -> Decision[list[TopicResult]]:
-            check_partition_total(topics, self._topic_defaults()[0])
-            results = []
-            records: list[MetadataRecord] = []
-            for topic in topics:
-                try:
-                    planned, result = self._planner.create(topic)
-                    if may_change is not None:
-                        may_change(result.partitions)
-                except KafkaError as error:
-                    result = TopicResult(topic.name, error)
-                else:
-                    records += planned
-                results.append(result)
-            check_record_total(records)
+            records, results = self._topics().create_all(topics, may_change)
             return [] if validate_only else records, results
 
         return self._commits.decide(decide)
@@ -201,7 +179,7 @@ class Controller:
             records: list[MetadataRecord] = []
             for topic_id in topic_ids:
                 try:
-                    removal = self._planner.remove(topic_id)
+                    removal = self._topics().remove(topic_id)
                     if may_change is not None:
                         may_change(len(self.image.topics_by_id[topic_id].partitions))
                     records.append(removal)
@@ -217,19 +195,7 @@ class Controller:
         self, topics: Sequence[NewPartitions], *, validate_only: bool = False, may_change: MayChange | None = None
     ) -> Deferred[list[tuple[str, KafkaError | None]]]:
         def decide() -> Decision[list[tuple[str, KafkaError | None]]]:
-            results: list[tuple[str, KafkaError | None]] = []
-            records: list[MetadataRecord] = []
-            for topic in topics:
-                try:
-                    planned = self._planner.add_partitions(topic)
-                    if may_change is not None:
-                        may_change(len(planned))
-                    records += planned
-                except KafkaError as error:
-                    results.append((topic.name, error))
-                else:
-                    results.append((topic.name, None))
-            check_record_total(records)
+            records, results = self._topics().add_all_partitions(topics, may_change)
             return [] if validate_only else records, results
 
         return self._commits.decide(decide)
@@ -343,10 +309,19 @@ class Controller:
 
         return self._commits.decide(decide)
 
-    # What is looked at
+    # Planners
+
+    def _topics(self) -> TopicPlanner:
+        """Made when topics are first altered."""
+        if self._topic_planner is None:
+            from pykbroker.controller.topics import TopicPlanner  # noqa: PLC0415 - start-up counts
+
+            check = self._check_topic_configs
+            self._topic_planner = TopicPlanner(self.image, self._rng, check, self._topic_defaults)
+        return self._topic_planner
 
     def _acls(self) -> AclPlanner:
-        """Made when access lists are first altered."""
+        """Created when access lists are first altered."""
         if self._acl_planner is None:
             from pykbroker.controller.acls import AclPlanner  # noqa: PLC0415 - start-up counts
 
@@ -355,7 +330,7 @@ class Controller:
         return self._acl_planner
 
     def _tokens(self) -> TokenPlanner:
-        """Made when it is first asked for tokens, or looks whether some are over."""
+        """Created when tokens are first requested or expired."""
         if self._token_planner is None:
             from pykbroker.controller.delegation_tokens import TokenPlanner  # noqa: PLC0415 - start-up counts
 

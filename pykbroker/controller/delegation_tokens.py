@@ -1,6 +1,6 @@
-"""Delegation tokens that come, live longer and go (KIP-48): what is refused, and the records that make the change.
+"""Creation, renewal and expiry of delegation tokens (KIP-48): validation, and the records of the change.
 
-Rules: DelegationTokenControlManager of Kafka 4.3.1. The records hold no secret: that is computed (``security.delegation_tokens``).
+Rules: DelegationTokenControlManager of Kafka 4.3.1. Records hold no secret: it is derived (``security.delegation_tokens``).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecor
 from pykbroker.wire.internal.remove_delegation_token_record import RemoveDelegationTokenRecord
 from pykbroker.wire.primitives import uuid_to_str
 
-#: Tokens whose end is decided in one go.
+#: The number of tokens that one change removes.
 MOST_REMOVED: Final = 1000
 _END_OF_TIME: Final = 2**63 - 1
 
 
 class NewToken(NamedTuple):
-    """One that is asked for; a maximum life time of 0 or less is the broker's."""
+    """A requested token; a maximum lifetime of 0 or less means the broker's."""
 
     owner: str
     requester: str
@@ -36,12 +36,12 @@ class NewToken(NamedTuple):
 
 
 class TokenPlanner:
-    """Plans changes of the tokens of an image. It follows them, for whoever renews a token names it by its secret."""
+    """Plans changes of an image's tokens. It follows the image with an index by secret, since requests name tokens by it."""
 
     def __init__(
         self, image: MetadataImage, settings: Settings, now_ms: Callable[[], int], rng: Random, *, since: int
     ) -> None:
-        """``since`` is the level of the metadata from which on there are tokens."""
+        """``since`` is the metadata.version from which on tokens exist."""
         self._image = image
         self._since = since
         self._now_ms = now_ms
@@ -63,8 +63,8 @@ class TokenPlanner:
                 self._ids.pop(hmac_of(self._secret, token_id), None)
 
     def create(self, wanted: NewToken) -> tuple[list[DelegationTokenRecord], DelegationTokenRecord]:
-        """The record of a new token, and it again. Raises KafkaError with DELEGATION_TOKEN_AUTH_DISABLED where there are to be
-        none, and UNSUPPORTED_VERSION in clusters from before them.
+        """The record of a new token. Raises KafkaError DELEGATION_TOKEN_AUTH_DISABLED if tokens are disabled, and
+        UNSUPPORTED_VERSION if the cluster's metadata.version has none.
         """
         self._check_enabled()
         now_ms, lifetime_ms = self._now_ms(), self._max_lifetime_ms
@@ -82,9 +82,9 @@ class TokenPlanner:
         return [record], record
 
     def renew(self, asker: str, hmac: bytes, period_ms: int) -> tuple[list[DelegationTokenRecord], int]:
-        """The token that lives on from now for so long, at most for the broker's time and that without a period, and when it
-        expires. Raises KafkaError as ``create``, and with DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED, and
-        DELEGATION_TOKEN_OWNER_MISMATCH for who is neither owner nor renewer.
+        """The renewed token and its expiry time: ``period_ms`` from now, at most the broker's period, which is the default.
+        Raises KafkaError as ``create``, and DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED, or
+        DELEGATION_TOKEN_OWNER_MISMATCH for a principal that is neither owner nor renewer.
         """
         now_ms, token = self._now_ms(), self._known(hmac)
         _check_alive(token, now_ms)
@@ -98,8 +98,8 @@ class TokenPlanner:
     def expire(
         self, asker: str, hmac: bytes, period_ms: int
     ) -> tuple[list[DelegationTokenRecord] | list[RemoveDelegationTokenRecord], int]:
-        """The token that ends after so long, at once for less than nothing, and when it expires. Raises KafkaError as
-        ``renew``: DELEGATION_TOKEN_EXPIRED not for what ends at once.
+        """The token with a new expiry time, ``period_ms`` from now; a negative period removes it at once. Raises what ``renew``
+        raises, except DELEGATION_TOKEN_EXPIRED for a removal at once.
         """
         now_ms, token = self._now_ms(), self._known(hmac)
         _check_may_renew(token, asker)
@@ -109,7 +109,7 @@ class TokenPlanner:
         return _expiring(token, _later(now_ms, period_ms))
 
     def remove_expired(self) -> tuple[list[RemoveDelegationTokenRecord], int]:
-        """The end of those whose time is over, some at a time, and how many they are."""
+        """The removal of some expired tokens, and their number."""
         now_ms = self._now_ms()
         over = (token for token in self._image.delegation_tokens.values() if _is_over(token, now_ms))
         records = [RemoveDelegationTokenRecord(token_id=token.token_id) for token in islice(over, MOST_REMOVED)]

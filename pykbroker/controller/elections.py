@@ -1,7 +1,7 @@
-"""Elections that an operator asks for (KIP-183, KIP-460). Rules: ReplicationControlManager of Kafka 4.3.1.
+"""Elections requested by operators (KIP-183, KIP-460). Rules: ReplicationControlManager of Kafka 4.3.1.
 
-A partition without a leader has no living replica, since a living one is in sync here and leads at once: an unclean
-election finds nobody either.
+A replica on a running broker is always in sync here, so a partition without a leader has none, and an unclean election finds
+none either.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pykbroker.wire.internal.partition_change_record import PartitionChangeRecor
 
 
 class ElectionType(IntEnum):
-    """Which leader is wanted: the first replica, or any rather than none."""
+    """The kind of election: the preferred replica, or any replica rather than none."""
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
 def election_type(code: int) -> ElectionType:
-    """The type that a request names by its number. Raises KafkaError INVALID_REQUEST."""
+    """The type with this code in a request. Raises KafkaError INVALID_REQUEST."""
     try:
         return ElectionType(code)
     except ValueError:
@@ -31,8 +31,8 @@ def election_type(code: int) -> ElectionType:
 
 
 def plan_election(image: MetadataImage, kind: ElectionType, name: str, index: int) -> PartitionChangeRecord:
-    """The record that makes the wanted leader lead. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION,
-    ELECTION_NOT_NEEDED, or PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE where none can be had.
+    """The record that elects the leader. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED, or, if no
+    leader is possible, PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE.
     """
     topic, partition = _existing(image, name, index)
     if kind is ElectionType.UNCLEAN:
@@ -47,8 +47,8 @@ def plan_election(image: MetadataImage, kind: ElectionType, name: str, index: in
 
 
 def plan_leader(image: MetadataImage, name: str, index: int, broker_id: int) -> list[PartitionChangeRecord]:
-    """The record that makes a broker of one's choice lead; none where it does already. Raises KafkaError
-    UNKNOWN_TOPIC_OR_PARTITION, or ELIGIBLE_LEADERS_NOT_AVAILABLE where the broker has no replica in sync.
+    """The record that makes the given broker the leader; none if it already is. Raises KafkaError
+    UNKNOWN_TOPIC_OR_PARTITION, or ELIGIBLE_LEADERS_NOT_AVAILABLE if the broker has no in-sync replica.
     """
     topic, partition = _existing(image, name, index)
     if broker_id not in partition.isr:
@@ -71,8 +71,8 @@ def _existing(image: MetadataImage, name: str, index: int) -> tuple[TopicImage, 
 def plan_elections(
     image: MetadataImage, kind: ElectionType, wanted: Iterable[tuple[str, Sequence[int]]] | None
 ) -> tuple[list[PartitionChangeRecord], dict[str, list[tuple[int, KafkaError | None]]]]:
-    """The records of many elections, and by topic the error of each partition. ``wanted`` None means all partitions; of those
-    the ones that need no election are left out.
+    """The records of many elections, and by topic the error of each partition. ``wanted`` None means all partitions that need
+    an election.
     """
     records: list[PartitionChangeRecord] = []
     results: dict[str, list[tuple[int, KafkaError | None]]] = {}

@@ -1,9 +1,9 @@
-"""Eligible leader replicas, ELR (KIP-966): who, beside the ISR, has every record that was ever acknowledged.
+"""Eligible leader replicas, ELR (KIP-966): replicas outside the ISR that have every acknowledged record.
 
 While the ISR is smaller than ``min.insync.replicas``, nothing is acknowledged with acks=all, so a replica that left it
-meanwhile has missed nothing and may lead again. Replicas that share one store miss nothing at any time, so the list says
-too little here and never too much; it is kept for clients, and for Apache Kafka when it takes over the log directory. The rules are
-those of PartitionChangeBuilder and ConfigurationControlManager, Kafka 4.3.1.
+meanwhile has missed nothing and may lead again. Replicas here share one store and never miss anything, so the list is too
+short at most; it is kept for clients, and for Apache Kafka on the same log directory. Rules: PartitionChangeBuilder and
+ConfigurationControlManager of Kafka 4.3.1.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MIN_ISR: Final = "min.insync.replicas"
 
 
 def is_enabled(image: MetadataImage) -> bool:
-    """True where the cluster's level of eligible.leader.replicas.version is 1."""
+    """True if the cluster's level of eligible.leader.replicas.version is 1."""
     return image.features.get(ELR_VERSION, 0) > 0
 
 
 def living_isr(image: MetadataImage, partition: PartitionImage, alive: set[int]) -> list[int]:
-    """The replicas in sync when the brokers in ``alive`` live: all that live. Where none does, the last ISR stays for the time
-    after, unless eligible replicas are kept: then it is empty, and they are the list's.
+    """The ISR when the brokers in ``alive`` run: all running replicas. If none runs, the last ISR stays, unless ELR is
+    enabled: then the ISR is empty, and the ELR has its replicas.
     """
     isr = [replica for replica in partition.replicas if replica in alive]
     return isr if isr or is_enabled(image) else partition.isr
@@ -44,7 +44,7 @@ def living_isr(image: MetadataImage, partition: PartitionImage, alive: set[int])
 def note_eligible(
     image: MetadataImage, topic: TopicImage, before: PartitionImage, record: PartitionChangeRecord
 ) -> None:
-    """Say in a change of a partition who is eligible after it, and who led last when nobody does any more."""
+    """Set the ELR in a partition's change, and the last known leader if there is no leader."""
     enabled = is_enabled(image)
     isr = before.isr if record.isr is None else record.isr
     replicas = before.replicas if record.replicas is None else record.replicas
@@ -62,7 +62,7 @@ def note_eligible(
 
 
 def safety_records(image: MetadataImage, static_min_isr: int) -> list[ConfigRecord]:
-    """What must be written before the feature is on: all brokers have one ``min.insync.replicas``, and none its own."""
+    """The records required before the feature is enabled: one cluster-wide ``min.insync.replicas``, and none per broker."""
     records = []
     if MIN_ISR not in image.config(BROKER_RESOURCE, ""):
         records.append(_min_isr_record("", str(static_min_isr)))
@@ -75,8 +75,8 @@ def safety_records(image: MetadataImage, static_min_isr: int) -> list[ConfigReco
 
 
 def check_min_isr(image: MetadataImage, resource_type: int, name: str, changed: Mapping[str, str | None]) -> None:
-    """Refuse what would give brokers different ``min.insync.replicas``, or none, while the feature is on. Raises KafkaError
-    INVALID_CONFIG.
+    """Raises KafkaError INVALID_CONFIG for a change that gives brokers different ``min.insync.replicas``, or none, while the
+    feature is enabled.
     """
     if resource_type != BROKER_RESOURCE or MIN_ISR not in changed or not is_enabled(image):
         return
@@ -87,8 +87,8 @@ def check_min_isr(image: MetadataImage, resource_type: int, name: str, changed: 
 
 
 def clearing_records(image: MetadataImage, settings: list[ConfigRecord]) -> list[ClearElrRecord]:
-    """The records that empty the lists of those topics whose ``min.insync.replicas`` these settings change: with another
-    number, who was eligible may have missed records.
+    """The records that clear the ELR of topics whose ``min.insync.replicas`` these settings change: under another value,
+    eligible replicas may have missed records.
     """
     if not is_enabled(image):
         return []

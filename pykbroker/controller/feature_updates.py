@@ -1,4 +1,4 @@
-"""Features raised and lowered by an operator (KIP-584, KIP-778). Rules and messages: FeatureControlManager of Kafka 4.3.1."""
+"""Upgrades and downgrades of feature levels (KIP-584, KIP-778). Rules and messages: FeatureControlManager of Kafka 4.3.1."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 
-#: Levels of metadata.version that brought no change of records: from them one may go back (MetadataVersion).
+#: Levels of metadata.version without a change of records, from which a downgrade is safe (MetadataVersion).
 _SAME_RECORDS = frozenset({9, 10, 12, 16, 18, 19, 20, 21, 22, 24, 25, 26, 27, 28, 29})
-#: What the level 1 of a feature needs, beside 3.3-IV3 (7) of metadata.version that all need.
+#: What level 1 of a feature depends on, besides metadata.version 3.3-IV3 (7), on which all depend.
 _NEEDED_METADATA_VERSION = {ELR_VERSION: 23}
 _OLDEST_NEEDED = (7, "3.3-IV3")
 
 
 class UpgradeType(IntEnum):
-    """How a level may change."""
+    """The kind of change that a request permits."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -30,7 +30,7 @@ class UpgradeType(IntEnum):
 
 @dataclass(slots=True)
 class FeatureUpdate:
-    """A level that a feature shall have; ``upgrade_type`` as in a request, perhaps unknown."""
+    """The requested level of a feature; ``upgrade_type`` as in the request, possibly unknown."""
 
     feature: str
     level: int
@@ -46,11 +46,10 @@ def plan_updates(
     static_min_isr: int,
     features: Features = CURRENT,
 ) -> list[ConfigRecord | FeatureLevelRecord]:
-    """The records for levels that change. Of two updates of one feature the later counts.
+    """The records for levels that change. Of two updates of one feature the later is used.
 
-    ``kraft_version`` is the level of the quorum itself, which the image does not know; ``static_min_isr`` is
-    min.insync.replicas as the file has it. Raises KafkaError INVALID_UPDATE_VERSION for the first update that is refused:
-    none is made then.
+    ``kraft_version`` is the level of the quorum itself, which is not in the image; ``static_min_isr`` is the file's
+    min.insync.replicas. Raises KafkaError INVALID_UPDATE_VERSION for the first update that is refused: then none is made.
     """
     once = {update.feature: update for update in updates}
     now = {**image.features, KRAFT_VERSION: kraft_version}
@@ -92,7 +91,7 @@ def _check_update(
     if update.level > current and update.upgrade_type != UpgradeType.UPGRADE:
         raise _refusal(update, "Can't downgrade to a newer version.")
     if update.feature == KRAFT_VERSION and update.level != current:
-        # Kafka can make a quorum with given voters one with dynamic ones (KIP-853); a quorum of one has no use for it.
+        # Kafka can turn static voters into dynamic ones (KIP-853); a quorum of one does not need that.
         raise _refusal(update, "The controller inside this broker keeps the version its quorum was formatted with.")
 
 

@@ -1,6 +1,6 @@
-"""What a topic gets when its first use creates it: the broker's defaults, or an internal topic's own settings.
+"""The settings of automatically created topics: the broker's defaults, or an internal topic's own.
 
-Facts: AutoTopicCreationManager and the coordinators' topic settings of Kafka 4.3.1.
+Source: AutoTopicCreationManager and the coordinators' topic settings of Kafka 4.3.1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Settings(Protocol):
 
 
 def topic_to_create(name: str, config: Settings) -> NewTopic:
-    """The topic that first use of ``name`` creates."""
+    """The topic that the first use of ``name`` creates."""
     internal = _INTERNAL.get(name)
     return NewTopic(name) if internal is None else internal(config)
 

@@ -1,8 +1,8 @@
-"""Who leads each partition when brokers come and go.
+"""Leaders and ISRs when brokers start and stop.
 
-The brokers of one process share one store, so a replica on a living broker is always in sync: the ISR is the living
-replicas, and when none lives, ``living_isr`` says what is left. A living leader stays; otherwise the first living replica
-takes over. A change that names a leader starts a new leader epoch.
+The brokers of one process share one store, so a replica on a running broker is always in sync: the ISR is the running
+replicas (``living_isr`` if none runs). A running leader stays; otherwise the first running replica leads. A change that names
+a leader starts a new leader epoch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def leader_changes(
     """The records that bring every partition in line with the brokers in ``alive``.
 
     A partition led by a broker in ``new_epoch_for`` gets a new leader epoch even if the leader stays: its log may
-    have lost records in a crash, and clients notice that by the epoch (KIP-320).
+    have lost records, which clients notice by the epoch (KIP-320).
     """
     bump = set(new_epoch_for)
     for topic in image.topics.values():
@@ -45,7 +45,7 @@ def leader_changes(
 def preferred_leader_changes(
     image: MetadataImage, partitions: Iterable[tuple[TopicImage, PartitionImage]]
 ) -> Iterator[PartitionChangeRecord]:
-    """The records that give leadership back to the first replica wherever it is in sync and lives."""
+    """The records that make the first replica the leader, where it is in sync and its broker runs."""
     for topic, partition in partitions:
         preferred = partition.replicas[0]
         broker = image.brokers.get(preferred)

@@ -1,4 +1,4 @@
-"""Where new partitions go: replicas striped over racks and brokers, from a random start.
+"""Placement of new partitions: replicas are striped over racks and brokers, from a random start.
 
 The rules are Kafka's (StripedReplicaPlacer, KIP-36 and KIP-631): replicas of a partition lie on different brokers
 and, as far as possible, racks; leaders are spread evenly; the first replica is on an unfenced broker; where brokers
@@ -16,7 +16,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 class _BrokerRing:
-    """Brokers of one rack in turn. Each partition (``turn``) starts one further on."""
+    """The brokers of one rack in turn. Each partition (``turn``) starts one further on."""
 
     def __init__(self, ids: list[int], rng: random.Random) -> None:
         self.ids = sorted(ids)
@@ -25,7 +25,7 @@ class _BrokerRing:
         self._turn = 0
 
     def next(self, turn: int) -> int | None:
-        """The next broker for this partition; None when all of the ring are used in it."""
+        """The next broker for this partition; None if it already uses all of them."""
         count = len(self.ids)
         if not count:
             return None
@@ -45,7 +45,7 @@ class _Rack:
         self.unfenced = _BrokerRing([broker.id for broker in brokers if not broker.fenced], rng)
 
     def next(self, turn: int) -> int | None:
-        """An unfenced broker while there is one left for this partition, then a fenced one."""
+        """The next unfenced broker for this partition, then the next fenced one."""
         found = self.unfenced.next(turn)
         return self.fenced.next(turn) if found is None else found
 
@@ -74,7 +74,7 @@ class _Racks:
         leader_rack, leader = self._leader(start)
         replicas = [leader]
         position = start
-        skip: int | None = leader_rack  # the leader's rack has its turn behind it, once
+        skip: int | None = leader_rack  # the leader's rack is skipped once
         while len(replicas) < replication_factor:
             if position == skip:
                 skip = None

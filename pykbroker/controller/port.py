@@ -1,8 +1,8 @@
-"""What brokers ask of the controller, wherever it is: each question returns a wait for its answer.
+"""The port to the controller, in this process or elsewhere: each method returns a wait for the answer.
 
-An answer comes when what it says is durable and published in the image. Every wait may fail with KafkaError: with
-KAFKA_STORAGE_ERROR where the metadata log cannot be written, and then nothing has changed. In this process the controller
-itself answers (``controller.py``); one in another process would be asked over the network, and nobody above would notice.
+An answer comes when the change is durable and published in the image. Every wait may fail with KafkaError
+KAFKA_STORAGE_ERROR if the metadata log cannot be written: then nothing has changed. ``controller.py`` implements the port in
+this process; an implementation over the network would not change its callers.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pykbroker.wire.errors import KafkaError
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
 
-#: Told of so many partitions before they are created or deleted; raises KafkaError where a quota does not let them.
+#: Called with a number of partitions before they are created or deleted; raises KafkaError THROTTLING_QUOTA_EXCEEDED.
 MayChange = Callable[[int], None]
 
-#: Settings of a resource (type, name): texts, and None for what is removed.
+#: Settings of a resource (type, name): text, or None for a removed one.
 ConfigChanges = Mapping[tuple[int, str], Mapping[str, str | None]]
 
 
@@ -37,37 +37,37 @@ class ControllerPort(Protocol):
     # Brokers
 
     def start_broker(self, broker: BrokerRegistration, /) -> Deferred[int]:
-        """Register one broker while the others go on; its broker epoch.
+        """Register one broker while the others run; returns its broker epoch.
 
-        Its replicas are in sync again and lead what has no leader; others keep what they lead until an election.
+        Its replicas are in sync again and lead partitions without a leader; other leaders stay until an election.
         """
         ...
 
     def begin_shutdown(self, broker_id: int, /) -> Deferred[None]:
-        """A broker is about to stop: its partitions move to other replicas in sync while it still answers (KIP-631).
+        """Begin a controlled shutdown: leadership moves to other in-sync replicas while the broker still answers (KIP-631).
 
-        One that is not registered, or away already, is left alone.
+        Nothing happens if the broker is not registered, or is stopped or stopping.
         """
         ...
 
     def fence_broker(self, broker_id: int, /) -> Deferred[None]:
-        """Take a broker out while the others go on: clients no longer find it, and its partitions move.
+        """Fence a broker while the others run: clients no longer find it, and its leaderships move.
 
-        One that is not registered, or fenced already, is left alone.
+        Nothing happens if the broker is not registered or is already fenced.
         """
         ...
 
     def unregister_broker(self, broker_id: int, /) -> Deferred[None]:
-        """Forget a broker that is gone for good; one that runs is back with its next start.
+        """Remove the registration of a broker; a running one registers again at its next start.
 
         Fails with BROKER_ID_NOT_REGISTERED for an unknown one.
         """
         ...
 
     def allocate_producer_ids(self, broker_id: int, /) -> Deferred[range]:
-        """A block of producer ids that nobody had before, for one broker.
+        """Allocate a new block of producer ids for one broker.
 
-        Fails with BROKER_ID_NOT_REGISTERED for one that was unregistered while it ran.
+        Fails with BROKER_ID_NOT_REGISTERED for a broker that was unregistered while it ran.
         """
         ...
 
@@ -76,57 +76,57 @@ class ControllerPort(Protocol):
     def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False, may_change: MayChange | None = None
     ) -> Deferred[list[TopicResult]]:
-        """Create topics, those that can be in one append; a result for each, in the order given. Names must differ.
+        """Create the valid topics in one append; a result for each, in order. Names must differ.
 
-        Fails with POLICY_VIOLATION when they are too many partitions for one request.
+        Fails with POLICY_VIOLATION for too many partitions in one request.
         """
         ...
 
     def delete_topics(
         self, topic_ids: Sequence[bytes], /, *, may_change: MayChange | None = None
     ) -> Deferred[dict[bytes, KafkaError | None]]:
-        """Delete topics in one append; what failed for each id, or None."""
+        """Delete topics in one append; the error for each id, or None."""
         ...
 
     def create_partitions(
         self, topics: Sequence[NewPartitions], *, validate_only: bool = False, may_change: MayChange | None = None
     ) -> Deferred[list[tuple[str, KafkaError | None]]]:
-        """Add partitions to topics in one append; name and error of each, in the order given. Names must differ.
+        """Add partitions to topics in one append; name and error of each, in order. Names must differ.
 
-        Fails with POLICY_VIOLATION when they are too many for one request.
+        Fails with POLICY_VIOLATION for too many partitions in one request.
         """
         ...
 
     def elect_leaders(
         self, kind: ElectionType, partitions: Sequence[tuple[str, Sequence[int]]] | None, /
     ) -> Deferred[dict[str, list[tuple[int, KafkaError | None]]]]:
-        """Elect the wanted leaders of partitions, by topic and index; None means all that need it. The error of each."""
+        """Elect leaders of partitions, by topic and index; None means all that need an election. Returns the error of each."""
         ...
 
     def move_leader(self, topic: str, partition: int, broker_id: int, /) -> Deferred[None]:
-        """Let another replica lead a partition, in a new leader epoch, whichever comes first in the list of its replicas.
+        """Make the given replica the leader of a partition, in a new leader epoch, preferred or not.
 
-        Fails with UNKNOWN_TOPIC_OR_PARTITION, or with ELIGIBLE_LEADERS_NOT_AVAILABLE for a broker that has no replica in sync.
+        Fails with UNKNOWN_TOPIC_OR_PARTITION, or ELIGIBLE_LEADERS_NOT_AVAILABLE for a broker without an in-sync replica.
         """
         ...
 
     def elect_preferred_leaders(self) -> Deferred[None]:
-        """Give leadership back to the first replica of every partition, wherever it is in sync."""
+        """Elect the preferred replica of every partition where it is in sync."""
         ...
 
     def alter_reassignments(
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> Deferred[list[KafkaError | None]]:
-        """Begin or take back moves of partitions; the error of each, in the order given. Of a partition that is named twice
-        the later move begins where the earlier one ends.
+        """Begin or cancel reassignments; the error of each, in order. If a partition is named twice, the later reassignment
+        starts from the result of the earlier one.
         """
         ...
 
     # Settings
 
     def alter_configs(self, plan: Callable[[], ConfigChanges], /) -> Deferred[None]:
-        """Set and remove settings in one append. ``plan`` looks at what there is when its turn has come, and returns what is
-        valid. What would change nothing is left out, but for a broker: its setting may name a file that has changed.
+        """Set and remove settings in one append. ``plan`` is called in its turn, on the present settings, and returns the
+        valid changes. Unchanged settings are left out, except those of brokers: they may name a file that has changed.
         """
         ...
 
@@ -139,15 +139,15 @@ class ControllerPort(Protocol):
     def alter_scram_credentials(
         self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion], /
     ) -> Deferred[dict[str, KafkaError | None]]:
-        """Keep and forget credentials (``scram.plan_credentials``)."""
+        """Set and delete credentials (``scram.plan_credentials``)."""
         ...
 
     def create_acls(self, acls: Sequence[Acl], /) -> Deferred[list[KafkaError | None]]:
-        """Keep access lists (``acls.AclPlanner``); what is wrong with each, in the order given."""
+        """Add access lists (``acls.AclPlanner``); the error of each, in order."""
         ...
 
     def delete_acls(self, filters: Sequence[AclFilter], /) -> Deferred[list[list[Acl] | KafkaError]]:
-        """Forget all access lists that a filter matches; which those are, or what is wrong with it, for each."""
+        """Remove all access lists that a filter matches; for each filter the removed ones or its error."""
         ...
 
     # Delegation tokens, which are named by their secrets; ``delegation_tokens.TokenPlanner`` says what each fails with
@@ -157,15 +157,15 @@ class ControllerPort(Protocol):
         ...
 
     def renew_delegation_token(self, asker: str, hmac: bytes, period_ms: int, /) -> Deferred[int]:
-        """Let a token live longer; when it expires now."""
+        """Renew a token; returns its expiry time."""
         ...
 
     def expire_delegation_token(self, asker: str, hmac: bytes, period_ms: int, /) -> Deferred[int]:
-        """Let a token end sooner, or at once; when it expires now."""
+        """Let a token expire sooner, or at once; returns its expiry time."""
         ...
 
     def remove_expired_tokens(self) -> Deferred[int]:
-        """Forget tokens whose time is over, some of them; how many."""
+        """Remove some expired tokens; returns their number."""
         ...
 
     # Features
@@ -175,6 +175,6 @@ class ControllerPort(Protocol):
     ) -> Deferred[None]:
         """Finalize levels of features (``feature_updates.plan_updates``), all or none.
 
-        Fails with INVALID_UPDATE_VERSION for the first one that is refused.
+        Fails with INVALID_UPDATE_VERSION for the first update that is refused.
         """
         ...

@@ -1,8 +1,8 @@
-"""Partitions move to other brokers (KIP-455): plans, what is under way, and when it is done.
+"""Reassignments of partitions to other brokers (KIP-455): planning, progress and completion.
 
-The brokers of one process share one store, so a replica on a living broker is in sync at once: a reassignment to
-living brokers is complete when it is answered. One that names a stopped broker stays under way, with its adding and
-removing replicas in the image, until that broker is back. Rules and messages: ReplicationControlManager and
+The brokers of one process share one store, so a replica on a running broker is in sync at once: a reassignment to running
+brokers is complete when it is answered. One that names a stopped broker stays under way, with its adding and removing replicas
+in the image, until that broker starts. Rules and messages: ReplicationControlManager and
 PartitionReassignmentReplicas of Kafka 4.3.1.
 """
 
@@ -21,7 +21,7 @@ from pykbroker.wire.internal.partition_change_record import PartitionChangeRecor
 
 
 class Reassignment(NamedTuple):
-    """A partition and the brokers it is to move to, the preferred leader first; None takes back a move."""
+    """A partition and its new replicas, the preferred leader first; None cancels a reassignment."""
 
     topic: str
     partition: int
@@ -29,12 +29,12 @@ class Reassignment(NamedTuple):
 
 
 def is_under_way(partition: PartitionImage) -> bool:
-    """True while replicas come or go."""
+    """True while replicas are being added or removed."""
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def ongoing_reassignments(image: MetadataImage) -> Iterator[tuple[TopicImage, PartitionImage]]:
-    """The partitions whose replicas come or go."""
+    """The partitions with a reassignment under way."""
     for topic in image.topics.values():
         for partition in topic.in_order():
             if is_under_way(partition):
@@ -44,9 +44,9 @@ def ongoing_reassignments(image: MetadataImage) -> Iterator[tuple[TopicImage, Pa
 def plan_reassignment(
     image: MetadataImage, name: str, index: int, replicas: Sequence[int] | None, *, same_factor: bool = False
 ) -> PartitionChangeRecord | None:
-    """The record that moves a partition to ``replicas``, the preferred leader first, or with None takes back a move.
+    """The record that reassigns a partition to ``replicas``, the preferred leader first, or with None cancels a reassignment.
 
-    None where nothing is to change. ``same_factor`` refuses another number of replicas (KIP-860).
+    None if nothing changes. ``same_factor`` refuses another number of replicas (KIP-860).
     Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR or
     NO_REASSIGNMENT_IN_PROGRESS.
     """
@@ -68,7 +68,7 @@ def plan_reassignment(
 def plan_reassignments(
     image: MetadataImage, wanted: Iterable[Reassignment], *, same_factor: bool
 ) -> tuple[list[PartitionChangeRecord], list[KafkaError | None]]:
-    """The records of many moves, no partition named twice, and the error of each."""
+    """The records of many reassignments, each of another partition, and the error of each."""
     records: list[PartitionChangeRecord] = []
     errors: list[KafkaError | None] = []
     for asked in wanted:
@@ -84,7 +84,7 @@ def plan_reassignments(
 
 
 def without_repeats(wanted: Iterable[Reassignment]) -> list[list[Reassignment]]:
-    """What was asked for in its order, divided so that no part names a partition twice."""
+    """The reassignments in their order, divided so that no part names a partition twice."""
     parts: list[list[Reassignment]] = []
     named: set[tuple[str, int]] = set()
     for asked in wanted:
@@ -100,7 +100,7 @@ def without_repeats(wanted: Iterable[Reassignment]) -> list[list[Reassignment]]:
 def completion(
     image: MetadataImage, topic: TopicImage, partition: PartitionImage, alive: set[int]
 ) -> PartitionChangeRecord | None:
-    """The record that ends a reassignment whose replicas, given the living brokers, are all in sync; None otherwise."""
+    """The record that completes a reassignment whose replicas are all in sync with these running brokers; None otherwise."""
     isr = [replica for replica in partition.replicas if replica in alive]
     if not is_under_way(partition) or _completed(partition, isr) is None:
         return None
@@ -108,7 +108,9 @@ def completion(
 
 
 def _check_factor(partition: PartitionImage, replicas: Sequence[int]) -> None:
-    """Compare with the number that the partition has, or will have at the end of a move under way."""
+    """Check the number of replicas against the partition's, or the target of a reassignment under way. Raises KafkaError
+    INVALID_REPLICATION_FACTOR.
+    """
     factor = len(partition.replicas) - len(partition.removing_replicas)
     if factor != len(replicas):
         raise KafkaError(
@@ -118,7 +120,7 @@ def _check_factor(partition: PartitionImage, replicas: Sequence[int]) -> None:
 
 
 def _begun(partition: PartitionImage, target: Sequence[int]) -> PartitionImage:
-    """The partition on its way: the target's replicas, then those that leave."""
+    """The partition during its reassignment: the target's replicas, then those to be removed."""
     settled = set(partition.replicas) - set(partition.adding_replicas)
     leaving = [replica for replica in partition.replicas if replica not in target]
     return dataclasses.replace(
@@ -131,7 +133,7 @@ def _begun(partition: PartitionImage, target: Sequence[int]) -> PartitionImage:
 
 def _taken_back(topic: TopicImage, partition: PartitionImage) -> PartitionImage:
     """The partition as it was before its reassignment. Raises KafkaError NO_REASSIGNMENT_IN_PROGRESS, or
-    INVALID_REPLICA_ASSIGNMENT where that would lose the last in sync.
+    INVALID_REPLICA_ASSIGNMENT if that would remove the last in-sync replica.
     """
     if not is_under_way(partition):
         raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
@@ -147,7 +149,7 @@ def _taken_back(topic: TopicImage, partition: PartitionImage) -> PartitionImage:
 
 
 def _completed(partition: PartitionImage, isr: list[int]) -> tuple[list[int], list[int]] | None:
-    """Replicas and ISR without those that leave, once all that come are in sync; a smaller set must be whole."""
+    """Replicas and ISR without the removed ones, once all added ones are in sync; a smaller set must be completely in sync."""
     replicas = [replica for replica in partition.replicas if replica not in partition.removing_replicas]
     staying = [replica for replica in isr if replica not in partition.removing_replicas]
     needed = partition.adding_replicas
@@ -159,9 +161,9 @@ def _completed(partition: PartitionImage, isr: list[int]) -> tuple[list[int], li
 def _change(
     image: MetadataImage, topic: TopicImage, before: PartitionImage, after: PartitionImage, alive: set[int]
 ) -> PartitionChangeRecord | None:
-    """The record between two states of a partition, the later one with its living replicas in sync.
+    """The record from one state of a partition to another, whose running replicas are in sync.
 
-    It names a leader, and so starts a new leader epoch, where the leader changes or a replica has left.
+    It names a leader, and so starts a new leader epoch, if the leader changes or a replica was removed.
     """
     isr = living_isr(image, after, alive)
     adding, removing, replicas = after.adding_replicas, after.removing_replicas, after.replicas
@@ -188,7 +190,7 @@ def _change(
 
 
 def leader_of(before: PartitionImage, isr: list[int], alive: set[int]) -> int:
-    """A living leader in sync stays; otherwise the first living replica in sync leads."""
+    """A running in-sync leader stays; otherwise the first running in-sync replica leads."""
     if before.leader in isr and before.leader in alive:
         return before.leader
     return next((replica for replica in isr if replica in alive), NO_LEADER)

@@ -1,4 +1,4 @@
-"""What the metadata log says of brokers that come and go (KIP-631): registered, about to stop, fenced."""
+"""Records of brokers' lives (KIP-631): registration, controlled shutdown, fencing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SET = 1
 
 @dataclass(slots=True)
 class BrokerRegistration:
-    """What a broker says of itself when it starts."""
+    """The data that a broker registers with."""
 
     id: int
     endpoints: list[Endpoint]
@@ -27,9 +27,9 @@ class BrokerRegistration:
 def registration(
     broker: BrokerRegistration, epoch: int, rng: random.Random, features: Features
 ) -> RegisterBrokerRecord:
-    """Registered and unfenced at once: in this process there is no catching up to wait for.
+    """The registration record, unfenced at once: in this process there is no metadata lag to wait for.
 
-    ``epoch`` is the offset that the record will have, as in Kafka.
+    ``epoch`` is the offset of the record, as in Kafka.
     """
     return RegisterBrokerRecord(
         broker_id=broker.id,
@@ -50,10 +50,10 @@ def registration(
 
 
 def fencing(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
-    """The broker is away: nothing is led by it, and clients are not told of it."""
+    """The record that fences a broker: it leads nothing, and clients do not find it."""
     return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_SET)
 
 
 def leaving(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
-    """The broker is about to stop: it still answers, but leads nothing and is in no ISR."""
+    """The record of a controlled shutdown: the broker still answers, but leads nothing and is in no ISR."""
     return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=_SET)

@@ -1,4 +1,4 @@
-"""SCRAM credentials (KIP-554): kept in the metadata log, as derived keys and never as passwords.
+"""SCRAM credentials (KIP-554) in the metadata log: derived keys, never passwords.
 
 Rules and messages: ScramControlManager and ScramImage of Kafka 4.3.1; the derivation of the keys: RFC 5802.
 """
@@ -20,7 +20,7 @@ MAX_ITERATIONS = 16384
 
 @dataclass(slots=True)
 class Deletion:
-    """A credential to forget."""
+    """A credential to delete."""
 
     user: str
     mechanism: int
@@ -28,7 +28,7 @@ class Deletion:
 
 @dataclass(slots=True)
 class Upsertion:
-    """A credential to keep in place of the one the user had. The salted password is a client's work (PBKDF2)."""
+    """A credential to set. The client computes the salted password (PBKDF2)."""
 
     user: str
     mechanism: int
@@ -40,7 +40,7 @@ class Upsertion:
 def plan_credentials(
     image: MetadataImage, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
 ) -> tuple[list[MetadataRecord], dict[str, KafkaError | None]]:
-    """The records that make the changes, and for each user what is wrong, or None. A user may be named once only."""
+    """The records of the changes, and the error of each user, or None. A user may be named only once."""
     records: dict[str, MetadataRecord] = {}
     results: dict[str, KafkaError | None] = {}
     changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
@@ -64,7 +64,7 @@ def plan_credentials(
 def describe_credentials(
     image: MetadataImage, users: Iterable[str]
 ) -> dict[str, list[UserScramCredentialRecord] | KafkaError]:
-    """The credentials of each user asked for, or why there are none to show; of all users when none is asked for."""
+    """The credentials of each requested user, or its error; of all users if none is named."""
     known: dict[str, list[UserScramCredentialRecord] | KafkaError] = {}
     for (user, _), credential in image.scram.items():
         found = known.setdefault(user, [])
@@ -101,7 +101,7 @@ def _credential(upsertion: Upsertion) -> UserScramCredentialRecord:
     if upsertion.iterations > MAX_ITERATIONS:
         raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if not upsertion.salted_password:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # what Kafka makes of Java's refusal of an empty key
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's answer when Java refuses an empty key
     stored_key, server_key = stored_and_server_key(upsertion.salted_password, HASHES[upsertion.mechanism])
     return UserScramCredentialRecord(
         name=upsertion.user,

@@ -1,14 +1,13 @@
-"""From a log directory to a controller that decides: load what is there, or begin a new cluster."""
+"""Starts the controller on a log directory: loads the metadata, or creates a new cluster."""
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pykbroker.controller.controller import Controller
 from pykbroker.controller.eligible_leaders import MIN_ISR, safety_records
-from pykbroker.controller.internal_topics import Settings
-from pykbroker.controller.topics import ConfigCheck
 from pykbroker.metadata.features import CURRENT, ELR_VERSION, METADATA_VERSION, SUPPORTED_RANGES, Features
 from pykbroker.metadata.ids import CLUSTER_METADATA_ID
 from pykbroker.metadata.image import MetadataImage
@@ -25,14 +24,18 @@ from pykbroker.storage.log.log import Log
 from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 
-#: What the metadata log is kept with: nothing is ever removed but behind a snapshot.
+if TYPE_CHECKING:
+    from pykbroker.controller.internal_topics import Settings
+    from pykbroker.controller.topics import ConfigCheck
+
+#: The settings of the metadata log: only a snapshot allows removals.
 LOG_CONFIG = LogConfig(
     segment_bytes=1024**3, retention_bytes=-1, retention_ms=-1, max_message_bytes=8 * 1024**2, delete=False
 )
 
 
 class UnsupportedMetadataError(RuntimeError):
-    """The metadata log was written for features that this broker does not know."""
+    """The metadata log has feature levels that this broker does not support."""
 
 
 def open_metadata(
@@ -47,11 +50,11 @@ def open_metadata(
     check_topic_configs: ConfigCheck,
     features: Features = CURRENT,
 ) -> Controller:
-    """The controller of the cluster whose metadata log lies in ``log_directory``, with nothing lost since the last answer.
+    """The controller of the cluster with the metadata log in ``log_directory``.
 
     ``open_log(topic, topic_id, partition, config)`` opens a log of that directory: ``LogManager.open``. A new
     directory becomes a new cluster. Raises WireError, ReplayError, ForeignQuorumError or UnsupportedMetadataError,
-    each saying what is wrong, and KafkaError or OSError where the disk fails.
+    each with a message for operators, and KafkaError KAFKA_STORAGE_ERROR or OSError if the disk fails.
     """
     directory = posixpath.join(log_directory, f"{CLUSTER_METADATA}-0")
     log = open_log(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG)
@@ -63,7 +66,7 @@ def open_metadata(
     controller = Controller(
         source, image, runtime, config=config, check_topic_configs=check_topic_configs, features=features
     )
-    if METADATA_VERSION not in image.features:  # formatted perhaps, but never used
+    if METADATA_VERSION not in image.features:  # possibly formatted, but never used
         records = _bootstrap_records(disk, log_directory, runtime.clock, features)
         controller.commit([*records, *_settings_to_begin_with(records, image, config)])
     _check_features(image, features)
@@ -71,7 +74,7 @@ def open_metadata(
 
 
 def _bootstrap_records(disk: Disk, log_directory: str, clock: Clock, features: Features) -> list[MetadataRecord]:
-    """What a new cluster begins with: as the directory was formatted by Kafka's tool, or by us now."""
+    """The first records of a new cluster: those of Kafka's format tool, or new ones."""
     path = posixpath.join(log_directory, BOOTSTRAP)
     if disk.exists(path):
         return [record for batch in decode_snapshot(disk.read(path)) for record in batch.records]
@@ -85,13 +88,13 @@ def _bootstrap_records(disk: Disk, log_directory: str, clock: Clock, features: F
 def _settings_to_begin_with(
     records: list[MetadataRecord], image: MetadataImage, config: Settings
 ) -> list[ConfigRecord]:
-    """Kafka's controller adds them to the records that an empty log begins with: formatting cannot know the settings."""
+    """Settings that the controller adds to the first records, as in Kafka: the format tool does not know them."""
     levels = {record.name: record.feature_level for record in records if isinstance(record, FeatureLevelRecord)}
     return safety_records(image, config[MIN_ISR]) if levels.get(ELR_VERSION, 0) > 0 else []
 
 
 def _check_features(image: MetadataImage, features: Features) -> None:
-    """Refuse a log whose records may mean what we do not know."""
+    """Raises UnsupportedMetadataError for feature levels that this broker does not support."""
     for name, level in image.features.items():
         low = max(SUPPORTED_RANGES.get(name, (0, 0))[0], features.ranges.get(name, (0, 0))[0])
         high = features.ranges.get(name, (0, 0))[1]

@@ -1,7 +1,7 @@
-"""Plans for topics: which records create them, take them away or give them more partitions, and what is refused.
+"""Creation and deletion of topics and partitions: validation, and the records of the change.
 
-Pure functions of the image; the controller commits what they return. Order of the checks, codes and messages are
-those of Kafka 4.3.1's controller (ReplicationControlManager), which clients and their test suites read.
+Pure functions of the image; the controller commits their records. Order of checks, codes and messages are those of Kafka
+4.3.1's controller (ReplicationControlManager), which clients and their test suites depend on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ConfigCheck = Callable[[Mapping[str, str]], None]
 
 @dataclass(slots=True)
 class NewTopic:
-    """A topic to create. -1 stands for the broker's default; ``assignments`` (partition, brokers) excludes both."""
+    """A topic to create. -1 means the broker's default; with ``assignments`` (partition, brokers) both must be -1."""
 
     name: str
     partitions: int = -1
@@ -40,7 +40,7 @@ class NewTopic:
 
 @dataclass(slots=True)
 class TopicResult:
-    """What became of one topic of a request."""
+    """The result for one topic of a request."""
 
     name: str
     error: KafkaError | None = None
@@ -51,15 +51,15 @@ class TopicResult:
 
 @dataclass(slots=True)
 class NewPartitions:
-    """A topic that shall have ``count`` partitions in all; ``assignments`` names the brokers of each new one."""
+    """A topic and its new total ``count`` of partitions; ``assignments`` names the brokers of each new one."""
 
     name: str
     count: int
     assignments: Sequence[list[int]] | None = None
 
 
-def check_partition_total(topics: Iterable[NewTopic], default_partitions: int) -> None:
-    """Refuse a request for more partitions than one batch of the metadata log takes: KafkaError POLICY_VIOLATION."""
+def _check_partition_total(topics: Iterable[NewTopic], default_partitions: int) -> None:
+    """Raises KafkaError POLICY_VIOLATION for more partitions than one request may create."""
     total = 0
     for topic in topics:
         if topic.assignments:
@@ -70,8 +70,8 @@ def check_partition_total(topics: Iterable[NewTopic], default_partitions: int) -
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
 
-def check_record_total(records: Sequence[MetadataRecord]) -> None:
-    """Refuse a request that needs more records than one batch of the metadata log takes: KafkaError POLICY_VIOLATION."""
+def _check_record_total(records: Sequence[MetadataRecord]) -> None:
+    """Raises KafkaError POLICY_VIOLATION for more records than one batch of the metadata log may have."""
     if len(records) > MAX_RECORDS_PER_BATCH:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
 
@@ -91,8 +91,53 @@ class TopicPlanner:
         self._check_configs = check_configs
         self._defaults = defaults
 
+    def create_all(
+        self, topics: Sequence[NewTopic], may_change: Callable[[int], None] | None = None
+    ) -> tuple[list[MetadataRecord], list[TopicResult]]:
+        """The records that create topics, and the result of each. ``may_change`` is called with the number of partitions of each.
+
+        Raises KafkaError POLICY_VIOLATION for too many partitions in one request.
+        """
+        _check_partition_total(topics, self._defaults()[0])
+        results = []
+        records: list[MetadataRecord] = []
+        for topic in topics:
+            try:
+                planned, result = self.create(topic)
+                if may_change is not None:
+                    may_change(result.partitions)
+            except KafkaError as error:
+                result = TopicResult(topic.name, error)
+            else:
+                records += planned
+            results.append(result)
+        _check_record_total(records)
+        return records, results
+
+    def add_all_partitions(
+        self, topics: Sequence[NewPartitions], may_change: Callable[[int], None] | None = None
+    ) -> tuple[list[MetadataRecord], list[tuple[str, KafkaError | None]]]:
+        """The records that give topics more partitions, and the error of each. ``may_change`` is asked with how many.
+
+        Raises KafkaError POLICY_VIOLATION where they are too many for one request.
+        """
+        results: list[tuple[str, KafkaError | None]] = []
+        records: list[MetadataRecord] = []
+        for topic in topics:
+            try:
+                planned = self.add_partitions(topic)
+                if may_change is not None:
+                    may_change(len(planned))
+                records += planned
+            except KafkaError as error:
+                results.append((topic.name, error))
+            else:
+                results.append((topic.name, None))
+        _check_record_total(records)
+        return records, results
+
     def create(self, new: NewTopic) -> tuple[list[MetadataRecord], TopicResult]:
-        """The records that create a topic, and what the answer says of it.
+        """The records that create a topic, and its result for the answer.
 
         Raises KafkaError TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_CONFIG, INVALID_PARTITIONS,
         INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT or INVALID_REQUEST.
@@ -115,7 +160,7 @@ class TopicPlanner:
         return records, TopicResult(new.name, None, topic_id, len(replicas), len(replicas[0]))
 
     def add_partitions(self, wanted: NewPartitions) -> list[MetadataRecord]:
-        """The records for partitions beyond those a topic has.
+        """The records of a topic's additional partitions.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION, INVALID_REPLICATION_FACTOR or
         INVALID_REPLICA_ASSIGNMENT.

@@ -1,4 +1,4 @@
-"""Appending a coordinator's records: what goes down is replayed into the shard, in the same turn."""
+"""Appends a coordinator's records and replays them into the shard in the same turn."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: What a client is told when a record cannot be appended or read for this reason (CoordinatorOperationExceptionHelper,
-#: TransactionStateManager).
+#: Errors of the log, and the error that clients of a coordinator get for each (Kafka's CoordinatorOperationExceptionHelper
+#: and TransactionStateManager).
 _SHOWN_AS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -29,18 +29,18 @@ _SHOWN_AS = {
 
 
 def shown(code: ErrorCode) -> ErrorCode:
-    """An error of the log as a coordinator's client is to see it."""
+    """The error that clients of a coordinator get for an error of the log."""
     return _SHOWN_AS.get(code, code)
 
 
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
-#: How the append of records of which each stands for itself may end for more to be tried; else the log takes nothing.
+#: Results after which independent records are appended further; after any other error the log accepts nothing.
 GOES_ON = (None, *map(shown, _TOO_LARGE))
 
 
 def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: int) -> ErrorCode | None:
-    """Append the records of a step and replay them. The code that clients are to see when it fails."""
+    """Append the records of a step and replay them; returns the error code for clients."""
     if not outcome.atomic:
         return _append_each(loaded, outcome.records, codec, now_ms)
     failure = _append(loaded, [codec.encode(record) for record in outcome.records], now_ms, outcome.producer)
@@ -55,10 +55,10 @@ def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: in
 def _append_each(
     loaded: Loaded[Any], records: list[CoordinatorRecord], codec: RecordCodec, now_ms: int
 ) -> ErrorCode | None:
-    """The same in as many batches as are needed, for records of which each stands for itself.
+    """Append independent records in as many batches as needed.
 
-    One that is too large for any batch is passed over, and with it what follows of its owner, as is the record that ends
-    a group; the others go on. Returns the first failure.
+    A record too large for any batch is skipped, and with it the later records of its owner, for instance the tombstone of
+    a group. Returns the first error.
     """
     first_failure: ErrorCode | None = None
     passed_over: set[str] = set()

@@ -1,4 +1,4 @@
-"""When groups want to be woken: one timer for each that wants to, and turns where thousands come together."""
+"""The deadlines of groups: one timer for each group that has one, in slices if thousands are due at once."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Shard)
 
-#: What a key weighs whose time has come (``slices.py``).
+#: The weight of a key that is due (``runtime/slices.py``).
 _TICK_WEIGHT = 10
 
 
 class Deadlines(Generic[S]):
-    """See the module. ``tick`` does what has become due for a key."""
+    """See the module. ``tick`` does what is due for a key."""
 
     def __init__(self, runtime: Runtime, tick: Callable[[Loaded[S], str], None]) -> None:
         self._runtime = runtime
         self._tick = tick
-        #: Keys whose time has come, and whether they are being looked after.
+        #: Keys that are due, and whether a piece of work handles them.
         self._due: deque[tuple[Loaded[S], str]] = deque()
         self._ticking = False
 
     def arm(self, loaded: Loaded[S], key: str) -> None:
-        """See to it that a key is woken no later than it wants to be."""
+        """Set the timer of a key to no later than its ``wake_at``."""
         wake_at = loaded.shard.wake_at(key)
         alarm = loaded.alarms.get(key)
         if alarm is not None:
@@ -45,19 +45,19 @@ class Deadlines(Generic[S]):
             loaded.alarms[key] = (wake_at, timer)
 
     def disarm(self, loaded: Loaded[S], key: str) -> None:
-        """Nobody needs to wake the key."""
+        """Cancel the timer of a key."""
         alarm = loaded.alarms.pop(key, None)
         if alarm is not None:
             alarm[1].cancel()
 
     def is_due(self, loaded: Loaded[S], key: str) -> bool:
-        """Whether the time of a key has come, and it waits for its turn at most."""
+        """Whether a key is due and waits for its slice."""
         alarm = loaded.alarms.get(key)
         return alarm is not None and alarm[0] <= self._runtime.clock.monotonic()
 
     def _wake(self, loaded: Loaded[S], key: str) -> None:
-        """The time of a key has come. Thousands may come together, so each waits for its turn; whoever asks for a key
-        before that (``is_due``) brings it forward.
+        """A key is due. Thousands may be due at once, so each waits for its slice; a request for a key (``is_due``) does not
+        wait for that.
         """
         self._due.append((loaded, key))
         if not self._ticking:
@@ -75,6 +75,6 @@ class Deadlines(Generic[S]):
 
 
 def disarm_all(loaded: Loaded[S]) -> None:
-    """The shard goes: nothing wakes its keys any more."""
+    """Cancel the timers of a shard that is unloaded."""
     for _, timer in loaded.alarms.values():
         timer.cancel()

@@ -1,4 +1,4 @@
-"""What coordinators need of the process they live in, and the ports by which they reach others, wherever those are."""
+"""What coordinators need of their process, and the ports to other coordinators and to leaders, wherever those run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class CoordinatingBroker(Protocol):
     node_id: int
 
     def next_producer_id(self) -> int:
-        """A producer id nobody else has. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS while there is none."""
+        """A new producer id. Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS while there is none."""
         ...
 
 
 class TransactionPort(Protocol):
-    """Towards the coordinator of a transactional id: AddPartitionsToTxn, as brokers ask it (KIP-890).
+    """The port to the coordinator of a transactional id: AddPartitionsToTxn as brokers send it (KIP-890).
 
     ``producer`` is an id and an epoch. Both raise, or fail with, what ``add_partitions`` raises, NOT_COORDINATOR or
     COORDINATOR_LOAD_IN_PROGRESS.
@@ -38,18 +38,18 @@ class TransactionPort(Protocol):
     def verify(
         self, transactional_id: str, producer: tuple[int, int], partitions: Iterable[TopicPartition], /
     ) -> Deferred[dict[TopicPartition, ErrorCode]]:
-        """Which partitions are part of the transaction."""
+        """An error code for each partition that is not part of the transaction."""
         ...
 
     def add(
         self, transactional_id: str, producer: tuple[int, int], partitions: Iterable[TopicPartition], /
     ) -> Deferred[None]:
-        """Make them part of it."""
+        """Add the partitions to the transaction."""
         ...
 
 
 class MarkerPort(Protocol):
-    """Towards the leader of a partition that a transaction wrote to: WriteTxnMarkers."""
+    """The port to the leader of a partition in a transaction: WriteTxnMarkers."""
 
     def write(
         self,
@@ -60,7 +60,7 @@ class MarkerPort(Protocol):
         producer_epoch: int,
         transaction_version: int,
     ) -> Deferred[None] | None:
-        """Completes when the marker is committed; None if it is already, or the topic is gone, and its transaction with it.
+        """Completes when the marker is committed; None if it is already, or the topic was deleted and needs none.
 
         Raises, or fails with, KafkaError INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, NOT_LEADER_OR_FOLLOWER,
         NOT_ENOUGH_REPLICAS or KAFKA_STORAGE_ERROR.
@@ -69,15 +69,15 @@ class MarkerPort(Protocol):
 
 
 class MarkedOffsets(Protocol):
-    """Told of markers in ``__consumer_offsets``."""
+    """Notified of markers in ``__consumer_offsets``."""
 
     def end_transaction(self, index: int, producer_id: int, *, commit: bool) -> None:
-        """The marker of a producer's transaction was appended to a partition of ``__consumer_offsets``."""
+        """A transaction marker was appended to a partition of ``__consumer_offsets``."""
         ...
 
 
 class CoordinationHost(Protocol):
-    """Has the partitions, the metadata and the time."""
+    """Gives access to partitions, metadata and time."""
 
     runtime: Runtime
     config: BrokerConfig
@@ -91,9 +91,9 @@ class CoordinationHost(Protocol):
     @property
     def transactions(self) -> TransactionPort: ...
     def partition(self, topic: str, index: int, /) -> Partition | None:
-        """None where it does not exist."""
+        """The partition, or None."""
         ...
 
     def node(self, node_id: int, /) -> CoordinatingBroker:
-        """A broker of this process. KeyError for any other."""
+        """A broker of this process. Raises KeyError for any other."""
         ...

@@ -1,7 +1,7 @@
-"""A coordinator's state, read back out of its partition: a small one at once, a large one bit by bit.
+"""Loads a coordinator's state from its partition: a small one at once, a large one in several turns.
 
-The loop has other things to do than to replay a million records in one turn. So ``advance`` replays some, and is called
-again in a later turn until it says that all are.
+A million records in one turn would stall the loop. So ``advance`` replays some, and is called again in later turns until
+all are replayed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REPLAYED_AT_ONCE = 2000
 
 
 class LogReplay(Generic[S]):
-    """One pass over a partition, whose records go into the shard."""
+    """One pass over a partition that replays its records into the shard."""
 
     __slots__ = ("_batches", "_codec", "_next_offset", "partition", "shard")
 
@@ -41,8 +41,8 @@ class LogReplay(Generic[S]):
         self._batches: Iterator[tuple[BatchHeader, Buffer]] = iter(())
 
     def advance(self, count: int | None = None) -> bool:
-        """Replay about ``count`` more records, as many as befit one turn if not given; True once all are replayed, those
-        appended meanwhile (a transaction's marker) too. Raises KafkaError with KAFKA_STORAGE_ERROR.
+        """Replay about ``count`` more records, by default as many as fit one turn; True once all are replayed, with those
+        appended meanwhile (transaction markers). Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         replayed_log = self.partition.log
         try:
@@ -70,8 +70,8 @@ class LogReplay(Generic[S]):
         return True
 
     def _replay(self, header: BatchHeader, batch: Buffer) -> None:
-        """Take one batch into the state. A record that cannot be read is logged and skipped: all others should not be lost
-        with it. Raises WireError for a batch that cannot be read.
+        """Replay one batch. A record that cannot be decoded is logged and skipped, so that the others are not lost with
+        it. Raises WireError for a batch that cannot be decoded.
         """
         records = decode_records(batch, header=header)
         if header.is_control:

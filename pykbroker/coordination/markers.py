@@ -1,4 +1,4 @@
-"""Writing the markers that end transactions in partitions of this process, and what follows from them."""
+"""Writes transaction markers to partitions of this process, and applies their effects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LocalMarkers:
     ) -> Deferred[None] | None:
         """See ``MarkerPort``."""
         partition = self._host.partition(*where)
-        if partition is None:  # the topic was deleted, and its transaction with it
+        if partition is None:  # the topic was deleted: no marker is needed
             return None
         return write_marker(
             self._host,
@@ -52,10 +52,10 @@ def write_marker(
     producer_epoch: int,
     transaction_version: int,
 ) -> Deferred[None] | None:
-    """Append ``marker`` to the partition; offsets that were committed in the transaction become visible, or go.
+    """Append ``marker`` to the partition; it applies or drops offsets that were committed in the transaction.
 
-    Completes when the marker is committed; None if it is already. Raises KafkaError (INVALID_PRODUCER_EPOCH,
-    TRANSACTION_COORDINATOR_FENCED, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR).
+    Completes when the marker is committed; None if it is already. Raises KafkaError INVALID_PRODUCER_EPOCH,
+    TRANSACTION_COORDINATOR_FENCED, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS or KAFKA_STORAGE_ERROR.
     """
     appended = append_marker(
         partition,

@@ -1,8 +1,7 @@
-"""What a step of a coordinator asks of its runtime.
+"""The result of a coordinator's step, which the runtime carries out.
 
-A state machine never writes and never sends. It returns an Outcome, and the runtime (``runtime.py``) keeps the order
-that makes a coordinator safe: records are appended first, then replayed into the state, and only when they are committed
-are effects carried out and replies sent.
+A state machine never writes and never sends. It returns an Outcome, and the runtime (``runtime.py``) appends the records,
+replays them into the state, and carries out effects and sends replies only once the records are committed.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from pykbroker.wire.errors import ErrorCode
 
 
 class CoordinatorRecord(NamedTuple):
-    """A coordinator record in decoded form, as its codec knows it; a value of None is a tombstone.
+    """A coordinator record in decoded form; a value of None is a tombstone.
 
-    ``producer_id`` is that of the producer in whose transaction the record stands, else -1.
+    ``producer_id`` is the producer of the transaction that the record belongs to, else -1.
     """
 
     key: Any
@@ -29,33 +28,33 @@ class CoordinatorRecord(NamedTuple):
 
 @dataclass(slots=True)
 class Outcome:
-    """What is to come of one step, in the order in which the runtime carries it out."""
+    """The result of one step; the numbers say in which order the runtime carries it out."""
 
     #: 1. Appended in one batch, then replayed one by one.
     records: list[CoordinatorRecord] = field(default_factory=list)
     #: 4. Sent last of all; a KafkaError fails the reply.
     replies: list[tuple[Deferred[Any], Any]] = field(default_factory=list)
-    #: 2. A further step that builds on the replayed records.
+    #: 2. A further step, on the replayed state.
     then: Callable[[], Outcome] | None = None
-    #: 3. Carried out once all records are committed; what an effect is, is the coordinator's own business.
+    #: 3. Carried out by the coordinator once all records are committed.
     effects: list[Any] = field(default_factory=list)
-    #: Instead of 1 to 3, when the append fails with this code. Without it the replies fail with the code.
+    #: In place of 2 and 3 if the append fails, with the error code. Without it the replies fail with the code.
     otherwise: Callable[[ErrorCode], Outcome] | None = None
-    #: Id and epoch of the producer in whose transaction the records are appended.
+    #: The producer id and epoch under which the records are appended to a transaction.
     producer: tuple[int, int] | None = None
-    #: False where each of the records stands for itself: they are appended in as many batches as they need.
+    #: False if the records are independent: they may be appended in several batches.
     atomic: bool = True
 
     def reply(self, waiting: Deferred[Any] | None, response: Any) -> None:
-        """Send ``response`` to whoever waits, if anyone does."""
+        """Send ``response`` to the request that waits, if any."""
         if waiting is not None:
             self.replies.append((waiting, response))
 
 
 @dataclass(slots=True)
 class Part:
-    """A step of work that is done in slices: records of which each stands for itself, and what they and the search for
-    them weigh (``slices.py``).
+    """A step of sliced work: independent records, and the weight of finding and appending them
+    (``runtime/slices.py``).
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)

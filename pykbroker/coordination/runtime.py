@@ -1,8 +1,8 @@
-"""What every coordinator does alike: it finds the shard of a key, carries out the outcomes of its steps, keeps the time.
+"""The runtime that all coordinators share: finds the shard of a key, carries out outcomes, runs deadlines.
 
-A key is a group or a transactional id. The state machines (``shard.py``) decide and never write; what they decide is
-appended, replayed, and told when it is committed. A reply leaves when all state it was computed from is committed, also
-what others appended before: so nobody is ever told what the loss of a disk, or of a leader, could undo.
+A key is a group or a transactional id. State machines (``shard.py``) decide and never write; the runtime appends and replays
+their decisions and replies once they are committed. A reply leaves when all state that it was computed from is committed,
+including earlier appends of others, so no client sees state that the loss of a disk or a leader could undo.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ S = TypeVar("S", bound=Shard)
 T = TypeVar("T")
 P = ParamSpec("P")
 
-#: What a key weighs with which something is begun after it was loaded (``slices.py``).
+#: The weight of beginning a loaded key (``runtime/slices.py``).
 _BEGIN_WEIGHT = 5
 
-#: While partitions are read at the start, how long until the next look whether one has come.
+#: The interval of checks whether a partition is loaded, in milliseconds, while all are loaded at the start.
 _READING_PAUSE_MS = 20
 
 Replies = list[tuple[Deferred[Any], Any]]
@@ -46,8 +46,8 @@ Replies = list[tuple[Deferred[Any], Any]]
 class CoordinatorRuntime(Generic[S]):
     """See the module.
 
-    ``topic`` has ``partitions`` of them while it is not made yet. ``new_shard`` makes an empty shard; ``opened`` is told
-    of each that was read. ``effects`` carries out an effect of an outcome. ``eager`` is said in ``shards.py``.
+    ``partitions`` is the partition count of ``topic`` before it is created. ``new_shard`` creates an empty shard; ``opened``
+    is called for each loaded one. ``effects`` carries out an effect of an outcome. ``eager``: see ``shards.py``.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class CoordinatorRuntime(Generic[S]):
     # Where keys live
 
     def partition_of(self, key: str) -> int:
-        """The partition of the topic that a key lives in."""
+        """The index of the partition to which a key belongs."""
         topic = self._host.metadata.image.topics.get(self._topic)
         return partition_for(key, self._partitions if topic is None else len(topic.partitions))
 
     def at(self, broker: CoordinatingBroker | None, key: str) -> Loaded[S]:
-        """The shard of a key, in which all has happened that is due for it. None stands for this process itself.
+        """The shard of a key, after doing what is due for the key. ``broker`` None stands for the process itself.
 
-        Raises KafkaError with NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
+        Raises KafkaError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
         """
         loaded = self.shards.at(broker, self.partition_of(key))
         if key in loaded.to_begin:
@@ -99,8 +99,8 @@ class CoordinatorRuntime(Generic[S]):
         return loaded
 
     def load_all(self, index: int = 0) -> None:
-        """Read every partition from ``index`` on, one in a turn of the loop, so that what was begun when the process ended
-        comes to its end though nobody asks.
+        """Load every partition from ``index`` on, one in each turn of the loop, so that transactions that were prepared when
+        the process ended are completed without a request.
         """
         if self._host.partition(self._topic, index) is None:
             return
@@ -134,10 +134,10 @@ class CoordinatorRuntime(Generic[S]):
         *args: P.args,
         **named: P.kwargs,
     ) -> Deferred[T]:
-        """What ``question`` says of the shard of a key (and of what else it is given), or the KafkaError that it raises, once the state that it looked at is
-        committed: usually now.
+        """The result of ``question`` on the shard of a key, or the KafkaError that it raises, once the state that it read is
+        committed, which is usually now.
 
-        Raises what ``at`` raises; fails with what ``question`` raises, or NOT_COORDINATOR where the state may be undone.
+        Raises what ``at`` raises; fails with what ``question`` raises, or NOT_COORDINATOR if the state may be undone.
         """
         loaded = self.at(broker, key)
         try:
@@ -148,7 +148,7 @@ class CoordinatorRuntime(Generic[S]):
         return _when_committed(loaded.partition, found)
 
     def read_all(self, broker: CoordinatingBroker, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:
-        """The same of all shards that the broker leads, in one list. Raises what ``at`` raises."""
+        """The same for all shards that the broker leads, in one list. Raises what ``at`` raises."""
         parts = [
             _when_committed(loaded.partition, list(question(loaded.shard))) for loaded in self.shards.led_by(broker)
         ]
@@ -157,9 +157,9 @@ class CoordinatorRuntime(Generic[S]):
     # Outcomes
 
     def run(self, loaded: Loaded[S], key: str | None, outcome: Outcome) -> None:
-        """Carry out an outcome and what follows from it; ``key`` is the one whose deadlines it may have moved.
+        """Carry out an outcome and its further steps; ``key`` is the one whose deadlines it may have changed.
 
-        The replies go out last of all, when the state has settled: whoever gets one may ask something new at once.
+        Replies are sent last, when the state is consistent: a client may send its next request at once.
         """
         replies: Replies = []
         effects: list[Any] = []
@@ -185,7 +185,7 @@ class CoordinatorRuntime(Generic[S]):
         finished.recover(Exception, partial(_send_failure, replies)).or_log("answering for a coordinator")
 
     def append(self, loaded: Loaded[S], outcome: Outcome) -> ErrorCode | None:
-        """Append and replay the records of one step. The code that clients are to see when it fails."""
+        """Append and replay the records of one step; returns the error code for clients."""
         if not outcome.records:
             return None
         if not self.shards.is_in_use(loaded):
@@ -193,7 +193,7 @@ class CoordinatorRuntime(Generic[S]):
         return append(loaded, outcome, self._codec, self._host.runtime.clock.now_ms())
 
     def append_parts(self, loaded: Loaded[S], parts: Iterator[Part]) -> Steps:
-        """Append one part after the other, while others do what they like in between."""
+        """Append one part after the other, with requests in between."""
         while self.shards.is_in_use(loaded):
             part = next(parts, None)
             if part is None or self.append(loaded, Outcome(part.records, atomic=False)) not in GOES_ON:
@@ -206,7 +206,7 @@ class CoordinatorRuntime(Generic[S]):
                 self._effects(loaded, effect)
         _send(replies)
 
-    # Time, and shards that come and go
+    # Time, and the lifecycle of shards
 
     def _tick(self, loaded: Loaded[S], key: str) -> None:
         if self.shards.is_in_use(loaded):
@@ -220,7 +220,7 @@ class CoordinatorRuntime(Generic[S]):
         self._told_opened(loaded)
 
     def _begin_all(self, loaded: Loaded[S]) -> Steps:
-        """There may be very many; whoever asks for a key before its turn (``at``) brings it forward."""
+        """Begin all loaded keys in slices; a request for a key (``at``) does not wait for its slice."""
         return each_alone(self._begin_in_its_turn(loaded, key) for key in list(loaded.to_begin))
 
     def _begin_in_its_turn(self, loaded: Loaded[S], key: str) -> Steps:
@@ -233,7 +233,7 @@ class CoordinatorRuntime(Generic[S]):
         self.run(loaded, key, loaded.shard.begin(key))
 
     def _dropped(self, loaded: Loaded[S]) -> None:
-        """Everybody who waits in a shard that goes is told to look for the coordinator again."""
+        """Answer all requests that wait in an unloaded shard with NOT_COORDINATOR."""
         _send(loaded.shard.unload().replies)
         disarm_all(loaded)
 
@@ -253,7 +253,7 @@ def _send(replies: Replies) -> None:
 
 
 def _send_failure(replies: Replies, error: Exception) -> None:
-    """What was answered for may be undone: everyone is to ask who coordinates."""
+    """The state behind the replies may be undone: all fail, so that clients look up the coordinator again."""
     log.warning("Coordinator records cannot be committed: %s", error)
     _send([(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies])
 
@@ -264,7 +264,7 @@ def _look_again(error: Exception) -> None:
 
 
 def _when_committed(partition: Partition, found: T) -> Deferred[T]:
-    """What was found, once the state that it was found in is committed."""
+    """``found``, once the state that it was read from is committed."""
     committed = partition.committed()
     if committed is None:
         return Deferred.completed(found)

@@ -1,4 +1,4 @@
-"""What a coordinator keeps in one partition of its topic, as the runtime sees it."""
+"""The state of a coordinator in one partition of its topic, as the runtime sees it."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 
 
 class RecordCodec(Protocol):
-    """Records to bytes and back: a module of the coordinator's."""
+    """Encodes and decodes a coordinator's records; a module of the coordinator implements it."""
 
     def encode(self, record: CoordinatorRecord, /) -> tuple[bytes, bytes | None]:
-        """Key and value as they stand in the log."""
+        """Key and value in bytes."""
         ...
 
     def decode(self, key: bytes, value: bytes | None, /) -> CoordinatorRecord | None:
-        """A record out of the log, None for a type that is not known. Raises WireError."""
+        """Decode a record; None for an unknown type. Raises WireError."""
         ...
 
     def owner_of(self, record: CoordinatorRecord, /) -> str:
-        """The group, or the transactional id, that a record belongs to."""
+        """The group or transactional id of a record."""
         ...
 
 
 class Shard:
-    """To be subclassed. A key is a group or a transactional id; ``replay`` is the only place where persisted state changes."""
+    """Base class. A key is a group or a transactional id; only ``replay`` and ``end_transaction`` change persisted state."""
 
     def replay(self, record: CoordinatorRecord) -> None:
-        """Take a record that is in the log into the state."""
+        """Apply a record of the log to the state."""
         raise NotImplementedError
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """The marker of a producer's transaction is in the partition: what was written in it counts, or goes."""
+        """A transaction marker is in the partition: apply or drop the records of the transaction."""
 
     def loaded(self) -> Iterator[str]:
-        """The keys for which something is to be done once the log is replayed (``begin``)."""
+        """The keys for which ``begin`` must be called once the log is replayed."""
         return iter(())
 
     def begin(self, key: str) -> Outcome:
-        """What is to be done for a key that was just loaded; it need not be there any more."""
+        """The outcome for a key that was loaded; the key may be gone."""
         return Outcome()
 
     def wake_at(self, key: str) -> float:
@@ -48,9 +48,9 @@ class Shard:
         return math.inf
 
     def tick(self, key: str) -> Outcome:
-        """Do what has become due."""
+        """Do what is due."""
         return Outcome()
 
     def unload(self) -> Outcome:
-        """The shard moves away: the replies for whoever waits in it."""
+        """The shard is unloaded: the replies for the requests that wait in it."""
         return Outcome()

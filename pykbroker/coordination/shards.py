@@ -1,11 +1,11 @@
-"""The shards of a coordinator, one for each partition of the topic in which it keeps its state.
+"""The shards of a coordinator, one for each partition of its topic.
 
-A shard is read from its partition's log when it is first needed. Only the broker that leads the partition may use it; the
-others answer NOT_COORDINATOR, so that clients behave as they would with brokers on several machines. Where another
-broker leads, the shard is dropped, and read anew for it.
+A shard is loaded from its partition's log on first use. Only the broker that leads the partition may use it; the others
+answer NOT_COORDINATOR, so clients behave as with brokers on several machines. When another broker becomes the leader, the
+shard is dropped and loaded again.
 
-One whose loading fails in a way that nobody foresaw has failed, as in Kafka: it answers NOT_COORDINATOR until the partition
-has a leader anew. One that the disk refuses is read again for the next request.
+After an unexpected error while loading, the shard has failed, as in Kafka: it answers NOT_COORDINATOR until the partition has
+a new leader. After a disk error the next request loads it again.
 """
 
 from __future__ import annotations
@@ -32,30 +32,29 @@ log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=Shard)
 
-#: So long the log waits for more partitions, before it says how much was read.
+#: The delay of the log line about loaded partitions, in milliseconds, so that it covers several.
 _TOLD_AFTER_MS = 1000
 
 
 class Loaded(Generic[S]):
-    """A shard in use, with its partition and what the runtime has to do for it."""
+    """A loaded shard, with its partition and the runtime's state of it."""
 
     __slots__ = ("alarms", "partition", "shard", "to_begin")
 
     def __init__(self, partition: Partition, shard: S) -> None:
         self.partition = partition
         self.shard = shard
-        #: Keys that were loaded and not begun with yet.
+        #: Keys that were loaded and not begun.
         self.to_begin: dict[str, None] = {}
-        #: Key to the moment it is to be woken at, and the timer that will (``deadlines.py``).
+        #: Key to its deadline and timer (``deadlines.py``).
         self.alarms: dict[str, tuple[float, Timer]] = {}
 
 
 class Shards(Generic[S]):
     """See the module.
 
-    ``begin`` makes the replay of a partition; ``opened`` is told when it has come to its end, and ``dropped`` when the
-    shard is not in use any more. Where a partition has a new leader, what was in use is read again at once; with
-    ``eager`` every shard is, also one that nobody has asked for.
+    ``begin`` creates the replay of a partition; ``opened`` is called at its end, ``dropped`` when the shard is dropped.
+    For a new leader shards that were in use are loaded again at once, with ``eager`` all shards.
     """
 
     def __init__(
@@ -77,18 +76,17 @@ class Shards(Generic[S]):
         self._eager = eager
         self._loading: dict[int, LogReplay[S]] = {}
         self._failed: set[int] = set()
-        #: How many things each partition had that was loaded since the log last said so.
+        #: The number of groups or ids of each partition loaded since the last log line.
         self._untold: list[int] = []
 
     def is_in_use(self, loaded: Loaded[S]) -> bool:
-        """False once the partition has moved or is gone."""
+        """False once the partition has another leader or was deleted."""
         return self.loaded.get(loaded.partition.index) is loaded
 
     def at(self, broker: CoordinatingBroker | None, index: int) -> Loaded[S]:
-        """The shard of a partition, for the broker that leads it; None stands for this process itself.
+        """The shard of a partition, for the broker that leads it; ``broker`` None stands for the process itself.
 
-        Raises KafkaError with NOT_COORDINATOR, or COORDINATOR_LOAD_IN_PROGRESS while it is read: all others are served
-        meanwhile.
+        Raises KafkaError NOT_COORDINATOR, or COORDINATOR_LOAD_IN_PROGRESS while it is loaded.
         """
         loaded = self.loaded.get(index)
         found = self._cluster.partition(self._topic, index) if loaded is None else loaded.partition
@@ -97,14 +95,14 @@ class Shards(Generic[S]):
         return self._load(found) if loaded is None else loaded
 
     def led_by(self, broker: CoordinatingBroker) -> Iterator[Loaded[S]]:
-        """Every shard of the broker; those that were never needed are loaded. Raises what ``at`` raises."""
+        """Every shard of the broker; unloaded ones are loaded. Raises what ``at`` raises."""
         for index in range(self._count()):
             found = self._cluster.partition(self._topic, index)
             if found is not None and found.leader == broker.node_id:
                 yield self.at(broker, index)
 
     def tell_loaded(self, partition: Partition, noun: str, count: int) -> None:
-        """Say how many things were read, in one line for the partitions that are read at about the same time."""
+        """Log how many groups or ids were loaded, in one line for partitions loaded at about the same time."""
         log.debug("Loaded %d %s(s) of %s-%d", count, noun, partition.topic, partition.index)
         if not self._untold and count:
             self._cluster.runtime.timers.after(_TOLD_AFTER_MS, partial(self._tell, noun))
@@ -117,7 +115,7 @@ class Shards(Generic[S]):
         log.info("Loaded %d %s(s) from %d partition(s) of %s", total, noun, partitions, self._topic)
 
     def follow(self, delta: MetadataDelta) -> None:
-        """Drop what another broker leads now, or nobody, and everything when the topic is deleted."""
+        """Drop shards that another broker leads now, or nobody, and all if the topic is deleted."""
         for change in delta.partitions:
             if change.moves_state_of(self._topic):
                 index = change.after.index
@@ -134,7 +132,7 @@ class Shards(Generic[S]):
         return 0 if topic is None else len(topic.partitions)
 
     def _known(self) -> list[int]:
-        """The partitions that somebody has asked for."""
+        """The partitions in use."""
         return [*self._loading, *self.loaded, *self._failed]
 
     def _drop(self, index: int) -> None:

@@ -1,1 +1,1 @@
-"""Faults: what a broker is told to do wrong, for the tests of those who use it. Imported when the first rule is made."""
+"""Fault injection for users' tests. Imported with the first rule."""

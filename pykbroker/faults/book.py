@@ -1,4 +1,4 @@
-"""The rules of a cluster, and when each of them acts: counted by the loop that owns the state."""
+"""The fault rules of a cluster, with counts that decide when each acts; owned by the loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Rule:
     matched: int = 0
     fired: int = 0
     removed: bool = False
-    #: What it keeps from the moment when it was added: metadata that grows stale.
+    #: State from the time of its addition: the metadata for stale answers.
     kept: Any = None
     _chance: random.Random = field(default_factory=random.Random)
 
@@ -36,7 +36,7 @@ class Rule:
 
     @property
     def over(self) -> bool:
-        """Whether it has acted as often as it may."""
+        """Whether it has acted the maximum number of times."""
         return self.removed or (self.fault.times is not None and self.fired >= self.fault.times)
 
     def acts(self) -> bool:
@@ -57,7 +57,7 @@ class Rule:
 
 
 class FaultBook:
-    """All rules, in the order in which they were added: of several that match, the first one that acts does."""
+    """All rules in the order of addition; of several that match, the first one that acts is applied."""
 
     def __init__(self) -> None:
         self.rules: dict[int, Rule] = {}

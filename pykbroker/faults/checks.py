@@ -1,4 +1,4 @@
-"""Which rules can act. Each that cannot is refused with what to write instead."""
+"""Validation of fault rules. A rule that cannot act is refused, with what to write instead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pykbroker.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from pykbroker.faults.fault import Fault
 
-#: Words that are said or not, and have no value.
+#: Options without a value.
 FLAGS = ("hold", "drop", "close", "corrupt", "duplicate", "stale", "after")
 ACTIONS = ("error", "hold", "drop", "close", "truncate", "corrupt", "duplicate", "throttle", "stale", "leader")
 LEVELS = ("top", "topic", "partition", "group", "member", "item")
@@ -25,17 +25,17 @@ _FROM_ONE = ("times", "nth")
 
 
 class BadFault(ValueError):
-    """A fault that cannot act; the text says why, and what to write instead."""
+    """The fault cannot act; the text says why, and what to write instead."""
 
 
 @cache
 def rows() -> dict[str, ServedApi]:
-    """What is served, by Kafka's names."""
+    """The served APIs by Kafka's names."""
     return {APIS[int(api.key)].name: api for api in SUPPORTED}
 
 
 def check_words(said: Mapping[str, Any]) -> None:
-    """Raises BadFault for a word that no fault has."""
+    """Raises BadFault for an unknown option."""
     from pykbroker.faults.fault import Fault  # noqa: PLC0415 - it checks itself here
 
     for name in said:
@@ -44,7 +44,7 @@ def check_words(said: Mapping[str, Any]) -> None:
 
 
 def normalise(fault: Fault) -> None:
-    """Names in Kafka's spelling, whatever their case; Kafka's own Java names and ours are both known."""
+    """The fault with names in Kafka's spelling, in any case; Kafka's Java names are known, too."""
     if not isinstance(fault.api, str):
         raise BadFault(f"api is {fault.api!r}; write a name, such as Produce, or * for all")
     named = {_squeezed(name): name for name in rows()}
@@ -70,7 +70,7 @@ def normalise(fault: Fault) -> None:
 
 
 def check(fault: Fault) -> None:
-    """Raises BadFault for what is not possible."""
+    """Raises BadFault for a fault that cannot act."""
     _check_numbers(fault)
     _check_action(fault)
     versions = served_versions(fault)

@@ -1,4 +1,4 @@
-"""What a rule's error does to a request: the part that is meant is not carried out, the rest is."""
+"""Injects the error of a rule: the selected part of the request is not handled, the rest is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pykbroker.refusals.shapes import Site
     from pykbroker.security.context import RequestContext
 
-#: These change nothing, and what they are about is known to their handlers alone: all topics, a session's partitions.
+#: Requests without effects, whose items only the handler knows: all topics, a session's partitions.
 _READS = (ApiKey.FETCH, ApiKey.METADATA)
 
 

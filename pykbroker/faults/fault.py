@@ -1,8 +1,8 @@
-"""A fault: one rule as one frozen value. Which requests, when, and what is done to them.
+"""A fault rule as a frozen value: which requests, when, and the effect.
 
-The same words make it in Python (``Fault("Produce", topic="t", error="NOT_LEADER_OR_FOLLOWER", times=1)``), in text
+The same options are used in Python (``Fault("Produce", topic="t", error="NOT_LEADER_OR_FOLLOWER", times=1)``), in text
 (``Produce topic=t error=NOT_LEADER_OR_FOLLOWER times=1``) and in JSON (``{"api": "Produce", "topic": "t", ...}``).
-What cannot act is refused when it is made.
+A rule that cannot act is refused when it is created.
 """
 
 from __future__ import annotations

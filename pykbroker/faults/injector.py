@@ -1,4 +1,4 @@
-"""Faults of one running process: rules come and go, and the dispatcher has the step while there are any."""
+"""The fault injector of one process: adds and removes rules, and the dispatcher's step while there are any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dispatcher's step that carries faults out. It stands there only while there are rules."""
+"""The dispatcher's step that applies fault rules, present only while there are any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask: what every request has to pass before it is looked at.
+"""Access control for every HTTP request.
 
 Two dangers. Somebody on the network, who is kept out by a token. And a page that a browser of this machine shows: it may send
 requests to addresses that it cannot reach itself, and where its name is made to point at this machine (DNS rebinding) it may

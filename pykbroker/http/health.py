@@ -1,4 +1,4 @@
-"""``/health``: the process is there and its loop turns. ``/ready``: clients are served, so traffic may be sent here."""
+"""``/health``: the process and its event loop run. ``/ready``: clients are served."""
 
 from __future__ import annotations
 

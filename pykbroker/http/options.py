@@ -1,4 +1,4 @@
-"""Where the HTTP side listens, who may ask it, and which of these wishes are refused at the start."""
+"""The options of the HTTP side: address and access, with their validation at the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which page sends a change: a browser says so, and the page of others is refused.
+"""Checks the origin of changes sent by browsers; other sites' pages are refused.
 
 The broker's own page is the one whose host and port are those that the request is for. Its scheme is the browser's matter: a proxy
 that ends TLS hands on a request of ``https://`` as one of ``http://``, with the Host as the browser knows it. That a Host is ours is

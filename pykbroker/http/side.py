@@ -147,6 +147,7 @@ class HttpSide:
                 self._imported.add(name)
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
+        await self._have("prometheus_client")
         try:
             chunks = await self._scrapes.page()
         except NoCluster:

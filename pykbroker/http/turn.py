@@ -1,4 +1,4 @@
-"""Work that the HTTP side does a little in each turn of the loop, with clients of the broker served in between."""
+"""Divides work of the HTTP side over turns of the loop, with clients served in between."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ written after the table, from what the table has; a batch that is given again fi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -101,15 +101,22 @@ class Archive:
     # One batch
 
     def _take(self, rows: DataFrame, batch: int) -> None:
+        before = self.lake.entry(batch - 1)
+        ends = ledger.source_offsets(self._checkpointed(f"offsets/{batch}"))
+        before = before.with_ids(self._same_topics(before, {place.topic for place in ends}))
         table = self.lake.table.of(rows.sparkSession)
         taken = table.append(_arranged(rows), batch)
-        entry = self._entry_after(taken, batch)
+        entry = self._entry_after(before, taken, batch, ends)
         self.lake.write_entry(entry)
         self.sight.took(entry)
 
-    def _entry_after(self, taken: DataFrame, batch: int) -> Entry:
-        before = self.lake.entry(batch - 1)
-        ends = ledger.source_offsets(self._checkpointed(f"offsets/{batch}"))
+    def _same_topics(self, before: Entry, topics: Collection[str]) -> dict[str, str]:
+        """The ids of the topics of a batch. Raises DataLost where one was made anew since the batch before."""
+        ids = self.cluster.ids(topics)
+        _refuse_mixture(before, {}, ids)
+        return ids
+
+    def _entry_after(self, before: Entry, taken: DataFrame, batch: int, ends: Offsets) -> Entry:
         initial = ledger.offsets_of(self._checkpointed("sources/0/0"))
         counted = taken.groupBy("topic", "partition").agg(f.count("*")).collect()
         rows = {Place(topic, partition): count for topic, partition, count in counted}
@@ -145,11 +152,8 @@ class Archive:
 
     def _check_nothing_is_lost(self) -> None:
         entry = self.lake.last_entry()
-        for place, read, end in ledger.shrunk(entry, self.cluster.ends(entry.partitions)):
-            raise DataLost(
-                f"{place} was archived up to offset {read} and ends at {end} now: the topic was deleted and made anew. "
-                "Its records cannot be told from the old ones here; archive it to a folder of its own."
-            )
+        ids = self.cluster.ids({place.topic for place in entry.partitions})
+        _refuse_mixture(entry, self.cluster.ends(entry.partitions), ids)
         if not self.options.record_losses:
             self._raise_for_expired(entry)
 
@@ -171,6 +175,14 @@ class Archive:
             raise DataLost(f"Spark found records missing: {sentence(message)}") from None
         if not again:
             raise LakeError(f"The job failed after batch {self.sight.batch}: {sentence(message)}") from None
+
+
+def _refuse_mixture(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> None:
+    for place, how in ledger.made_anew(entry, ends, ids).items():
+        raise DataLost(
+            f"{place} was {how}: the topic was deleted and made anew. "
+            "Its records cannot be told from the old ones here; archive it to a folder of its own."
+        )
 
 
 def _arranged(rows: DataFrame) -> DataFrame:

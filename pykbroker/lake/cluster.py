@@ -56,6 +56,16 @@ class Cluster:
                 Place(topic, partition.partition()) for topic in there for partition in described[topic].partitions()
             }
 
+    def ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The ids of those of the topics that exist; none from brokers that have no ids."""
+        wanted = set(topics)
+        none = self._jvm.org.apache.kafka.common.Uuid.ZERO_UUID
+        with self._admin() as admin:
+            there = self._list(wanted & set(admin.listTopics().names().get()))
+            described = admin.describeTopics(there).allTopicNames().get()
+            found = {topic: described[topic].topicId() for topic in there}
+            return {topic: str(each.toString()) for topic, each in found.items() if not each.equals(none)}
+
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
         """Where the logs of these partitions begin; those that are not there are left out."""
         return self._offsets(places, "earliest")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 
@@ -21,6 +22,7 @@ class Folder:
         rename = jvm.org.apache.hadoop.fs.Options.Rename
         self._replacing = spark._sc._gateway.new_array(rename, 1)  # noqa: SLF001
         self._replacing[0] = rename.OVERWRITE
+        self._keeping = spark._sc._gateway.new_array(rename, 0)  # noqa: SLF001
         self.uri = str(self._files.makeQualified(path).toString())
 
     def at(self, name: str) -> str:
@@ -43,14 +45,38 @@ class Folder:
 
     def write(self, name: str, text: str) -> None:
         """Writes a file whole or not at all; one of that name is replaced."""
+        self._rename(self._unfinished(name, text), name, self._replacing)
+
+    def create(self, name: str, text: str) -> bool:
+        """The same where there is none of that name; else False, and nothing has changed."""
+        unfinished = self._unfinished(name, text)
+        try:
+            self._rename(unfinished, name, self._keeping)
+        except Py4JJavaError as error:
+            self.delete(unfinished)
+            if error.java_exception.getClass().getSimpleName() == "FileAlreadyExistsException":
+                return False
+            raise
+        return True
+
+    def _unfinished(self, name: str, text: str) -> str:
         unfinished = f"{name.rpartition('/')[0]}/.{uuid.uuid4().hex}".lstrip("/")
-        stream = self._files.create(self._path(unfinished), True)
-        stream.write(text.encode())
-        stream.close()
+        try:
+            stream = self._files.create(self._path(unfinished), True)
+            try:
+                stream.write(text.encode())
+            finally:
+                stream.close()
+        except Py4JJavaError:
+            self.delete(unfinished)
+            raise
+        return unfinished
+
+    def _rename(self, name: str, to: str, how: Any) -> None:
         context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
-            self._path(name).toUri(), self._files.getConf()
+            self._path(to).toUri(), self._files.getConf()
         )
-        context.rename(self._path(unfinished), self._path(name), self._replacing)
+        context.rename(self._path(name), self._path(to), how)
 
     def exists(self, name: str) -> bool:
         return bool(self._files.exists(self._path(name)))

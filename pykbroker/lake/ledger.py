@@ -61,12 +61,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is known after batch ``batch``, which added ``rows`` at ``at`` (ISO 8601, UTC)."""
+    """What is known after batch ``batch``, which added ``rows`` at ``at`` (ISO 8601, UTC).
+
+    ``ids`` are those of the topics, by which one that was made anew is known; brokers before Kafka 2.8 give none.
+    """
 
     batch: int = -1
     at: str = ""
     rows: int = 0
     partitions: dict[Place, Progress] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
 
     @property
     def total_rows(self) -> int:
@@ -92,7 +96,11 @@ class Entry:
                 rows=before.rows + rows.get(place, 0),
                 lost=before.lost.and_then(lost.get(place, NOTHING)),
             )
-        return Entry(batch, at, sum(rows.values()), partitions)
+        return Entry(batch, at, sum(rows.values()), partitions, self.ids)
+
+    def with_ids(self, ids: Mapping[str, str]) -> Entry:
+        """The same with the ids of more topics."""
+        return replace(self, ids={**self.ids, **ids})
 
     def to_json(self) -> str:
         """As it is kept in its file."""
@@ -100,7 +108,8 @@ class Entry:
             {"topic": place.topic, "partition": place.partition, **asdict(progress), "lost": progress.lost._asdict()}
             for place, progress in sorted(self.partitions.items())
         ]
-        return json.dumps({"batch": self.batch, "at": self.at, "rows": self.rows, "partitions": partitions})
+        fields = {"batch": self.batch, "at": self.at, "rows": self.rows, "partitions": partitions, "topics": self.ids}
+        return json.dumps(fields)
 
     @classmethod
     def from_json(cls, text: str) -> Entry:
@@ -115,7 +124,7 @@ class Entry:
             )
             for item in fields["partitions"]
         }
-        return cls(fields["batch"], fields["at"], fields["rows"], partitions)
+        return cls(fields["batch"], fields["at"], fields["rows"], partitions, fields.get("topics", {}))
 
 
 def _ranges(found: list[list[int]]) -> tuple[Range, ...]:
@@ -151,11 +160,18 @@ def expired(entry: Entry, earliest: Offsets) -> Iterator[tuple[Place, Range]]:
             yield place, (progress.until, earliest[place])
 
 
-def shrunk(entry: Entry, ends: Offsets) -> Iterator[tuple[Place, int, int]]:
-    """Partitions that end before what has been read of them: the topic was deleted and made anew."""
+def made_anew(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> dict[Place, str]:
+    """Partitions of topics that were deleted and made anew, and how one sees it: their topic has another id, or, where ids are not
+    known, they end before what has been read of them.
+    """
+    found = {}
     for place, progress in sorted(entry.partitions.items()):
-        if place in ends and ends[place] < progress.until:
-            yield place, progress.until, ends[place]
+        old, new = entry.ids.get(place.topic), ids.get(place.topic)
+        if old and new and old != new:
+            found[place] = f"archived from the topic of id {old}, and {place.topic} has the id {new} now"
+        elif place in ends and ends[place] < progress.until:
+            found[place] = f"archived up to offset {progress.until}, and it ends at {ends[place]} now"
+    return found
 
 
 def behind(entry: Entry, earliest: Offsets, ends: Offsets) -> int:

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from pykbroker.lake.trouble import LakeError
 
 _TRANSACTION_S = 1.0
 _NO_POSITION = 0
 _COORDINATOR_S = 60.0
+_ENDING_S = 10.0
+#: What librdkafka says of records that it gives up with their transaction.
+_PURGED = {"_PURGE_QUEUE", "_PURGE_INFLIGHT"}
 _PASSING = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 #: What may be said otherwise. How large a record may be is the topic's affair.
 _DEFAULTS = {"log_level": 0, "compression.type": "zstd", "message.max.bytes": 1_000_000_000}
@@ -67,8 +72,6 @@ class Sending:
 
 def committed(group: Any, places: list[Any]) -> list[Any]:
     """The offsets that a group has committed. A new cluster makes the topic of offsets when first asked; one asks again."""
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - in the task
-
     deadline = time.monotonic() + _COORDINATOR_S
     while True:
         try:
@@ -86,12 +89,16 @@ def _end_all(lines: Mapping[Any, _Line]) -> None:
         line.end()
 
 
+def _kafka_error(error: BaseException) -> Any:
+    """Of a fatal error the binding raises what it raised before calling ``on_delivery``, or a SystemError caused by that."""
+    cause = error if error.__cause__ is None else error.__cause__
+    return cause.args[0]
+
+
 class _Line:
     """One partition on its way: a transactional producer, and the group's position."""
 
     def __init__(self, sending: Sending, topic: str, partition: int) -> None:
-        from confluent_kafka import Consumer, Producer, TopicPartition  # noqa: PLC0415 - in the task
-
         self._sending = sending
         self._place = TopicPartition(sending.topics[topic], partition)
         self._from = f"{topic}-{partition}"
@@ -100,9 +107,12 @@ class _Line:
             "on_delivery": self._refused, "delivery.report.only.error": True,
         }  # fmt: skip
         self._producer: Any = Producer({**_DEFAULTS, **sending.client, **settings})
-        self._producer.init_transactions()  # whoever was here before is fenced, and what it left open aborted
         self._group: Any = Consumer({"log_level": 0, **sending.client, "group.id": sending.name})
-        self._next = max(committed(self._group, [self._place])[0].offset, _NO_POSITION)
+        try:
+            self._producer.init_transactions()  # whoever was here before is fenced, and what it left open aborted
+            self._next = max(committed(self._group, [self._place])[0].offset, _NO_POSITION)
+        except KafkaException as error:
+            raise LakeError(f"{self._from}, to {self._place.topic}: {error.args[0].str()}.") from None
         self._first = self._next
         self._open = 0
         self._opened = 0.0
@@ -117,20 +127,24 @@ class _Line:
             raise LakeError(
                 f"{self._from}, offset {row['offset']} has the timestamp 0, for which librdkafka would put its own."
             )
-        if not self._open:
-            self._producer.begin_transaction()
-            self._opened = time.monotonic()
-            self._first = row["offset"]
-        self._produce(row)
+        try:
+            if not self._open:
+                self._begin(row)
+            self._produce(row)
+            self._producer.poll(0)
+        except (KafkaException, SystemError) as error:
+            raise self._trouble(f"offset {row['offset']}", _kafka_error(error)) from None
         self._next = row["offset"] + 1
         self._open += 1
-        self._producer.poll(0)
         if self._open >= self._sending.transaction_records or time.monotonic() > self._opened + _TRANSACTION_S:
             self.commit()
 
-    def _produce(self, row: Mapping[str, Any]) -> None:
-        from confluent_kafka import KafkaException  # noqa: PLC0415 - in the task
+    def _begin(self, row: Mapping[str, Any]) -> None:
+        self._producer.begin_transaction()
+        self._opened = time.monotonic()
+        self._first = row["offset"]
 
+    def _produce(self, row: Mapping[str, Any]) -> None:
         headers = None if row["headers"] is None else [(each["key"], each["value"]) for each in row["headers"]]
         topic, partition = self._place.topic, self._place.partition
         while True:
@@ -139,34 +153,33 @@ class _Line:
                 return
             except BufferError:  # librdkafka's queue is full
                 self._producer.poll(0.1)
-            except KafkaException as error:
-                raise LakeError(
-                    f"{self._from}, offset {row['offset']}: {self._refusal or error.args[0].str()}."
-                ) from None
 
     def _refused(self, error: Any, _message: Any) -> None:
         """What a broker says of a record; of the transaction librdkafka will say that there was something."""
-        self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}"
+        if error.name() not in _PURGED:
+            self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}"
+
+    def _trouble(self, offsets: str, error: Any) -> LakeError:
+        """The broker's reason may lie in librdkafka still. To end the transaction makes it hand out every delivery report."""
+        for ended in (self._producer.abort_transaction, self._producer.flush):
+            with suppress(KafkaException, SystemError):  # after a fatal error there is nothing to end
+                ended(_ENDING_S)
+        return LakeError(f"{self._from}, {offsets}: {self._refusal or error.str()}.")
 
     def commit(self) -> None:
         """Records and position, both or none. Raises LakeError where the broker will not have them."""
         if not self._open:
             return
-        from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - in the task
-
         position = TopicPartition(self._place.topic, self._place.partition, self._next)
         try:
             self._again(self._producer.send_offsets_to_transaction, [position], self._group.consumer_group_metadata())
             self._again(self._producer.commit_transaction)
-        except KafkaException as error:
-            reason = self._refusal or error.args[0].str()
-            raise LakeError(f"{self._from}, offsets {self._first} to {self._next - 1}: {reason}.") from None
+        except (KafkaException, SystemError) as error:
+            raise self._trouble(f"offsets {self._first} to {self._next - 1}", _kafka_error(error)) from None
         self.sent += self._open
         self._open = 0
 
     def _again(self, step: Any, *arguments: Any) -> None:
-        from confluent_kafka import KafkaException  # noqa: PLC0415 - in the task
-
         while True:
             try:
                 step(*arguments)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.columns import COLUMNS
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.ledger import Entry, Place, Range, nested, shrunk
+from pykbroker.lake.ledger import Entry, Place, Range, made_anew, nested
 
 _PARTITION = ["topic", "partition"]
 _BUCKET = [*_PARTITION, "bucket"]
@@ -75,8 +75,9 @@ class Verification:
     def run(self, topics: str | None = None) -> Report:
         """Compares all topics of the ledger, or those that match."""
         entry = _chosen(self.lake.last_entry(), topics)
-        anew = {place: end for place, _, end in shrunk(entry, self.cluster.ends(entry.partitions))}
-        shortages = [*self._shortages(entry), *(_made_anew(place, entry, end) for place, end in sorted(anew.items()))]
+        ids = self.cluster.ids({place.topic for place in entry.partitions})
+        anew = made_anew(entry, self.cluster.ends(entry.partitions), ids)
+        shortages = [*self._shortages(entry), *(_told_anew(place, how) for place, how in anew.items())]
         ranges = self._ranges(entry, anew)
         both = {place: each for place, each in ranges.items() if each[0] < each[1]}
         sums, count, found = self._compared(both) if both else ({}, 0, [])
@@ -211,15 +212,12 @@ def _limits(spark: SparkSession, ranges: Mapping[Place, Range]) -> DataFrame:
     return spark.createDataFrame(rows, "topic STRING, partition INT, from BIGINT, until BIGINT")
 
 
-def _made_anew(place: Place, entry: Entry, end: int) -> str:
-    return (
-        f"{place}: archived up to offset {entry.partitions[place].until}, and it ends at {end} now: "
-        "the topic was deleted and made anew, so there is nothing to compare"
-    )
+def _told_anew(place: Place, how: str) -> str:
+    return f"{place}: {how}: the topic was deleted and made anew, so there is nothing to compare"
 
 
 def _chosen(entry: Entry, topics: str | None) -> Entry:
     if topics is None:
         return entry
     chosen = {place: each for place, each in entry.partitions.items() if re.fullmatch(topics, place.topic)}
-    return Entry(entry.batch, entry.at, entry.rows, chosen)
+    return replace(entry, partitions=chosen)

@@ -1,7 +1,7 @@
-"""Metadata answers that are encoded once for many clients.
+"""A cache of encoded Metadata answers.
 
-A Metadata answer over a few hundred partitions costs as much as hundreds of produce requests, and a crowd of clients
-asks for the same one. While the image stands still, the same question gets the same bytes.
+A Metadata answer for a few hundred partitions costs as much as hundreds of produce requests, and many clients send the same
+request. While the image does not change, equal requests get the same bytes.
 """
 
 from __future__ import annotations
@@ -9,21 +9,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.ids import ZERO_ID
-from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 if TYPE_CHECKING:
+    from pykbroker.metadata.encoded_once import EncodedOnce
     from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
-#: Version, listener, who asks and from where, names asked for (None: all), and which authorized operations.
+#: Version, listener, principal and host, requested names (None: all), and which authorized operations.
 Question = tuple[int, str, str, str, tuple[str, ...] | None, bool, bool]
 
-#: Different questions kept at a time: a fleet of clients of one kind asks one or two.
+#: The size of the cache: clients of one kind send one or two different requests.
 MAX_QUESTIONS = 8
 
 
 def question(request: MetadataRequest, asker: RequestContext, *, with_host: bool) -> Question | None:
-    """What is asked, and by whom, as a key; None for a request with topic ids, which few send: where
-    there are ids, names say nothing. ``with_host``: what is shown may depend on where the asker is.
+    """The cache key of a request; None for one with topic ids, which are rare. With ``with_host`` it includes the client's
+    host, on which the answer may depend.
     """
     names: tuple[str, ...] | None = None
     if request.topics is not None and (request.topics or asker.api_version > 0):
@@ -41,42 +42,21 @@ def question(request: MetadataRequest, asker: RequestContext, *, with_host: bool
     )
 
 
-class EncodedOnce(MetadataResponse):
-    """An answer in one version that remembers its bytes, and shares them with its copies."""
-
-    __slots__ = ("_bytes",)
-
-    def __init__(self, answer: MetadataResponse, shared: bytearray | None = None) -> None:
-        super().__init__(*(getattr(answer, name) for name in MetadataResponse.__slots__))
-        self._bytes = bytearray() if shared is None else shared
-
-    def again(self) -> EncodedOnce:
-        """The same answer for another client; what is set on the one (a throttle time) is not on the other."""
-        return EncodedOnce(self, self._bytes)
-
-    def encode(self, out: bytearray, version: int) -> None:
-        """As MetadataResponse.encode, always in the same version."""
-        if self.throttle_time_ms:
-            super().encode(out, version)
-            return
-        if not self._bytes:
-            super().encode(self._bytes, version)
-        out += self._bytes
-
-
 class Answers:
-    """Answers by question, for as long as nothing changes."""
+    """Answers by key, until the image changes."""
 
     def __init__(self) -> None:
         self._kept: dict[Question, EncodedOnce] = {}
 
     def find(self, asked: Question) -> EncodedOnce | None:
-        """The answer given before to this question."""
+        """The cached answer for a key, or None."""
         kept = self._kept.get(asked)
         return None if kept is None else kept.again()
 
     def keep(self, asked: Question, answer: MetadataResponse) -> MetadataResponse:
-        """Remember an answer without errors; returns what to send."""
+        """Cache an answer without errors; returns the answer to send."""
+        from pykbroker.metadata.encoded_once import EncodedOnce  # noqa: PLC0415 - start-up counts
+
         if any(topic.error_code for topic in answer.topics):
             return answer
         if len(self._kept) >= MAX_QUESTIONS:
@@ -85,5 +65,5 @@ class Answers:
         return kept.again()
 
     def forget(self) -> None:
-        """The image changed."""
+        """Empty the cache; the image has changed."""
         self._kept.clear()

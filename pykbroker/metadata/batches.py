@@ -1,6 +1,6 @@
-"""Metadata records in batches, as they lie in the metadata log and in its snapshots.
+"""Batches of metadata records, in the metadata log and in snapshots.
 
-A batch holds records, or control records of the quorum (who leads, where a snapshot begins and ends); never both.
+A batch holds records or control records of the quorum (leader changes, headers and footers of snapshots), never both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pykbroker.wire.message import Message
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import Record, batch_crc_ok, decode_records, encode_batch, iter_batches
 
-#: As many partitions, and as many records, may one request bring (QuorumController.MAX_RECORDS_PER_USER_OP).
+#: The most partitions, and the most records, of one request (QuorumController.MAX_RECORDS_PER_USER_OP).
 MAX_RECORDS_PER_BATCH = 10_000
 _BROKER_REGISTRATION_CHANGE = 17
 
@@ -35,9 +35,9 @@ class MetadataBatch:
 
 
 def record_version(record: MetadataRecord) -> int:
-    """The version to write a record in: the newest, as metadata.version 30 (4.3) has it.
+    """The version to write a record in: the newest one, as at metadata.version 30 (4.3).
 
-    Registration changes take the oldest that carries them, as Kafka writes them.
+    Registration changes are written in the oldest version that can represent them, as by Kafka.
     """
     if record.API_KEY == _BROKER_REGISTRATION_CHANGE:
         if record.cordoned_log_dirs is not None:
@@ -50,7 +50,7 @@ def record_version(record: MetadataRecord) -> int:
 
 
 def encode_records(records: Sequence[MetadataRecord], *, base_offset: int, epoch: int, timestamp: int) -> bytes:
-    """One batch of metadata records; ``timestamp`` in milliseconds. Raises WireError when one cannot be written."""
+    """One batch of metadata records; ``timestamp`` in milliseconds. Raises WireError if one cannot be encoded."""
     return encode_batch(
         [
             Record(base_offset + i, timestamp, None, encode_metadata_record(record, record_version(record)))
@@ -74,14 +74,14 @@ def encode_controls(
 
 
 def decode_batches(data: Buffer) -> Iterator[MetadataBatch]:
-    """The batches of a snapshot. Raises WireError where one is damaged or not understood."""
+    """The batches of a snapshot. Raises WireError if one is corrupt or unknown."""
     view = memoryview(data)
     for pos, header in iter_batches(data):
         yield decode_batch(header, view[pos : pos + header.size])
 
 
 def decode_batch(header: BatchHeader, data: Buffer) -> MetadataBatch:
-    """One batch of the log. Raises WireError when it is damaged or not understood."""
+    """One batch of the log. Raises WireError if it is corrupt or unknown."""
     if not batch_crc_ok(data, 0, header.size):
         raise WireError(f"the batch at offset {header.base_offset} of the metadata is damaged")
     batch = MetadataBatch(

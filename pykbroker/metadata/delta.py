@@ -1,4 +1,4 @@
-"""What one batch of metadata records changed, for those who act on changes."""
+"""The changes of one commit, for subscribers."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class PartitionChange:
 
     @property
     def leader_changed(self) -> bool:
-        """True when the partition is new, or has a new leader epoch."""
+        """True if the partition is new or has a new leader epoch."""
         return self.before is None or self.before.leader_epoch != self.after.leader_epoch
 
     def moves_state_of(self, topic: str) -> bool:
-        """True when a partition of this topic, in which coordinators keep their state, has another leader than before."""
+        """True if a partition of this topic, a coordinator's, has another leader or leader epoch than before."""
         return self.topic.name == topic and self.before is not None and self.leader_changed
 
 
 @dataclass(slots=True)
 class MetadataDelta:
-    """The changes of one commit, in the order of its records. A topic that came and went in it is in both lists."""
+    """The changes of one commit, in the order of its records. A topic that was created and deleted in it is in both lists."""
 
     created_topics: list[TopicImage] = field(default_factory=list)
     deleted_topics: list[TopicImage] = field(default_factory=list)
@@ -41,8 +41,8 @@ class MetadataDelta:
     configs: set[tuple[int, str]] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
     client_quotas: bool = False
-    #: Access lists that came (True) and went, in order.
+    #: Access lists that were added (True) and removed, in order.
     acls: list[tuple[AccessControlEntryRecord, bool]] = field(default_factory=list)
     scram: bool = False
-    #: Ids of delegation tokens that came or live longer or shorter now (True), and that went, in order.
+    #: Ids of delegation tokens that were created or changed (True), and removed, in order.
     delegation_tokens: list[tuple[str, bool]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Feature levels (KIP-584): what a new cluster finalizes, and what a broker registers to support.
+"""Feature levels (KIP-584): those that a new cluster finalizes, and the ranges that brokers register.
 
 Ranges and levels are those of Kafka 4.3.1, so that either broker can take over the other's metadata log.
 """
@@ -14,7 +14,7 @@ GROUP_VERSION = "group.version"
 TRANSACTION_VERSION = "transaction.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 
-#: Finalized when a log directory is new, in the order of Kafka's records. A level of 0 is said by absence.
+#: Finalized in a new cluster, in the order of Kafka's records. A level of 0 has no entry.
 BOOTSTRAP_LEVELS: dict[str, int] = {
     METADATA_VERSION: 30,  # 4.3-IV0
     ELR_VERSION: 1,
@@ -22,7 +22,8 @@ BOOTSTRAP_LEVELS: dict[str, int] = {
     TRANSACTION_VERSION: 2,  # clients use KIP-890's protocol
 }
 
-#: What brokers register. It must cover every level that Apache Kafka 4.3.1 finalizes, or a log of its could not be used.
+#: The ranges that brokers register. They cover every level that Apache Kafka 4.3.1 finalizes, so that its metadata logs can
+#: be used.
 SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
     METADATA_VERSION: (7, 30),
     KRAFT_VERSION: (0, 1),
@@ -35,11 +36,11 @@ SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
 
 
 class Features(NamedTuple):
-    """What a cluster may finalize: the levels that a new one begins with, and the ranges that its brokers register."""
+    """The levels of a new cluster, and the ranges that its brokers register."""
 
     bootstrap: Mapping[str, int]
     ranges: Mapping[str, tuple[int, int]]
-    #: The level of the metadata from which on there are delegation tokens (KIP-900).
+    #: The metadata.version from which on delegation tokens exist (KIP-900).
     tokens_since: int = 14  # 3.6-IV2
 
 

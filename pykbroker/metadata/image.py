@@ -1,8 +1,7 @@
 """The cluster as the metadata log describes it up to one offset.
 
-There is one image in a process, and ``replay.py`` is the only place that changes it. What it hands out (a topic's
-partitions, brokers) is replaced when it changes and never altered in place, so a reader may keep an object.
-Readers run on the loop that owns the state: between two of their calls nothing moves.
+There is one image in a process, and only ``replay.py`` changes it. Its objects (partitions, brokers) are replaced and never
+altered in place, so a reader may keep one. Readers run on the loop, between changes.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ NO_LEADER = -1
 
 @dataclass(slots=True)
 class PartitionImage:
-    """Who holds a partition and who leads it. Replaced on change, never altered."""
+    """The replicas, ISR and leader of a partition. Replaced on change, never altered."""
 
     index: int
     replicas: list[int]
@@ -47,7 +46,7 @@ class PartitionImage:
     last_known_elr: list[int] = field(default_factory=list)
 
     def directory_of(self, broker_id: int) -> bytes | None:
-        """The log directory id that ``broker_id`` keeps its replica in, as far as the log says."""
+        """The id of the log directory of ``broker_id``'s replica, as far as it is known."""
         if broker_id in self.replicas and len(self.directories) == len(self.replicas):
             return self.directories[self.replicas.index(broker_id)]
         return None
@@ -67,14 +66,14 @@ class TopicImage:
         return is_internal(self.name)
 
     def in_order(self) -> Iterator[PartitionImage]:
-        """The partitions by index, whatever order their records came in."""
+        """The partitions in the order of their indexes."""
         partitions = self.partitions
         return (partitions[index] for index in range(len(partitions)))
 
 
 @dataclass(slots=True)
 class Endpoint:
-    """Where a broker can be reached by clients of one listener. ``security_protocol`` as in SecurityProtocol's ids."""
+    """A broker's advertised endpoint on one listener. ``security_protocol`` has SecurityProtocol's ids."""
 
     listener: str
     host: str
@@ -99,22 +98,22 @@ class BrokerImage:
 
     @property
     def active(self) -> bool:
-        """True when the broker may lead and take replicas."""
+        """True if the broker may lead and get replicas: neither fenced nor in a controlled shutdown."""
         return not self.fenced and not self.in_controlled_shutdown
 
 
 class MetadataImage:
-    """All that the metadata log has said so far."""
+    """The state of the cluster."""
 
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
-        #: Offset of the last record replayed; -1 before the first. Grows with every change: caches may compare it.
+        #: The offset of the last replayed record; -1 before the first. It grows with every change, so caches may compare it.
         self.offset = -1
         self.epoch = -1
         self.topics: dict[str, TopicImage] = {}
         self.topics_by_id: dict[bytes, TopicImage] = {}
         self.brokers: dict[int, BrokerImage] = {}
-        #: (resource type, name) -> the settings given for it; an entry disappears with its last setting.
+        #: (resource type, name) -> its settings; an entry disappears with its last setting.
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         #: Finalized feature levels; level 0 is absence.
         self.features: dict[str, int] = {}
@@ -136,16 +135,16 @@ class MetadataImage:
         return self.topics_by_id.get(topic_id)
 
     def partition(self, topic: str, index: int) -> PartitionImage | None:
-        """None where the topic or the partition does not exist."""
+        """The partition, or None."""
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(index)
 
     def config(self, resource_type: int, name: str) -> dict[str, str]:
-        """The settings given for a resource; not to be altered."""
+        """The settings of a resource; read-only."""
         return self.configs.get((resource_type, name), {})
 
     def topic_config(self, topic: str) -> dict[str, str]:
-        """The settings given for a topic; not to be altered."""
+        """The settings of a topic; read-only."""
         return self.configs.get((TOPIC_RESOURCE, topic), {})
 
     def active_brokers(self) -> list[BrokerImage]:
@@ -153,14 +152,14 @@ class MetadataImage:
         return [self.brokers[i] for i in sorted(self.brokers) if not self.brokers[i].fenced]
 
     def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
-        """Where clients of ``listener`` reach the broker; None when it is unknown, fenced or has no such listener."""
+        """The broker's endpoint on ``listener``; None if it is unknown, fenced or has no such listener."""
         broker = self.brokers.get(broker_id)
         return None if broker is None or broker.fenced else broker.endpoints.get(listener)
 
     def offline_replicas(self, partition: PartitionImage, listener: str) -> list[int]:
-        """Replicas whose broker is gone, fenced, or not to be reached over ``listener``."""
+        """Replicas whose broker is unregistered, fenced, or without ``listener``."""
         return [replica for replica in partition.replicas if self.endpoint(replica, listener) is None]
 
     def controller_for_clients(self) -> int:
-        """A living broker that stands for the controller in answers (KIP-631); -1 when there is none."""
+        """A running broker that answers name as the controller (KIP-631); -1 if there is none."""
         return min((broker.id for broker in self.brokers.values() if not broker.fenced), default=-1)

@@ -1,4 +1,4 @@
-"""The records that make an image from nothing: the content of a snapshot, in the order Kafka writes it."""
+"""The records that describe an image: the content of a snapshot, in Kafka's order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pykbroker.wire.internal.topic_record import TopicRecord
 
 
 def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
-    """Records that, replayed in order, give an equal image. The metadata version comes first: it rules the others."""
+    """Records that, replayed in order, give an equal image. metadata.version comes first, since it governs the others."""
     for name in sorted(image.features, key=lambda name: (name != METADATA_VERSION, name)):
         yield FeatureLevelRecord(name=name, feature_level=image.features[name])
     for broker in image.brokers.values():
@@ -42,7 +42,7 @@ def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
 
 
 def partition_record(topic_id: bytes, partition: PartitionImage) -> PartitionRecord:
-    """A partition as it stands."""
+    """The record of a partition."""
     return PartitionRecord(
         partition_id=partition.index,
         topic_id=topic_id,
@@ -61,7 +61,7 @@ def partition_record(topic_id: bytes, partition: PartitionImage) -> PartitionRec
 
 
 def broker_record(broker: BrokerImage) -> RegisterBrokerRecord:
-    """A broker's registration as it stands."""
+    """The record of a broker's registration."""
     return RegisterBrokerRecord(
         broker_id=broker.id,
         incarnation_id=broker.incarnation_id,

@@ -1,5 +1,5 @@
-"""The order in which Java's HashMap gives its keys. Apache Kafka answers lists in it (settings, quotas): it is the same whenever
-the keys are, and clients' own tests compare such lists as they stand.
+"""The iteration order of Java's HashMap. Apache Kafka answers lists in it (settings, quotas); equal keys give an equal order, and
+clients' tests compare such lists literally.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _32_BITS = 0xFFFF_FFFF
 
 @lru_cache(maxsize=4096)
 def hash_of_text(text: str) -> int:
-    """``String.hashCode``, without a sign."""
+    """``String.hashCode``, as an unsigned number."""
     units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     found = 0
     for unit in units:
@@ -24,13 +24,13 @@ def hash_of_text(text: str) -> int:
 
 
 def hash_of_map(pairs: Mapping[str, str | None]) -> int:
-    """``Map.hashCode``, without a sign."""
+    """``Map.hashCode``, as an unsigned number."""
     hashes = (hash_of_text(key) ^ (0 if value is None else hash_of_text(value)) for key, value in pairs.items())
     return sum(hashes) & _32_BITS
 
 
 def table_size(count: int) -> int:
-    """Places in a map that was filled key by key: a power of two, of which three quarters may be taken."""
+    """The number of buckets of a map that was filled key by key: a power of two, at most three quarters full."""
     size = 2
     while count > size * 3 // 4:
         size *= 2
@@ -40,8 +40,8 @@ def table_size(count: int) -> int:
 def in_map_order(
     keys: Iterable[T], hash_of: Callable[[T], int], *, count: int | None = None, at_least: int = 2
 ) -> list[T]:
-    """As a map gives them into which they were put in this order. ``count`` is how many it holds, where those are not all;
-    ``at_least`` the places that it began with.
+    """The keys in the iteration order of a map into which they were put in this order. ``count`` is the size of the map, if
+    it has other keys too; ``at_least`` is its initial number of buckets.
     """
     given = list(keys)
     last = max(at_least, table_size(len(given) if count is None else count)) - 1

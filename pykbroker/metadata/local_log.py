@@ -1,7 +1,7 @@
 """The metadata log on this machine's disk, in Apache Kafka's own form (KIP-595, KIP-630, KIP-631).
 
 ``__cluster_metadata-0`` holds the log's segments, snapshots and the quorum's state. Each start of the process opens a
-new leader epoch with a LeaderChange record; what it decides is appended in that epoch, one batch for each decision.
+new leader epoch with a LeaderChange record; changes are appended in that epoch, one batch for each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from pykbroker.metadata.batches import (
 )
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
-from pykbroker.metadata.image_records import image_records
 from pykbroker.metadata.quorum import Quorum, read_epoch
 from pykbroker.metadata.replay import MetadataRecord, ReplayError, replay
 from pykbroker.metadata.snapshot import (
@@ -47,10 +46,10 @@ _BEGIN_TRANSACTION, _END_TRANSACTION, _ABORT_TRANSACTION = 23, 24, 25
 
 
 class LocalLog:
-    """The log of decisions. ``load`` first, then ``open_epoch``, then ``append``.
+    """The metadata log: ``load`` first, then ``open_epoch``, then ``append``.
 
-    A snapshot is due when the log since the last one is longer than ``snapshot_bytes``, and than that snapshot itself: so
-    the writing of snapshots costs no more than that of the log.
+    A snapshot is due when the log since the last one is longer than ``snapshot_bytes`` and than that snapshot: so writing
+    snapshots costs no more than writing the log.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class LocalLog:
         self._bytes_since_snapshot = 0
         self._snapshot_bytes = 0
         self._written = SnapshotId(0, 0)
-        #: Why the rest of what was appended last is missing; ``sync`` takes back what is there.
+        #: The error of the last append if it was written in part, which ``sync`` then takes back.
         self._cut_short: KafkaError | None = None
 
     @property
@@ -77,17 +76,17 @@ class LocalLog:
 
     @property
     def start_offset(self) -> int:
-        """The first offset that is there; what is before it a snapshot has."""
+        """The first offset in the log; a snapshot has what is before it."""
         return self._log.log_start_offset
 
     def plan_read(self, offset: int, max_bytes: int, upper_offset: int) -> ReadPlan | None:
-        """A read of whole batches, for somebody who looks. See ``Log.plan_read``."""
+        """A read of whole batches, for inspection. See ``Log.plan_read``."""
         return self._log.plan_read(offset, max_bytes, upper_offset=upper_offset)
 
     def load(self, image: MetadataImage) -> None:
         """Bring an empty image to the end of the log: from the newest snapshot on.
 
-        Raises WireError or ReplayError when the log is damaged, ForeignQuorumError when it is not this node's alone.
+        Raises WireError or ReplayError if the log is corrupt, ForeignQuorumError if it is not this node's alone.
         """
         loader = _Loader(image, self.quorum)
         snapshots = list_snapshots(self._disk, self._directory)
@@ -107,7 +106,7 @@ class LocalLog:
         image.offset = self.end_offset - 1
 
     def open_epoch(self, image: MetadataImage) -> None:
-        """Begin a new leader epoch: later than any that the log or the quorum's state knows of."""
+        """Begin a new leader epoch, above those of the log and of the quorum's state."""
         self.epoch = max(image.epoch, read_epoch(self._disk, self._directory), 0) + 1
         self.quorum.write_state(self._disk, self._directory, self.epoch)
         self._last_ms = self._clock.now_ms()
@@ -120,11 +119,11 @@ class LocalLog:
         image.epoch = self.epoch
 
     def append(self, records: Sequence[MetadataRecord]) -> int:
-        """Write the records; ``sync`` makes them durable. Returns the first one's offset. Raises KAFKA_STORAGE_ERROR.
+        """Write the records; ``sync`` makes them durable. Returns the first offset. Raises KafkaError KAFKA_STORAGE_ERROR.
 
-        One batch, which a crash leaves whole or not at all; only more than ``MAX_RECORDS_PER_BATCH`` records (leaders
-        of very many partitions, never one request) become several. Where the log takes some of these and no more, ``sync`` takes
-        them back and says so, since that waits for the disk.
+        They are one batch, which a crash leaves whole or not at all; only more than ``MAX_RECORDS_PER_BATCH`` records
+        (leaders of very many partitions, never one request) become several. If only some of these can be written, ``sync``
+        takes them back and fails, since that waits for the disk.
         """
         first = self.end_offset
         self._last_ms = self._clock.now_ms()
@@ -148,8 +147,8 @@ class LocalLog:
         return first
 
     def sync(self, first: int) -> None:
-        """Have what was appended from offset ``first`` on survive a power loss, or take it back. For any thread, which waits
-        for the disk; nothing is appended meanwhile. Raises KAFKA_STORAGE_ERROR.
+        """Sync what was appended from offset ``first`` on, or take it back. In any thread, which waits for the disk; nothing
+        is appended meanwhile. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         cut_short, self._cut_short = self._cut_short, None
         try:
@@ -161,20 +160,22 @@ class LocalLog:
             raise
 
     def take_back(self, first: int) -> None:
-        """Forget what was appended from offset ``first`` on, so that nobody finds it later."""
+        """Truncate the log to offset ``first``, so that the next start does not replay the rest."""
         self._cut_short = None
-        with contextlib.suppress(KafkaError):  # then the directory is offline, and nothing more is appended
+        with contextlib.suppress(KafkaError):  # then the log directory is offline, and nothing more is appended
             self._log.truncate_to(first)
 
     @property
     def snapshot_due(self) -> bool:
-        """Whether reading the log again would take much longer than reading a snapshot."""
+        """Whether a snapshot is worth writing (see the class)."""
         return self._bytes_since_snapshot > max(self._bytes_between_snapshots, self._snapshot_bytes)
 
     def write_snapshot(self, image: MetadataImage) -> None:
-        """Write a snapshot of the image, which must stand at the end of the log and stay as it is. For any thread, which waits
-        for the disk. ``snapshot_ended`` is to be called with what it raises.
+        """Write a snapshot of the image, which must be at the log end and not change meanwhile. In any thread, which waits for
+        the disk. Call ``snapshot_ended`` afterwards, with the error if it raises one.
         """
+        from pykbroker.metadata.image_records import image_records  # noqa: PLC0415 - most runs write none
+
         snapshot = SnapshotId(image.offset + 1, image.epoch)
         data = encode_snapshot(
             image_records(image),
@@ -189,7 +190,7 @@ class LocalLog:
         self._written = snapshot
 
     def snapshot_ended(self, error: BaseException | None) -> None:
-        """Let go of what the snapshot replaces, or note that there is none."""
+        """Remove what the snapshot replaces, or log the ``error`` with which it failed."""
         self._bytes_since_snapshot = 0
         if error is None:
             try:
@@ -202,11 +203,11 @@ class LocalLog:
             )
 
     def _let_go(self) -> None:
-        """On the loop, which owns the log, as every log rolls and loses segments: files are made and given other names, and the
-        next flush syncs them. Nothing here waits for a sync.
+        """Remove segments on the loop, as in every log: files are created and renamed, and the next flush syncs them. Nothing
+        here waits for a sync.
         """
-        self._log.roll(self._clock.now_ms())  # so that what the snapshot replaces is a whole segment, and can go
-        self._log.commit_to(self._written.offset)  # a snapshot is of what is committed
+        self._log.roll(self._clock.now_ms())  # so that whole segments are before the snapshot, and can be removed
+        self._log.commit_to(self._written.offset)  # a snapshot has committed records only
         self._log.delete_records_before(self._written.offset)
 
     def _append(self, batch: bytes) -> None:
@@ -223,7 +224,7 @@ class LocalLog:
 
 
 class _Loader:
-    """Replays batches into an image, and sees to transactions: records that count all together or not at all."""
+    """Replays batches into an image; records of a metadata transaction are applied together or not at all (KIP-868)."""
 
     def __init__(self, image: MetadataImage, quorum: Quorum) -> None:
         self.image = image

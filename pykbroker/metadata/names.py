@@ -1,4 +1,4 @@
-"""Which topic names are allowed, which mean the same to Kafka's metrics, and which topics are the brokers' own.
+"""Topic names: which are valid, which collide in Kafka's metrics, and which are internal.
 
 Rules and messages: org.apache.kafka.common.internals.Topic of Kafka 4.3.1.
 """
@@ -22,7 +22,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def name_fault(name: str) -> str | None:
-    """Why ``name`` cannot name a topic, in Kafka's words; None when it can."""
+    """Why a topic cannot have this name, in Kafka's words; None if it can."""
     if not name:
         return "the empty string is not allowed"
     if name in {".", ".."}:
@@ -35,7 +35,7 @@ def name_fault(name: str) -> str | None:
 
 
 def is_valid_topic_name(name: str) -> bool:
-    """True when a topic may have this name. Such a name is safe as part of a directory name too."""
+    """True if a topic may have this name, which is then safe as part of a directory name, too."""
     return name_fault(name) is None
 
 
@@ -47,14 +47,14 @@ def validate_topic_name(name: str) -> None:
 
 
 def is_internal(name: str) -> bool:
-    """True for the topics that brokers keep their own state in."""
+    """True for the topics in which brokers keep their own state."""
     return name in INTERNAL_TOPICS
 
 
 def collision_key(name: str) -> str | None:
-    """What two names that differ only in '.' and '_' have in common; None for a name with neither.
+    """The name with '.' replaced by '_', equal for names that collide; None for a name with neither.
 
-    Kafka's metric names turn one into the other, so it refuses a second such topic.
+    Kafka's metrics replace '.' by '_', so it refuses a topic whose name collides.
     """
     if "." in name or "_" in name:
         return name.replace(".", "_")

@@ -1,8 +1,8 @@
-"""The controller quorum as this process keeps it: always of one voter, itself.
+"""The controller quorum of this process, whose only voter it is.
 
-What Apache Kafka 4.3.1 keeps beside its metadata log, so that either broker can take over from the other: the
+It keeps what Apache Kafka 4.3.1 keeps beside its metadata log, so that either broker can take over from the other: the
 ``quorum-state`` file (KIP-595), the LeaderChange record that opens each epoch, and, where the directory was formatted
-with dynamic voters (KIP-853), the kraft.version and voters records, which are carried on as they are.
+with dynamic voters (KIP-853), the kraft.version and voters records, which are preserved.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ QUORUM_STATE = "quorum-state"
 
 
 class ForeignQuorumError(RuntimeError):
-    """The metadata log belongs to a controller quorum that this process is not, or not alone."""
+    """The metadata log belongs to another controller quorum, or to one of several voters."""
 
 
 @dataclass(slots=True)
 class Quorum:
-    """Voter ``node_id`` of a quorum of one. ``voters`` is None where voters are given by configuration (kraft.version 0)."""
+    """Voter ``node_id`` of a quorum of one. ``voters`` is None for static voters (kraft.version 0)."""
 
     node_id: int
     voters: VotersRecord | None = None
     kraft_version: int = 0
 
     def note(self, kind: ControlRecordType, value: bytes) -> None:
-        """Take over what a control record of the log or a snapshot says.
+        """Apply a control record of the log or a snapshot.
 
-        Raises ForeignQuorumError when somebody else votes in this quorum.
+        Raises ForeignQuorumError if another node is a voter.
         """
         if kind is ControlRecordType.KRAFT_VERSION:
             self.kraft_version = KRaftVersionRecord.decode(value, 0, 0)[0].kraft_version
@@ -49,7 +49,7 @@ class Quorum:
 
     @property
     def directory_id(self) -> bytes:
-        """The directory id that the voter is known by; zeros where voters are given by configuration."""
+        """The directory id of the voter; zeros for static voters."""
         return ZERO_UUID if self.voters is None else self.voters.voters[0].voter_directory_id
 
     def leader_change(self) -> tuple[ControlRecordType, Message, int]:
@@ -66,11 +66,11 @@ class Quorum:
         return [(ControlRecordType.KRAFT_VERSION, version, 0), (ControlRecordType.KRAFT_VOTERS, self.voters, 0)]
 
     def write_state(self, disk: Disk, directory: str, epoch: int) -> None:
-        """Keep on disk that this node leads in ``epoch``; a controller never goes back behind it."""
+        """Store that this node leads in ``epoch``, below which a controller never goes back."""
         replace_file(disk, posixpath.join(directory, QUORUM_STATE), self.encode_state(epoch))
 
     def encode_state(self, epoch: int) -> bytes:
-        """The ``quorum-state`` file, in the version that the quorum's kraft.version asks for."""
+        """The ``quorum-state`` file, in the version for the quorum's kraft.version."""
         state: dict[str, object] = {"leaderId": self.node_id, "leaderEpoch": epoch, "votedId": -1}
         if self.voters is None:
             state = {"clusterId": "", **state, "appliedOffset": 0, "currentVoters": [{"voterId": self.node_id}]}
@@ -90,7 +90,7 @@ class Quorum:
 
 
 def read_epoch(disk: Disk, directory: str) -> int:
-    """The leader epoch that ``quorum-state`` knows of; 0 where there is none, or an unreadable one."""
+    """The leader epoch in ``quorum-state``; 0 if the file is missing or unreadable."""
     path = posixpath.join(directory, QUORUM_STATE)
     if not disk.exists(path):
         return 0

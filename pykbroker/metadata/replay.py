@@ -1,8 +1,7 @@
-"""Metadata records become state here and nowhere else: while the broker runs, and when it reads its log again.
+"""Replays metadata records into the image, after a commit and when the log is loaded; nothing else changes the image.
 
-What each record means: the schemas of kafka-metadata 4.3.1, KIP-631 and its successors (KIP-858 directories,
-KIP-966 eligible leader replicas). A record that contradicts the image stops the replay: the log is then not ours
-to guess about. (A function for each kind of record, and all kinds in one place: hence the length.)
+Meaning of the records: schemas of kafka-metadata 4.3.1, KIP-631, KIP-858 (directories), KIP-966 (eligible leader replicas). A
+record that contradicts the image is an error, since its effect is unknown. One function for each kind of record.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pykbroker.metadata.image import (
 )
 from pykbroker.metadata.names import collision_key
 
-if TYPE_CHECKING:  # the table goes by record keys: only the classes that a log really holds are ever loaded
+if TYPE_CHECKING:  # the table is keyed by record type: only the classes that occur in the log are imported
     from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
     from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
     from pykbroker.wire.internal.clear_elr_record import ClearElrRecord
@@ -45,14 +44,14 @@ if TYPE_CHECKING:  # the table goes by record keys: only the classes that a log 
     from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
     from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
 
-#: PartitionChangeRecord.leader: nothing said about the leader.
+#: PartitionChangeRecord.leader: the leader does not change.
 NO_LEADER_CHANGE = -2
 
 MetadataRecord = Any  # one of the generated record classes below; they share no base
 
 
 class ReplayError(RuntimeError):
-    """The metadata log says something that cannot be: a record for a topic or broker that does not exist."""
+    """A record contradicts the image, for instance by naming a topic or broker that does not exist."""
 
 
 def replay(image: MetadataImage, record: MetadataRecord, delta: MetadataDelta) -> None:
@@ -110,7 +109,7 @@ def _partition(image: MetadataImage, record: PartitionRecord, delta: MetadataDel
 
 
 def _partition_change(image: MetadataImage, record: PartitionChangeRecord, delta: MetadataDelta) -> None:
-    """Every change raises the partition epoch; only one that names a leader raises the leader epoch."""
+    """Every change raises the partition epoch; only a change that names a leader raises the leader epoch."""
     topic = _topic_of(image, record)
     before = topic.partitions.get(record.partition_id)
     if before is None:
@@ -197,7 +196,7 @@ def _unfence_broker(image: MetadataImage, record: UnfenceBrokerRecord, delta: Me
 
 
 def _broker_change(image: MetadataImage, record: BrokerRegistrationChangeRecord, delta: MetadataDelta) -> None:
-    """``fenced``: 1 fences, -1 unfences, 0 says nothing; ``in_controlled_shutdown``: 1 begins it."""
+    """``fenced``: 1 fences, -1 unfences, 0 changes nothing; ``in_controlled_shutdown``: 1 begins it."""
     broker = _broker_of(image, record.broker_id, record.broker_epoch)
     _replace_broker(
         image,
@@ -250,7 +249,7 @@ def _feature(image: MetadataImage, record: FeatureLevelRecord, delta: MetadataDe
 
 
 def _producer_ids(image: MetadataImage, record: ProducerIdsRecord, delta: MetadataDelta) -> None:
-    del delta  # nobody waits for it
+    del delta  # no result is needed
     image.next_producer_id = record.next_producer_id
 
 
@@ -302,12 +301,12 @@ def _remove_delegation_token(image: MetadataImage, record: RemoveDelegationToken
 
 
 def _register_controller(image: MetadataImage, record: RegisterControllerRecord, delta: MetadataDelta) -> None:
-    del delta  # the embedded controller is the only one that answers here
+    del delta  # the controller of this process has no registration
     image.controllers[record.controller_id] = record
 
 
 def _nothing(image: MetadataImage, record: MetadataRecord, delta: MetadataDelta) -> None:
-    """Records that keep a quorum's log moving, or speak of ZooKeeper, which 4.x no longer knows."""
+    """Records without effect: no-ops of a quorum, and ZooKeeper migrations, which 4.x has not."""
 
 
 #: By the record's key in the metadata log (``apiKey`` of its schema).

@@ -1,7 +1,7 @@
-"""Snapshots of the metadata: files that stand for the log up to an offset (KIP-630).
+"""Metadata snapshots: files that replace the log up to an offset (KIP-630).
 
-``<offset>-<epoch>.checkpoint`` holds what the records below ``offset`` made, the last of them written in ``epoch``.
-A header control record comes first and a footer last; one without its footer was not finished and counts for nothing.
+``<offset>-<epoch>.checkpoint`` has the state of the records below ``offset``, of which the last was written in ``epoch``. A
+header control record comes first and a footer last; a file without a footer is incomplete and ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pykbroker.wire.internal.snapshot_footer_record import SnapshotFooterRecord
 from pykbroker.wire.internal.snapshot_header_record import SnapshotHeaderRecord
 from pykbroker.wire.message import Message
 
-#: The snapshot that formatting a directory leaves: feature levels to begin with.
+#: The snapshot of a newly formatted log directory: initial feature levels.
 BOOTSTRAP = "bootstrap.checkpoint"
 
 _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
@@ -28,7 +28,7 @@ _RECORDS_PER_BATCH = 1024
 
 
 class SnapshotId(NamedTuple):
-    """The end offset (exclusive) and epoch of what a snapshot stands for. Orders by offset."""
+    """The end offset (exclusive) and epoch of a snapshot. Ordered by offset."""
 
     offset: int
     epoch: int
@@ -52,7 +52,7 @@ def encode_snapshot(
     now_ms: int,
     controls: Sequence[tuple[ControlRecordType, Message, int]] = (),
 ) -> bytes:
-    """A snapshot file. ``last_contained_ms`` is the timestamp of the log's last batch that it stands for."""
+    """A snapshot file. ``last_contained_ms`` is the timestamp of the last batch that it replaces."""
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_contained_ms)
     opening = [(ControlRecordType.SNAPSHOT_HEADER, header, 0), *controls]
     out = bytearray(encode_controls(opening, base_offset=0, epoch=epoch, timestamp=now_ms))
@@ -73,7 +73,7 @@ def encode_snapshot(
 
 
 def decode_snapshot(data: bytes) -> list[MetadataBatch]:
-    """The batches between header and footer, the header's included. Raises WireError when damaged or unfinished."""
+    """The batches between header and footer, the header's included. Raises WireError if corrupt or incomplete."""
     batches = list(decode_batches(data))
     kinds = [[kind for kind, _ in batch.controls] for batch in batches]
     if not kinds or kinds[0][:1] != [ControlRecordType.SNAPSHOT_HEADER]:
@@ -84,12 +84,12 @@ def decode_snapshot(data: bytes) -> list[MetadataBatch]:
 
 
 def write_snapshot(disk: Disk, directory: str, snapshot: SnapshotId, data: bytes) -> None:
-    """Put a snapshot in place: after a crash it is there as a whole or not at all."""
+    """Write a snapshot atomically: after a crash it exists completely or not at all."""
     replace_file(disk, posixpath.join(directory, snapshot.file_name), data)
 
 
 def remove_older(disk: Disk, directory: str, latest: SnapshotId) -> None:
-    """Remove the snapshots that ``latest`` makes superfluous."""
+    """Remove the snapshots older than ``latest``."""
     for snapshot in list_snapshots(disk, directory):
         if snapshot < latest:
             disk.remove(posixpath.join(directory, snapshot.file_name))

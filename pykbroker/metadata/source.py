@@ -1,4 +1,4 @@
-"""Where what is known of the cluster comes from: one image, and who is told when it changes."""
+"""The source of metadata: one image, and notifications of its changes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Subscriber = Callable[["MetadataImage", "MetadataDelta"], None]
 
 
 class MetadataSource(Protocol):
-    """What readers have."""
+    """The interface for readers."""
 
     @property
     def image(self) -> MetadataImage:
-        """The cluster as it was last published; always the same object."""
+        """The last published image; always the same object."""
         ...
 
     def subscribe(self, subscriber: Subscriber, /) -> None:
-        """Call ``subscriber(image, delta)`` after each change of the image, before who asked for it is answered."""
+        """Call ``subscriber(image, delta)`` after each change of the image, before the request for it is answered."""
         ...

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.network.connection import Connection
 from pykbroker.network.receive_block import shared_block
@@ -156,7 +156,7 @@ class BrokerSockets:
             return self._made(bind, max_frame)[1] if self._has_room() else _Refused()
 
         server = await self._loop.create_server(
-            connection, bind.host or None, bind.port, backlog=_BACKLOG, start_serving=False
+            connection, _hosts(bind.host), bind.port, backlog=_BACKLOG, start_serving=False
         )
         self._listening.append(_Listening(bind, max_frame, server))
         return server
@@ -188,3 +188,10 @@ class BrokerSockets:
             self._limited.left(connection)
         if not self.connections:
             self._none_left.set()
+
+
+def _hosts(host: str) -> Any:
+    """As the loop takes them. In ASCII there is nothing to encode, and the tables by which text would be are a hundredth of a start."""
+    if not host:
+        return None
+    return [host.encode("ascii")] if host.isascii() else host

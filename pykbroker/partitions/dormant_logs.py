@@ -1,4 +1,4 @@
-"""Logs that lie closed since the start: opened when somebody asks, with the reading done by a thread."""
+"""Logs that are closed since the start and opened on first use; a thread reads their files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Logs opened in one turn of the loop; a request may ask for ten thousand.
+#: Logs opened in one turn of the loop; a request may name ten thousand.
 _OPENED_AT_ONCE = 16
 
 
 class DormantLogs:
-    """The partitions whose logs are closed, and the way to open them without stalling the loop."""
+    """The partitions whose logs are closed; opens them without stalling the loop."""
 
     def __init__(self, runtime: Runtime, directories: LogDirectories) -> None:
         self._runtime = runtime
@@ -31,8 +31,8 @@ class DormantLogs:
         self.partitions: set[Partition] = set()
 
     def open(self, partitions: Collection[Partition]) -> Deferred[None]:
-        """Open these logs, some at a time: a thread reads what opening them reads, so that the loop does not wait for the
-        disk. One that cannot be opened is no dormant one any more either: whoever asks for it meets the error again.
+        """Open these logs, some in each turn. A thread reads the files first, so that the loop does not wait for the
+        disk. A log that cannot be opened is no longer dormant: its next user gets the error.
         """
         ready: Deferred[None] = Deferred()
         self._read_some(list(partitions), ready)
@@ -60,9 +60,9 @@ class DormantLogs:
         self._read_some(rest, ready)
 
     def bring_into_memory(self, partition: Partition) -> Deferred[None]:
-        """Completes when the whole log can be read without waiting for the disk: at once where that is so already.
+        """Completes when the whole log is in the page cache.
 
-        Never fails: an error is left for the reading to find.
+        Never fails: the read that follows meets the error.
         """
         if partition in self.partitions:
             return self.open([partition]).chain(lambda _: self.bring_into_memory(partition))

@@ -1,7 +1,7 @@
-"""Incremental fetch sessions (KIP-227): a consumer names its partitions once, then only what changed.
+"""Incremental fetch sessions (KIP-227): a consumer names its partitions once, then only changes.
 
-A session also watches its partitions, and keeps apart those that may have something to say (`ready`): a fetch over
-hundreds of partitions looks only at these.
+A session watches its partitions and keeps the set of those that may have news (``ready``), so a fetch over hundreds of
+partitions reads only these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ItemKey = tuple[str | bytes, int]
 
 
 class FetchItem:
-    """One partition of a fetch: what the client asks for, and what it was last told."""
+    """One partition of a fetch: the client's request for it, and the last answer."""
 
     __slots__ = (
         "current_leader_epoch",
@@ -53,7 +53,7 @@ class FetchItem:
         return (self.topic, self.index)
 
     def update(self, asked: FetchPartition) -> None:
-        """Take over what a request asks of this partition now."""
+        """Apply what a new request says of this partition."""
         self.fetch_offset = asked.fetch_offset
         self.max_bytes = asked.partition_max_bytes
         self.current_leader_epoch = asked.current_leader_epoch
@@ -61,7 +61,7 @@ class FetchItem:
 
 
 class FetchSession:
-    """The partitions one consumer fetches, in the order in which they are to be served."""
+    """The partitions that one consumer fetches, in the order in which they are answered."""
 
     def __init__(self, session_id: int, *, uses_topic_ids: bool, now: float) -> None:
         self.id = session_id
@@ -71,25 +71,25 @@ class FetchSession:
         self.created = now
         self.items: dict[ItemKey, FetchItem] = {}
         self.ready: dict[ItemKey, FetchItem] = {}
-        #: Whoever waits for this session's partitions is told of appends and changes.
+        #: The waiting fetches of this session, which are notified of appends and changes.
         self.waiter: SessionWaiter | None = None
         self.closed = False
         self._by_partition: dict[Partition, FetchItem] = {}
 
     def put(self, item: FetchItem) -> None:
-        """Add a partition, or bring it back to those that are looked at."""
+        """Add a partition, or mark it ready."""
         self.items[item.key] = item
         self.ready[item.key] = item
 
     def forget(self, key: ItemKey) -> None:
-        """Drop a partition; one that is not there is ignored, as Kafka does."""
+        """Drop a partition; an unknown one is ignored, as in Kafka."""
         item = self.items.pop(key, None)
         self.ready.pop(key, None)
         if item is not None:
             self.unwatch(item)
 
     def watch(self, item: FetchItem, partition: Partition) -> None:
-        """Follow ``partition`` for ``item`` from now on; a session that is closed follows nothing any more."""
+        """Watch ``partition`` for ``item`` from now on; a closed session watches nothing."""
         self.unwatch(item)
         item.partition = partition
         if self.closed:
@@ -98,14 +98,14 @@ class FetchSession:
         partition.watchers[self] = None
 
     def unwatch(self, item: FetchItem) -> None:
-        """Do not follow the partition any longer."""
+        """Stop watching the item's partition."""
         partition, item.partition = item.partition, None
         if partition is not None:
             self._by_partition.pop(partition, None)
             partition.watchers.pop(self, None)
 
     def close(self) -> None:
-        """Stop watching; the session is gone, and who waits in it is answered."""
+        """Stop watching all partitions; fetches that wait are answered."""
         self.closed = True
         for item in self.items.values():
             self.unwatch(item)
@@ -129,14 +129,14 @@ class FetchSession:
 
 
 class Watcher:
-    """Told by a partition what happens to it. Sessions and sessionless waiting fetches are watchers."""
+    """Notified by a partition of its changes. Sessions, and waiting fetches without a session, are watchers."""
 
     def appended(self, partition: Partition, size: int) -> None:
         """``size`` bytes were appended."""
         raise NotImplementedError
 
     def changed(self, partition: Partition) -> None:
-        """Its leader, its existence, its log start or the end of what is synced changed: look again at once."""
+        """Its leader, existence, log start offset or high watermark changed: read it again at once."""
         raise NotImplementedError
 
 
@@ -144,12 +144,12 @@ class SessionWaiter(Watcher):
     """A fetch that waits for a session's partitions."""
 
     def session_closed(self) -> None:
-        """Nothing will be told any more."""
+        """The session was closed; no notification follows."""
         raise NotImplementedError
 
 
 class FetchSessions:
-    """The sessions of one broker, bounded in number; the least recently used idle one makes room (KIP-227)."""
+    """The sessions of one broker, bounded in number; the least recently used idle one is evicted (KIP-227)."""
 
     def __init__(self, clock: Clock, rng: random.Random, *, slots: int, eviction_ms: int) -> None:
         self._clock = clock
@@ -162,10 +162,10 @@ class FetchSessions:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, version: int) -> FetchSession | None:
-        """The session a request belongs to, brought up to date with it; None for a fetch without one.
+        """The session of a request, with the request's changes applied; None for a fetch without one.
 
-        A request that opens a session leaves its id in the session (see ``FetchSession.id``). Raises KafkaError with
-        FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.
+        A new session has its id in ``FetchSession.id``. Raises KafkaError FETCH_SESSION_ID_NOT_FOUND,
+        INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.
         """
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             if request.session_id != NO_SESSION:
@@ -199,8 +199,8 @@ class FetchSessions:
         return session
 
     def take_back(self, asked_id: int, response: FetchResponse) -> int:
-        """An answer was made and is not sent. What it tells counts as not told; the session that it would have opened is gone.
-        Returns the session's id for what is sent in its place.
+        """Undo the effects of an answer that is not sent: its partitions are ready again, a session that it opened is
+        removed. Returns the session id for the answer that is sent instead.
         """
         session = self._sessions.get(response.session_id)
         if session is None or session.id != asked_id:
@@ -240,13 +240,13 @@ class FetchSessions:
         return True
 
     def look_again(self) -> None:
-        """What may be read has changed: the next fetch of each session looks at all that it has."""
+        """Mark all partitions of all sessions ready, since authorization has changed."""
         for session in self._sessions.values():
             for item in session.items.values():
                 session.ready[item.key] = item
 
     def close(self) -> None:
-        """The broker stops: nothing is followed for anybody any more."""
+        """Close all sessions; the broker stops."""
         for session in self._sessions.values():
             session.close()
         self._sessions.clear()
@@ -258,7 +258,7 @@ class FetchSessions:
 
 
 def requested(request: FetchRequest, version: int) -> Iterator[tuple[str | bytes, FetchPartition]]:
-    """Every partition a request names, with its topic as the version names it."""
+    """Every partition of a request, with its topic as the version gives it (name or id)."""
     for topic in request.topics:
         name = topic.topic_id if version >= 13 else topic.topic
         for asked in topic.partitions:

@@ -1,4 +1,4 @@
-"""Group commit: many who wait for a partition's log to be synced share one sync (``flush.messages=1`` under load)."""
+"""Group commit: produces that wait for a sync of a partition's log share one (``flush.messages=1`` under load)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GroupCommit:
-    """The syncs of one log, one after the other. ``sync`` runs one, ``ended`` is told when it is over, however it went."""
+    """The syncs of one log, one after the other. ``sync`` runs one; ``ended`` is called after it, failed or not."""
 
     __slots__ = ("_ended", "_sync", "_syncing", "_waiting", "_wake_queue")
 
@@ -21,7 +21,7 @@ class GroupCommit:
         self._wake_queue = wake_queue
         self._sync = sync
         self._ended = ended
-        #: The wait of the produces that came since the last sync began.
+        #: The wait of the produces since the last sync began.
         self._waiting: Deferred[None] | None = None
         self._syncing = False
 
@@ -43,7 +43,7 @@ class GroupCommit:
             self._syncing = True
             synced = attempt(self._sync)
             synced.pass_to(waiting)
-            synced.settled().map(self._end).or_log("going on after a sync")
+            synced.settled().map(self._end).or_log("continuing after a sync")
 
     def _end(self, _synced: None) -> None:
         self._syncing = False

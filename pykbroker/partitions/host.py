@@ -1,4 +1,4 @@
-"""What a partition needs of the process it lives in."""
+"""What a partition needs of its process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class PartitionHost(Protocol):
-    """Has the logs, the time and the threads."""
+    """Gives access to logs, time and threads."""
 
     runtime: Runtime
 
     def open_log(self, partition: Partition, /) -> Log:
-        """The log of a partition, made when it is new. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        """The log of a partition, created if it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         ...

@@ -1,6 +1,6 @@
-"""What a process writes into its partitions itself: coordinators' records, and the ends of transactions.
+"""Appends by the broker itself: records of coordinators, and transaction markers.
 
-As in Kafka that is done by the leader, with acks=all.
+As in Kafka the leader appends them, with acks=all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.config import LogConfig
     from pykbroker.storage.log.log import AppendResult
 
-#: A record has at most so many bytes besides its key and its value: lengths, attributes, its deltas, no headers.
+#: The most bytes of a record besides key and value: lengths, attributes, deltas, no headers.
 _RECORD_OVERHEAD = 23
 
 
@@ -33,9 +33,9 @@ def append_internal(
 ) -> AppendResult:
     """Append a coordinator's records as one batch.
 
-    With ``producer`` (id and epoch) they are part of its transaction, and count when its marker says so. Raises KafkaError
-    (NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_PRODUCER_EPOCH,
-    KAFKA_STORAGE_ERROR).
+    With ``producer`` (id and epoch) they are part of its transaction and take effect with the commit marker. Raises
+    KafkaError NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
+    INVALID_PRODUCER_EPOCH or KAFKA_STORAGE_ERROR.
     """
     producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
     batch = encode_batch(
@@ -52,9 +52,9 @@ def append_internal(
 
 
 def batches_that_fit(config: LogConfig, records: Sequence[tuple[bytes | None, bytes | None]]) -> Iterator[slice]:
-    """How to divide a coordinator's records over batches that the log takes, in their order.
+    """Divide a coordinator's records, in their order, into batches that the log accepts.
 
-    A record too large for any batch has one of its own, to be refused alone.
+    A record too large for any batch gets one of its own, so that it is refused alone.
     """
     room = min(config.max_message_bytes, config.segment_bytes) - HEADER_SIZE
     begin = size = 0
@@ -77,10 +77,10 @@ def append_marker(
     transaction_version: int,
     timestamp_ms: int,
 ) -> AppendResult:
-    """Append the end of a producer's transaction.
+    """Append a transaction marker.
 
-    Raises KafkaError (NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED,
-    KAFKA_STORAGE_ERROR).
+    Raises KafkaError NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED
+    or KAFKA_STORAGE_ERROR.
     """
     batch = encode_end_txn_batch(marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=timestamp_ms)
     return _append(partition, batch, timestamp_ms, transaction_version)

@@ -1,4 +1,4 @@
-"""Moves of partitions between log directories (AlterReplicaLogDirs), one after the other for each partition."""
+"""Moves of partitions between log directories (AlterReplicaLogDirs), one at a time for each partition."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: How often it is looked whether a compaction has ended that keeps a log where it is.
+#: The interval, in milliseconds, at which a move checks whether a compaction of the log has ended.
 _PAUSE_MS = 100
 
 
 class LogMoves:
-    """What is wanted, and the doing of it. Copying is for threads; the last step is the loop's, and waits for the disk."""
+    """The wanted log directories and the moves to them. Threads copy; the last step runs on the loop and waits for the disk."""
 
     def __init__(self, runtime: Runtime, logs: LogManager) -> None:
         self._runtime = runtime
@@ -35,7 +35,7 @@ class LogMoves:
         return partition in self._wanted
 
     def want(self, partition: Partition, contents: DirectoryContents) -> None:
-        """Have the partition in this directory, whatever was wanted before."""
+        """Move the partition to this log directory, instead of any wanted before."""
         under_way = partition in self._wanted
         self._wanted[partition] = contents
         if not under_way:

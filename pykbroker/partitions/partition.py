@@ -1,9 +1,9 @@
-"""One partition as its broker knows it: who leads it, its log, and who waits for it.
+"""One partition: its leader, its log, and the requests that wait for it.
 
-In this form of the broker the replicas of a partition are brokers of one process that share one log. What the leader
-has appended, all replicas have: it is committed at once, or, where ``flush.messages`` asks to sync before an answer, once
-it is synced. Else a reader could see what a loss of power undoes. Only this module knows what a commit waits for: ``append``
-says where a batch lies and gives the wait, and ``_advance`` alone moves the high watermark.
+The replicas of a partition are brokers of one process and share one log, so all have what the leader has appended. It is
+committed at once or, with ``flush.messages``, when it is synced: otherwise a reader could see records that a power loss
+removes. Only this module knows what a commit waits for: ``append`` returns the offsets of a batch and the wait, and
+``_advance`` alone moves the high watermark.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 
 class PartitionWatcher(Protocol):
-    """Told what happens to a partition: fetch sessions and waiting fetches."""
+    """Notified of changes of a partition: fetch sessions and waiting fetches."""
 
     def appended(self, partition: Partition, size: int) -> None:
-        """So many bytes were appended."""
+        """``size`` bytes were appended."""
         ...
 
     def changed(self, partition: Partition) -> None:
-        """Its leader, its log or its existence changed: look again."""
+        """Its leader, log or existence changed: read it again."""
         ...
 
 
 class Partition:
-    """See the module. ``watchers`` is an ordered set: they are told in the order in which they came."""
+    """See the module. ``watchers`` is an ordered set: notifications go in the order of arrival."""
 
     __slots__ = (
         "_group_commit",
@@ -75,7 +75,7 @@ class Partition:
     # ---- metadata ----------------------------------------------------------------------------------------------------
 
     def apply(self, image: PartitionImage) -> None:
-        """Take over what the metadata log says of this partition."""
+        """Apply the metadata of this partition."""
         moved = (self.leader, self.leader_epoch) != (image.leader, image.leader_epoch)
         self.leader, self.leader_epoch = image.leader, image.leader_epoch
         self.replicas, self.isr = image.replicas, image.isr
@@ -85,18 +85,18 @@ class Partition:
             self.tell_changed()
 
     def mark_deleted(self) -> None:
-        """The topic is gone: whoever waits looks again and learns it."""
+        """The topic was deleted: notify the watchers, who then find out."""
         self.deleted = True
         self.tell_changed()
         self.watchers.clear()
 
     def tell_changed(self) -> None:
-        """Make whoever waits for this partition look again at once."""
+        """Notify the watchers of a change, so that waiting fetches read again at once."""
         for watcher in list(self.watchers):
             watcher.changed(self)
 
     def check_served_by(self, node_id: int, epoch: int, *, leader_only: bool = True) -> None:
-        """Whether a broker answers for the partition, asked with the leader epoch a client believes in, -1 for none.
+        """Check that a broker may answer for the partition; ``epoch`` is the client's current leader epoch, -1 for none.
 
         Raises KafkaError, in Kafka's order: NOT_LEADER_OR_FOLLOWER where the broker has no replica, FENCED_LEADER_EPOCH
         or UNKNOWN_LEADER_EPOCH (KIP-320), NOT_LEADER_OR_FOLLOWER where only the leader may answer (KIP-392).
@@ -111,8 +111,8 @@ class Partition:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def check_enough_in_sync(self) -> None:
-        """Raises KafkaError with NOT_ENOUGH_REPLICAS where acks=all may not be answered: min.insync.replicas, of which a
-        topic with fewer replicas needs them all.
+        """Raises KafkaError NOT_ENOUGH_REPLICAS if the ISR is smaller than min.insync.replicas or, for a partition with
+        fewer replicas than that, than the number of its replicas.
         """
         in_sync = len(self.isr)
         if in_sync < self.log.config.min_insync_replicas and in_sync < len(self.replicas):
@@ -126,33 +126,35 @@ class Partition:
 
     @property
     def log(self) -> Log:
-        """The log, opened (and made, where it is new) on first use. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        """The log, opened (and created if new) on first use. Raises KafkaError KAFKA_STORAGE_ERROR."""
         log = self._log
         if log is None:
             log = self._host.open_log(self)
-            if log.needs_flush_before_ack:  # recovered after a kill, not synced yet: not to be read before it is
+            if log.needs_flush_before_ack:  # recovered after a kill: readable once it is synced
                 log.flush()
             self._begin_epoch(log)
             self._log = log
         return log
 
     def _begin_epoch(self, log: Log) -> None:
-        """A leader's epoch begins where the log ends when it is elected; a closed log has not grown since."""
+        """Record the start offset of the leader epoch, which is the log end offset at the election; a closed log has not
+        grown since.
+        """
         if self.leader != NO_LEADER:
             log.begin_epoch(self.leader_epoch)
 
     @property
     def opened_log(self) -> Log | None:
-        """The log if it is open already."""
+        """The log if it is open, else None."""
         return self._log
 
     def reopen(self) -> None:
-        """The log lies elsewhere now. Raises KafkaError with KAFKA_STORAGE_ERROR."""
+        """Open the log again, which was moved. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self._log = None
         _ = self.log
 
     def update_config(self, config: LogConfig) -> None:
-        """Follow changed settings. What readers saw they see still, and more where that must be synced first."""
+        """Apply changed settings. The high watermark never goes back; it advances once unsynced records are synced."""
         self.log.update_config(config)
         self._advance(self.log)
         if self.log.needs_flush_before_ack:
@@ -168,12 +170,12 @@ class Partition:
 
     @property
     def high_watermark(self) -> int:
-        """The end of what is committed, and of what readers may see."""
+        """The offset at which committed records end; readers see nothing from it on."""
         return self.log.high_watermark
 
     @property
     def last_stable_offset(self) -> int:
-        """The end of what readers of committed records may see."""
+        """The offset at which readers with read_committed stop."""
         return self.log.last_stable_offset
 
     # ---- commits -------------------------------------------------------------------------------------------------------
@@ -189,7 +191,7 @@ class Partition:
         return None if log.high_watermark >= log.log_end_offset else self._synced()
 
     def _advance(self, log: Log) -> None:
-        """Move the high watermark up to what nothing that happens to this process can undo."""
+        """Raise the high watermark to the end of what is committed."""
         end = log.log_end_offset  # below is needs_flush_before_ack, in place: each append comes here
         synced_enough = end - log.recovery_point < log.config.flush_messages
         log.commit_to(end if synced_enough else log.recovery_point)
@@ -216,9 +218,9 @@ class Partition:
     # ---- appending -----------------------------------------------------------------------------------------------------
 
     def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> AppendResult:
-        """Append one batch as its leader and wake who waits for it; ``records`` may be changed in place and is not kept.
+        """Append one batch as the leader and notify the watchers; ``records`` may be changed in place and is not kept.
 
-        Raises what ``Log.append_as_leader`` raises, RecordsRejected (with errors per record) among it.
+        Raises what ``Log.append_as_leader`` raises: RecordsRejected (with errors per record) and other KafkaErrors.
         """
         log = self.log
         result = log.append_as_leader(
@@ -239,8 +241,8 @@ class Partition:
         return result
 
     def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> AppendResult:
-        """``append`` what a client of that transaction version sent; with ``to_all`` (acks=all) enough replicas must be in
-        sync.
+        """``append`` for a client with that transaction version; with ``to_all`` (acks=all) enough replicas must be in
+        sync: else raises KafkaError NOT_ENOUGH_REPLICAS.
         """
         if to_all:
             self.check_enough_in_sync()

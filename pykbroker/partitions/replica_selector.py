@@ -1,4 +1,4 @@
-"""Which replica a consumer is to read from (KIP-392)."""
+"""Selects the replica that a consumer reads from (KIP-392)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import BrokerImage
     from pykbroker.partitions.partition import Partition
 
-#: The one value of replica.selector.class, beside none, that is acted upon.
+#: The one value of replica.selector.class that is supported, besides none.
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def replica_to_read(brokers: Mapping[int, BrokerImage], partition: Partition, rack: str) -> int:
-    """The leader where it is in the client's rack or nobody is; else, of the living replicas in sync there, the one with
-    the highest id, which is the last that Kafka's comparison leaves when all have caught up.
+    """The leader, if it is in the client's rack or no in-sync replica is. Else the in-sync replica in that rack with the
+    highest node id, which Kafka's comparison selects among caught-up replicas.
     """
     near = [
         replica

@@ -1,4 +1,4 @@
-"""OAUTHBEARER as its settings ask for it: which tokens are good, and where the keys of their issuers are."""
+"""OAUTHBEARER by its settings: the validation of tokens, and the keys of their issuers."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ _VALIDATOR: Final = "sasl.oauthbearer.jwt.validator.class"
 _VALIDATORS: Final = (f"{_PACKAGE}.DefaultJwtValidator", f"{_PACKAGE}.BrokerJwtValidator")
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 _ENDPOINT: Final = "sasl.oauthbearer.jwks.endpoint."
+_REMOTE: Final = ("http", "https")
 
 
 class BearerTokens:
-    """Those of one process: one set of keys for each address, whatever number of listeners take tokens."""
+    """The validators of one process: one set of keys for each address, shared by all listeners."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._key_sets: dict[str, KeySet | RemoteKeySet] = {}
+        self._starts = True
 
     def mechanism(self, settings: MechanismSettings) -> Mechanism:
-        """What begins an exchange. Raises ConfigError."""
+        """The factory of exchanges for these settings. Raises ConfigError."""
         handler = settings.callback_handler or _UNSECURED
         if handler == _UNSECURED:
             try:
@@ -53,7 +55,8 @@ class BearerTokens:
         return self._signed(settings)
 
     def follow(self, runtime: Runtime) -> None:
-        """Keys of addresses are asked for again from now on."""
+        """Refresh keys of http(s) addresses from now on; no further address is accepted, since its first read would block the loop."""
+        self._starts = False
         for key_set in self._key_sets.values():
             key_set.follow(runtime)
 
@@ -77,19 +80,27 @@ class BearerTokens:
         if not url:
             raise ConfigError(f"{_SIGNED} needs {_URL}: the file: or http(s): address of the issuer's keys (JWKS)")
         if url not in self._key_sets:
+            if not self._starts and _scheme(url) in _REMOTE:
+                raise ConfigError(
+                    f"{_URL}={url}: keys of an address are first read when the broker starts: start it again"
+                )
             self._key_sets[url] = _key_set(url, settings)
         return self._key_sets[url]
+
+
+def _scheme(url: str) -> str:
+    return urlsplit(url).scheme.lower()
 
 
 def _key_set(url: str, settings: MechanismSettings) -> KeySet | RemoteKeySet:
     from pykbroker.security.sasl.key_sets import KeySet, RemoteKeySet, fetch_keys  # noqa: PLC0415 - unsecured tokens need none
     from pykbroker.security.sasl.signed_tokens import KeySetError  # noqa: PLC0415 - an extra
 
-    scheme = urlsplit(url).scheme.lower()
+    scheme = _scheme(url)
     try:
         if scheme == "file":
             return KeySet(Path(unquote(urlsplit(url).path)))
-        if scheme in ("http", "https"):
+        if scheme in _REMOTE:
             times = (
                 settings.value(_ENDPOINT + name) for name in ("refresh.ms", "retry.backoff.ms", "retry.backoff.max.ms")
             )
@@ -100,7 +111,7 @@ def _key_set(url: str, settings: MechanismSettings) -> KeySet | RemoteKeySet:
 
 
 def _trusting(options: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """Whom to believe at an https address: the login module may name a trust store, as in Kafka."""
+    """The TLS context for an https address: the login module may name a trust store, as in Kafka."""
     import ssl  # noqa: PLC0415 - file: and SASL_PLAINTEXT do without
 
     from pykbroker.security.tls.settings import TlsError, TrustStoreSettings  # noqa: PLC0415 - see above

@@ -1,16 +1,14 @@
-"""Compaction in a process of its own, so that the work of decoding records takes nothing from the loop.
+"""Compaction in a process of its own, so that decoding records does not stall the loop.
 
-The child reads a pickled order from standard input, does it, and writes the pickled outcome to standard output: it talks to
-the broker that started it and to nobody else. Standard input stays open until the outcome is read; when it ends before, the
-broker has died, and another may soon write the same files, so the process ends at once. What does the work is imported by the
-child alone.
+The child reads a pickled order from standard input, carries it out, and writes the pickled result to standard output.
+Standard input stays open until the result is read; if it ends before, the broker has died and another may write the same
+files, so the child exits at once. Only the child imports the code that does the work.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -23,8 +21,8 @@ from pykbroker.process import descriptors
 if TYPE_CHECKING:
     from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult
 
-#: What the child runs, isolated (``-I``): a pickle.py in the directory where the broker was started is not taken for Python's
-#: own. Its packages are ours, from the first argument; the other arguments are where else the broker finds modules.
+#: The child's program. It runs isolated (``-I``), so that a pickle.py in the working directory is not imported. The first
+#: argument is the directory of the package pykbroker, the others are the rest of the broker's module path.
 _BEGIN = """
 import sys
 root, *others = sys.argv[1:]
@@ -46,25 +44,25 @@ class Order(NamedTuple):
 
 
 class CleanerFailed(RuntimeError):
-    """The cleaner's process died or could not do its work; the text says how."""
+    """The cleaner's process died or failed; the text says how."""
 
 
 class CleanerStopped(CleanerFailed):
-    """The cleaner was stopped: the compaction is left to the next start."""
+    """The cleaner was stopped; the next start compacts."""
 
     def __init__(self) -> None:
         super().__init__("the broker is stopping")
 
 
 class Cleaner(Protocol):
-    """Who does the compactions."""
+    """Runs compactions."""
 
     def run(self, order: Order) -> CleaningResult:
         """Do the order. Raises CleanerFailed or OSError, or CleanerStopped after ``stop``."""
         ...
 
     def stop(self) -> None:
-        """End one that runs, and begin no other."""
+        """End the running compaction and begin no other."""
         ...
 
 
@@ -77,57 +75,65 @@ class CleanerProcess:
 
     def run(self, order: Order) -> CleaningResult:
         """Do the order in a new process and wait for it. Raises CleanerFailed, or CleanerStopped after ``stop``."""
+        import pickle  # noqa: PLC0415 - start-up counts
+
         if self._stopped:
             raise CleanerStopped
-        with subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603 - ourselves
+        written = pickle.dumps(order)
+        with subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603 - this package
             self._child = child
             if self._stopped:
                 child.kill()
-            answer = _ask(child, order)
+            answer = _ask(child, written)
             self._child = None
         if self._stopped:
             raise CleanerStopped
         if child.returncode != 0:
             raise CleanerFailed(f"the cleaner's process ended with status {child.returncode}")
-        outcome: CleaningResult | str = pickle.loads(answer)  # noqa: S301 - written by our own child
+        outcome: CleaningResult | str = pickle.loads(answer)  # noqa: S301 - written by the child
         if isinstance(outcome, str):
             raise CleanerFailed(outcome)
         return outcome
 
     def stop(self) -> None:
-        """Kill a compaction that runs."""
+        """Kill the running compaction."""
         self._stopped = True
         if self._child is not None:
             self._child.kill()
 
 
 def _command() -> list[str]:
-    """How the child is started, with the broker's own path but for the directory it was started in."""
+    """The command of the child, with the broker's module path except its working directory."""
     others = [path for path in sys.path if Path(path).is_absolute() and Path(path) != Path.cwd()]
     return [sys.executable, "-I", "-c", _BEGIN, str(Path(pykbroker.__file__).parents[1]), *others]
 
 
-def _ask(child: subprocess.Popen[bytes], order: Order) -> bytes:
-    """All that the child answers; nothing where it died."""
+def _ask(child: subprocess.Popen[bytes], order: bytes) -> bytes:
+    """The child's output; empty if it died."""
     assert child.stdin is not None
     assert child.stdout is not None
     with contextlib.suppress(BrokenPipeError):
-        child.stdin.write(pickle.dumps(order))
+        child.stdin.write(order)
         child.stdin.flush()
     return child.stdout.read()
 
 
 def main() -> None:
     """Do the order on standard input."""
-    from pykbroker.storage.compaction.cleaner_worker import clean_files  # noqa: PLC0415 - the child's alone
+    import pickle  # noqa: PLC0415 - start-up counts
 
-    order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the broker that started us
+    from pykbroker.storage.compaction.cleaner_worker import clean_files  # noqa: PLC0415 - for the child only
+
+    try:
+        order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent broker
+    except (EOFError, pickle.UnpicklingError):  # the parent has died meanwhile
+        return
     threading.Thread(target=_die_with_the_broker, daemon=True).start()
     outcome: CleaningResult | str
     try:
         files = descriptors.allowed().files
         outcome = clean_files(order.job, order.bytes_per_second, durable=order.durable, max_open=files)
-    except Exception as error:  # noqa: BLE001 - told to the broker, which logs it
+    except Exception as error:  # noqa: BLE001 - returned to the broker, which logs it
         outcome = f"{type(error).__name__}: {error}"
     sys.stdout.buffer.write(pickle.dumps(outcome))
 

@@ -1,5 +1,5 @@
-"""The limits on connections of a process's brokers: read off settings and quotas, again whenever these are altered, and put at
-the doors of the listeners. Imported with the first limit.
+"""The connection limits of a process's brokers, computed from settings and quotas, also when these are altered, and enforced by
+the listeners. Imported with the first limit.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RATE: Final = "connection_creation_rate"
-#: No more addresses that were refused are remembered, each for one line in the log.
+#: The most refused addresses that are remembered, to log each once.
 _MOST_TOLD: Final = 1000
 
 
 class BrokerLimits:
-    """What decides at the doors of one broker (``network.limited.BrokerRules``)."""
+    """The limits of one broker (``network.limited.BrokerRules``)."""
 
     def __init__(self, limits: ConnectionLimits, windows: Windows, clock: Clock, held: Callable[[], int]) -> None:
         self.quotas = ConnectionQuotas(limits, windows)
         self._windows = windows
         self._clock = clock
         self._told: set[str] = set()
-        #: Connections that were not let in, by the limit that did it.
+        #: Refused connections, by limit.
         self.refused: Counter[str] = Counter()
-        #: How many wait.
+        #: The number of waiting connections.
         self.held = held
 
     def begin(self, inside: Iterable[tuple[str, str]]) -> None:
@@ -87,7 +87,7 @@ class BrokerLimits:
         return self.quotas.is_protected(listener)
 
     def _tell(self, listener: str, address: str, error: TooManyConnections) -> None:
-        """Once, until one of its connections ends."""
+        """Log a refusal once per address, until one of its connections ends."""
         if address not in self._told:
             if len(self._told) >= _MOST_TOLD:
                 self._told.clear()
@@ -96,7 +96,7 @@ class BrokerLimits:
 
 
 class ConnectionLimiting:
-    """See the module. It belongs to one cluster; ``ids`` are the brokers of the process, running or not."""
+    """See the module. For one cluster; ``ids`` are the brokers of the process, running or not."""
 
     def __init__(self, cluster: Cluster, server: Server, ids: Iterable[int]) -> None:
         self._cluster = cluster
@@ -131,7 +131,7 @@ class ConnectionLimiting:
     # ---- names of hosts ----------------------------------------------------------------------------------------------
 
     def _look_up(self) -> None:
-        """Those that were not looked up yet; they hold from when they are known."""
+        """Resolve new host names; their limits apply once they are resolved."""
         image = self._cluster.metadata.image
         quotas = {name for entity in image.client_quotas for kind, name in entity if kind == "ip" and name}
         names = quotas.union(*(self._exceptions(node_id) for node_id in self.brokers)) - self._addresses.keys()
@@ -152,7 +152,7 @@ class ConnectionLimiting:
 
 
 def _read(config: BrokerConfig, image: MetadataImage, known: Mapping[str, str]) -> ConnectionLimits:
-    """``known`` are the addresses of names."""
+    """Compute the limits; ``known`` has the addresses of host names."""
     per_address: dict[str | None, int] = {None: config["max.connections.per.ip"]}
     for name, most in connection_limits(config["max.connections.per.ip.overrides"]).items():
         per_address[known.get(name, name)] = most
@@ -182,6 +182,6 @@ def _held(sockets: BrokerSockets) -> int:
 
 
 def _plain(address: str) -> str:
-    """One of version 4 that comes as one of version 6, and one with a zone, as they are written otherwise."""
+    """The address, an IPv4-mapped one as IPv4, and without a zone."""
     address = address.partition("%")[0]
     return address.removeprefix("::ffff:") if "." in address else address

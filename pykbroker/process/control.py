@@ -1,9 +1,10 @@
-"""The door for a person at the machine: brokers of a running process are listed, stopped and started.
+"""The control socket: lists, stops and starts the brokers of a running process.
 
-A Unix socket in the log directory, for the user who runs the process alone. One line of JSON comes in,
-``{"command": "stop", "broker": 2, "abrupt": false}``, and one goes out: ``{"brokers": [...]}``, as they are then, or
-``{"error": "..."}``. ``{"command": "turns"}`` is answered with ``{"longest_turn_ms": 1.5}``: how long the event loop was busy
-at a stretch, at most, since that was asked last; 0 the first time, which is when the measuring begins. ``{"command": "faults", "do": "list"}``: ``faults/injector.py`` answers.
+A Unix socket in the log directory, accessible only to the user of the process. A request is one line of JSON,
+``{"command": "stop", "broker": 2, "abrupt": false}``, and so is the answer: ``{"brokers": [...]}`` with their new states, or
+``{"error": "..."}``. ``{"command": "turns"}`` is answered ``{"longest_turn_ms": 1.5}``, the longest turn of the event loop since
+the last such request; the first one starts the measurement and is answered 0. ``faults/injector.py`` answers
+``{"command": "faults", "do": "list"}``.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SOCKET = "control.sock"
-#: Bytes that a path may have in a socket's address; the kernel's limit is 108 with the zero at its end.
+#: The longest path in a socket's address, in bytes; the kernel's limit is 108 with the final zero.
 _LONGEST_PATH = 107
 _LONGEST_LINE = 4096
 
 
 class Control:
-    """Answers on the socket, as long as the process runs."""
+    """The server on the control socket."""
 
     def __init__(self, node: Node, directory: Path) -> None:
         self._node = node
@@ -40,7 +41,7 @@ class Control:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Listen. Where the file system has no sockets, the process goes on without one, and says so."""
+        """Listen. If the file system supports no sockets, a warning is logged and the process runs without one."""
         try:
             with reachable(self._path) as address:
                 listening = _bind(address)
@@ -65,7 +66,7 @@ class Control:
             line = await reader.readline()
             writer.write(json.dumps(await self._carry_out(json.loads(line))).encode() + b"\n")
             await writer.drain()
-        except (ValueError, OSError) as error:  # no JSON, or nobody there any more
+        except (ValueError, OSError) as error:  # no JSON, or the client is gone
             log.warning("Request on the control socket failed: %s", error)
         finally:
             writer.close()
@@ -94,7 +95,7 @@ class Control:
 
 @contextlib.contextmanager
 def reachable(path: Path) -> Iterator[str]:
-    """An address for the socket at a path; a long one goes by way of its directory's descriptor. Raises OSError."""
+    """An address for the socket at a path; a long path is addressed by its directory's descriptor. Raises OSError."""
     if len(os.fsencode(path)) <= _LONGEST_PATH:
         yield str(path)
         return
@@ -106,7 +107,9 @@ def reachable(path: Path) -> Iterator[str]:
 
 
 def _bind(address: str) -> socket.socket:
-    """A socket that only this user can open. One that a killed process left is replaced: the log directory is locked."""
+    """A socket that only this user can open. One left by a killed process is replaced, which is safe since the log directory is
+    locked.
+    """
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:

@@ -1,6 +1,6 @@
-"""By which address this machine (or container) reaches other networks: who comes from there came through a mapped port.
+"""The default gateways of this machine or container: a client from there came through a mapped port.
 
-As the kernel of Linux has it now, for networks come and go while a container runs. Elsewhere there is none.
+Read from Linux's routing tables each time, since networks change while a container runs. Other systems have none.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _ROUTES_6: Final = Path("/proc/net/ipv6_route")
 
 
 def default_gateways() -> frozenset[str]:
-    """The gateways of the default routes, as addresses."""
+    """The addresses of the default routes' gateways."""
     return frozenset((*gateways(_text(_ROUTES)), *gateways_6(_text(_ROUTES_6))))
 
 
 def gateways(routes: str) -> Iterator[str]:
-    """Of IPv4. A line has interface, destination, gateway, flags, three counts and the mask: numbers as the machine has them."""
+    """IPv4 gateways. A line has interface, destination, gateway, flags, three counts and the mask, in the machine's byte order."""
     for line in routes.splitlines()[1:]:
         _, destination, gateway, *_ = line.split()
         if int(destination, 16) == 0 and int(gateway, 16):
@@ -29,8 +29,8 @@ def gateways(routes: str) -> Iterator[str]:
 
 
 def gateways_6(routes: str) -> Iterator[str]:
-    """Of IPv6. A line has destination and its length, source and its length, gateway, metric, two counts, flags, interface:
-    addresses as they are sent.
+    """IPv6 gateways. A line has destination and prefix length, source and prefix length, gateway, metric, two counts, flags and
+    interface; addresses in network byte order.
     """
     for line in routes.splitlines():
         destination, length, _, _, gateway, *_ = line.split()
@@ -41,5 +41,5 @@ def gateways_6(routes: str) -> Iterator[str]:
 def _text(path: Path) -> str:
     try:
         return path.read_text()
-    except OSError:  # no such table: another system, or IPv6 is off
+    except OSError:  # no such table: another system, or IPv6 is disabled
         return ""

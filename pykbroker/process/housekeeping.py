@@ -1,4 +1,4 @@
-"""What a running broker does on its own, by the timers: retention, flushes, checkpoints."""
+"""Periodic work of a running process: retention, flushes, checkpoints, compaction, elections."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Some intervals may be set to 0, which would leave nothing of the core to clients.
+#: The least interval, in milliseconds: some settings may be 0, which would leave no time for clients.
 _SHORTEST_MS = 100
-#: How often files whose delay is over, and time-based flushes, are looked for (log.flush.scheduler.interval.ms is "never" by
-#: default in Kafka, which would make flush.ms of a single topic a dead letter).
+#: The interval of removals and of flushes by flush.ms, in milliseconds (Kafka's log.flush.scheduler.interval.ms is "never" by
+#: default, so flush.ms of a topic would have no effect).
 _FLUSH_ROUND_MS = 1000
-#: Logs opened in one go after a start, and the pause until the next ones.
+#: The number of logs opened at once after a start, and the pause until the next ones.
 _OPENED_AT_ONCE = 8
 _OPENING_PAUSE_MS = 20
-#: Logs that a round of retention looks at before the loop has its turn again.
+#: The number of logs that a round of retention handles in one turn.
 _RETAINED_AT_ONCE = 200
 
 
 class Housekeeping:
-    """Rounds over the store. What waits for the disk goes to a thread; a round is armed again when it has ended, so
-    that a slow one never overlaps itself.
+    """Rounds over all logs. Threads wait for the disk; the timer of a round is set when the round has ended, so that rounds
+    never overlap.
     """
 
     def __init__(self, cluster: Cluster, *, durable: bool, cleaner: Cleaner | None = None) -> None:
@@ -45,7 +45,7 @@ class Housekeeping:
         self._compacting: Deferred[None] | None = None
 
     def start(self) -> None:
-        """Arm the timers; the first rounds come after log.initial.task.delay.ms, the cleaner's at once, as in Kafka."""
+        """Set the timers; the first rounds come after log.initial.task.delay.ms, the cleaner's at once, as in Kafka."""
         config = self._cluster.config
         delay = config["log.initial.task.delay.ms"]
         self._every(config["log.retention.check.interval.ms"], delay, self.run_retention)
@@ -65,11 +65,11 @@ class Housekeeping:
         self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
 
     def stop(self) -> None:
-        """End what runs outside of this process."""
+        """Stop the cleaner's process."""
         self._cleaner.stop()
 
     def _open_a_few(self) -> None:
-        """Open the logs that nobody asked for yet, little by little: retention and compaction are theirs, too."""
+        """Open unused logs, a few at a time, so that retention and compaction include them."""
         chosen = list(islice(self._cluster.dormant.partitions, _OPENED_AT_ONCE))
         if chosen:
             self._cluster.dormant.open(chosen).settled().map(self._rest_then_open).or_log("opening logs")
@@ -78,7 +78,7 @@ class Housekeeping:
         self._cluster.runtime.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
 
     def run_retention(self) -> Deferred[None]:
-        """A round of retention, some logs at a time."""
+        """Run a round of retention, some logs in each turn."""
         over: Deferred[None] = Deferred()
         rest = list(self._cluster.logs.logs.values())
 
@@ -93,7 +93,7 @@ class Housekeeping:
         return over
 
     def _retain(self, some: list[Log]) -> Deferred[None]:
-        """Retention of these logs; what the loop is to decide on, a thread has read before."""
+        """Apply retention to these logs; a thread reads before what the loop decides on."""
         cluster, now_ms = self._cluster, self._cluster.runtime.clock.now_ms()
 
         def retain(_: None) -> None:
@@ -105,11 +105,11 @@ class Housekeeping:
         return cluster.runtime.offload_read(retention.look_ahead, some, now_ms).map(retain)
 
     def _elections(self) -> Deferred[None]:
-        """Leadership goes back to the preferred replicas; as with KRaft, however few partitions are elsewhere."""
+        """Elect the preferred replicas; as with KRaft, whatever the share of other leaders is."""
         return self._cluster.controller.elect_preferred_leaders()
 
     def _tokens(self) -> Deferred[None]:
-        """Delegation tokens whose time is over, until there are no more."""
+        """Remove expired delegation tokens."""
 
         def go_on(removed: int) -> Deferred[None]:
             if not removed:
@@ -120,7 +120,7 @@ class Housekeeping:
         return self._cluster.controller.remove_expired_tokens().chain(go_on)
 
     def _producers(self) -> Deferred[None] | None:
-        """The setting may change at run time."""
+        """Remove expired producer states; the setting may change at run time."""
         cluster = self._cluster
         cluster.logs.forget_producers(cluster.runtime.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
         return None
@@ -137,7 +137,7 @@ class Housekeeping:
         return self._cluster.runtime.offload(self._cluster.logs.flush, due) if due else None
 
     def run_compaction(self) -> Deferred[None]:
-        """A round of compaction; one that runs already comes to its end before."""
+        """Run a round of compaction, after the one that is under way, if any."""
         if self._compacting is not None and not self._compacting.done:
             return self._compacting.settled().chain(lambda _: self.run_compaction())
         self._compacting = self._compactions()
@@ -146,8 +146,8 @@ class Housekeeping:
     def _compactions(self) -> Deferred[None]:
         """Compact what is due, the dirtiest log first, one after the other.
 
-        Logs that retention has to care for too have its turn in between, as in Kafka: while one is being compacted nothing is
-        dropped, and a cleaner that is slow for what comes in has always one at work.
+        Logs with both policies get retention in between, as in Kafka: during its compaction a log drops nothing, and a
+        cleaner that cannot keep up is always busy.
         """
         cluster, logs = self._cluster, self._cluster.logs
         over: Deferred[None] = Deferred()
@@ -181,14 +181,14 @@ class Housekeeping:
             if isinstance(outcome, CleanerStopped):
                 over.complete(None)
                 return
-            logs.finish_compaction(plan, outcome)  # one that failed is logged there, and tried again later
+            logs.finish_compaction(plan, outcome)  # a failure is logged there and retried later
             look()
 
         look()
         return over
 
     def _compact(self, plan: CompactionPlan, order: Order) -> CleaningResult:
-        """For a thread. Whatever ends it too soon, what it has written does not stay to fill the disk."""
+        """Compact, in a thread. After any failure the files written so far are removed."""
         try:
             return self._cleaner.run(order)
         except BaseException:
@@ -214,7 +214,7 @@ class Housekeeping:
 
 
 def _look_ahead(logs: list[tuple[Log, int | None]], now_ms: int) -> bool:
-    """What compacts is imported with the first log that it may care for."""
+    """Read ahead for the planning; imports compaction with the first compacted log."""
     from pykbroker.storage.compaction import compaction  # noqa: PLC0415 - start-up counts
 
     return compaction.look_ahead(logs, now_ms)

@@ -1,4 +1,4 @@
-"""GSSAPI as its settings ask for it: the service that the broker is to Kerberos, and which users its clients are."""
+"""GSSAPI by its settings: the broker's service principal, and the mapping of clients' principals to users."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MISSING: Final = (
 
 
 def with_tickets(settings: MechanismSettings) -> Mechanism:
-    """What begins an exchange. Raises ConfigError."""
+    """The factory of exchanges for these settings. Raises ConfigError."""
     options = settings.module.options
     _check_service_name(options, settings.value(SERVICE))
     principal = _principal(options)
@@ -42,7 +42,7 @@ def with_tickets(settings: MechanismSettings) -> Mechanism:
 
 
 def _check_service_name(options: Mapping[str, str], setting: str | None) -> None:
-    """As Kafka does: the name is what clients ask tickets for, and is said in one place."""
+    """Check the service name, for which clients request tickets: as in Kafka, exactly one of two places has it."""
     own = options.get("serviceName")
     if own is None and setting is None:
         raise ConfigError(
@@ -53,7 +53,9 @@ def _check_service_name(options: Mapping[str, str], setting: str | None) -> None
 
 
 def _principal(options: Mapping[str, str]) -> str:
-    """Whose key it is. What is refused, Java's login module would do otherwise, or not at all, in a broker."""
+    """The principal of the key table. Options are refused that Java's login module would handle differently, or not support for
+    a broker.
+    """
     for option, why in (
         ("useKeyTab", "a broker has its key from a key table, no password and no ticket cache"),
         ("storeKey", "without it Java's login module keeps no key for a broker"),

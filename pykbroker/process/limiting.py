@@ -1,4 +1,4 @@
-"""What holds clients to their quotas and to limits on connections, from the first one of each kind on."""
+"""Installs quotas and connection limits when the first one of each kind is set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pykbroker.process.connection_limits import ConnectionLimiting
     from pykbroker.quotas.throttling import Throttling
 
-#: Endings, for a listener may have its own.
+#: Suffixes of settings, since listeners may have their own.
 _ON_CONNECTIONS: Final = (
     "max.connections",
     "max.connections.per.ip",
@@ -24,7 +24,7 @@ _ON_CONNECTIONS: Final = (
 
 
 class Limiting:
-    """Of one process; what it needs is imported when it is needed, for start-up counts."""
+    """For one process; modules are imported on first use, since start-up counts."""
 
     def __init__(self, server: Server, ids: list[int]) -> None:
         self._server = server
@@ -33,7 +33,7 @@ class Limiting:
         self.connections: ConnectionLimiting | None = None
 
     def follow(self, cluster: Cluster) -> None:
-        """Hold the clients of this cluster, and no others any more, to what its metadata and settings say."""
+        """Enforce the quotas and limits of this cluster, in place of any other, by its metadata and settings."""
         if self.throttling is not None:
             self.throttling.stop()
             self.throttling = None

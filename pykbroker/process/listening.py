@@ -1,4 +1,4 @@
-"""Where a broker's listeners are: opening them, what clients are told of them, and what to do where that fails."""
+"""Opens listeners, computes advertised endpoints, and explains errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def open_sockets(
     """Open every listener of every broker; returns the ports: node id -> listener name -> port. ``secured`` are those with
     security.
 
-    The first broker has the ports of the settings; each further one the ports after it, or free ones for port 0. Raises
+    The first broker has the configured ports; each further one the ports after it, or free ones for port 0. Raises
     StartFailed.
     """
     ports: dict[int, dict[str, int]] = {}
@@ -45,7 +45,7 @@ async def open_sockets(
 
 
 def why(error: OSError, host: str | None, port: int, option: str = "--listen HOST:PORT") -> str:
-    """What is wrong with an address, and what to do; ``option`` names another."""
+    """The message for an address that cannot be bound; ``option`` is the option that sets another."""
     if isinstance(error, socket.gaierror):
         return (
             f"the host {host} cannot be resolved ({error.strerror}). Name one that this machine knows, or an address."
@@ -66,9 +66,9 @@ def why(error: OSError, host: str | None, port: int, option: str = "--listen HOS
 
 
 def advertised(config: BrokerConfig, position: int, ports: dict[str, int]) -> list[Endpoint]:
-    """What clients are told: advertised.listeners, with the real port where it is that of the listener.
+    """The advertised endpoints: advertised.listeners, with the bound port where it equals the listener's.
 
-    A port of its own (a proxy's, say) is the first broker's; each further one has the ports after it, as in listening.
+    Another port (a proxy's, for instance) is the first broker's; each further one has the port after it, as for listeners.
     """
     opened = {listener.name: listener for listener in config.listeners}
     endpoints = []
@@ -83,17 +83,17 @@ def advertised(config: BrokerConfig, position: int, ports: dict[str, int]) -> li
 
 
 def reachable(listener: Listener) -> str:
-    """A host for clients; a listener on every address is reached, from this machine, as localhost."""
+    """The host under which clients of this machine reach a listener: localhost for one on all addresses."""
     if listener.host is None or is_everywhere(listener.host):
         return "localhost"
     return listener.host
 
 
 def is_everywhere(host: str | None) -> bool:
-    """Whether a listener on this host has every address of the machine."""
+    """Whether a listener on this host listens on all addresses."""
     return host in (None, "", "0.0.0.0", "::")  # noqa: S104 - not bound here
 
 
 def address(host: str, port: int) -> str:
-    """As clients write it: an IPv6 address in brackets."""
+    """host:port, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

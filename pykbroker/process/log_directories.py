@@ -1,4 +1,4 @@
-"""The log directories before anything in them is read: which they are, that nobody else has them, and what to do otherwise."""
+"""Selects and locks the log directories before anything in them is read, and explains errors."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class DirectoryPaths(NamedTuple):
 
 
 def named_by(config: BrokerConfig) -> DirectoryPaths:
-    """The directories that log.dirs (or log.dir) and metadata.log.dir name."""
+    """The log directories in log.dirs (or log.dir) and metadata.log.dir."""
     metadata = Path(config.metadata_log_dir)
     every = tuple(map(Path, config.log_dirs))
     return DirectoryPaths(metadata, tuple(path for path in every if path != metadata), metadata not in every)
 
 
 def with_node_id(paths: DirectoryPaths, config: BrokerConfig) -> BrokerConfig:
-    """The settings, with the node id that the data was written for where none is set. Raises StartFailed."""
+    """The settings, by default with the node id of the log directory. Raises StartFailed."""
     if config.is_explicit("node.id"):
         return config
     try:
@@ -59,9 +59,9 @@ def with_node_id(paths: DirectoryPaths, config: BrokerConfig) -> BrokerConfig:
 
 
 def lock(paths: DirectoryPaths) -> list[DirectoryLock]:
-    """Take every log directory for this process, until the locks are released.
+    """Lock every log directory, until the locks are released.
 
-    One that cannot be used is passed over, to be found offline; not so the one with the metadata log. Raises StartFailed.
+    One that cannot be used is skipped and will be offline; for the one with the metadata log it raises StartFailed.
     """
     _check_whose(paths)
     locks = []
@@ -81,11 +81,11 @@ def lock(paths: DirectoryPaths) -> list[DirectoryLock]:
 
 
 def _check_whose(paths: DirectoryPaths) -> None:
-    """See that each is a broker's or empty, before anything is written in any, a lock included. Raises StartFailed."""
+    """Check that each is a log directory or empty, before anything, a lock included, is written in any. Raises StartFailed."""
     seen: dict[str, Path] = {}
     for path in (paths.metadata, *paths.others):
         same = seen.setdefault(os.path.realpath(path), path)
-        if same is not path:  # each partition would seem to lie there twice
+        if same is not path:  # each partition would be found twice
             raise StartFailed(f"the log directories {same} and {path} are one directory: name it once")
         try:
             check_ours(RealDisk(), str(path))
@@ -96,7 +96,7 @@ def _check_whose(paths: DirectoryPaths) -> None:
 
 
 def unusable(path: Path, error: Exception) -> StartFailed:
-    """That the broker cannot start with a log directory, and what to do about it."""
+    """The error for a log directory that cannot be used, with what to do."""
     cause = error if isinstance(error, OSError) else error.__cause__
     advice = _ADVICE.get(cause.errno or 0) if isinstance(cause, OSError) else None
     text = f"the log directory {path} cannot be used: {error}"

@@ -1,4 +1,4 @@
-"""The log as lines of text, one for each record: what clients put into it ends no line, moves no cursor and fills no disk."""
+"""The log as lines of text, one per record. Text of clients is escaped and shortened, so that it cannot forge or flood lines."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import logging
 from typing import Final
 
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
-#: Of a message. Clients may send names of megabytes before they have signed in.
+#: The longest message, in characters: clients may send names of megabytes before they are authenticated.
 MOST_CHARACTERS: Final = 4000
-#: Control characters, and what else begins a line.
+#: Control characters, and other line separators.
 _ESCAPES: Final = {code: ascii(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
 class TextLines(logging.Formatter):
-    """See the module. The trace of an exception follows in lines of its own."""
+    """See the module. The traceback of an exception follows in further lines."""
 
     def __init__(self) -> None:
         super().__init__(_FORMAT)
@@ -25,7 +25,7 @@ class TextLines(logging.Formatter):
 
 
 def shortened(message: str) -> str:
-    """The beginning of a message that is too long, and how long it was."""
+    """The message; of one that is too long the beginning and the length."""
     if len(message) <= MOST_CHARACTERS:
         return message
     return f"{message[:MOST_CHARACTERS]}... ({len(message)} characters)"

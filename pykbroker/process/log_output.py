@@ -1,7 +1,7 @@
-"""Log lines on their way out: nobody who logs ever waits for whoever reads.
+"""Writes the log in a thread, so that logging never waits for the reader of the log.
 
-Standard error may be a pipe that is full because its reader sleeps. So lines go into a bounded queue, and a thread of its
-own writes them. What comes while the queue is full is dropped, and the log says how many lines that were.
+Standard error may be a full pipe. So records go into a bounded queue, and a thread writes them. Lines that come while the
+queue is full are dropped, and the log says how many.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Final
 from pykbroker.process.log_lines import TextLines
 from pykbroker.runtime.levels import LEVELS
 
-#: Lines that may wait. A busy --verbose broker makes some thousands a second.
+#: The size of the queue, in lines. A busy --verbose broker logs some thousands a second.
 MOST_WAITING: Final = 10_000
-#: How long the end of the process waits for a reader of what is left.
+#: The seconds that the end of the process waits for the remaining lines to be read.
 _LAST_WAIT_S: Final = 1.0
 
 
 class LogLineWriter(logging.Handler):
-    """Writes records to a descriptor, each as a line, in a thread that the first of them starts."""
+    """Writes records to a descriptor, each as a line, in a thread that starts with the first one."""
 
     def __init__(
         self, descriptor: int, most_waiting: int = MOST_WAITING, form: logging.Formatter | None = None
@@ -40,10 +40,10 @@ class LogLineWriter(logging.Handler):
         self._thread: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Have the record written; or dropped, where too many wait already. Never waits for the reader."""
+        """Queue the record; drop it if the queue is full. Never waits for the reader."""
         try:
             line = self.format(record)
-        except Exception as error:  # noqa: BLE001 - a log line must not break who logs
+        except Exception as error:  # noqa: BLE001 - logging must not fail its caller
             line = self._own(f"A log line of {record.name} cannot be formatted ({error!r}): {record.msg!r}")
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
@@ -56,11 +56,11 @@ class LogLineWriter(logging.Handler):
                 self._thread.start()
 
     def _own(self, text: str) -> str:
-        """A line of the log about itself, in its form."""
+        """A line about the log itself."""
         return self._form.format(logging.LogRecord(__name__, logging.WARNING, "", 0, "%s", (text,), None))
 
     def flush(self) -> None:
-        """Come back when everything is written, or when the reader takes nothing for a while."""
+        """Return when everything is written, or the reader takes nothing for a while."""
         with self._changed:
             self._changed.wait_for(lambda: not (self._waiting or self._dropped or self._writing), _LAST_WAIT_S)
 
@@ -85,7 +85,7 @@ class LogLineWriter(logging.Handler):
                 self._writing = True
             self._write(lines)
             with self._changed:
-                # Those that came while the queue was full come behind the ones that were in it.
+                # The dropped lines came after the queued ones.
                 late, self._waiting = (self._waiting, deque()) if self._dropped else (deque[str](), self._waiting)
                 dropped, self._dropped = self._dropped, 0
             if dropped:
@@ -104,12 +104,12 @@ class LogLineWriter(logging.Handler):
                     import select  # noqa: PLC0415 - start-up counts
 
                     select.select([], [self._descriptor], [])
-        except OSError:  # the reader is gone for good, as when a terminal was closed
+        except OSError:  # the reader is gone, as when a terminal was closed
             return
 
 
 def install(level: int, levels: dict[str, int], descriptor: int = 2, *, as_json: bool = False) -> LogLineWriter:
-    """Send the process's log to a descriptor: what is at ``level``, or for loggers named in ``levels`` at theirs, and above."""
+    """Write the process's log to a descriptor, from ``level`` on, or from the loggers' own levels in ``levels``."""
     form = None
     if as_json:
         from pykbroker.process.json_lines import JsonLines  # noqa: PLC0415 - start-up counts

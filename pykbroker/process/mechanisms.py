@@ -1,4 +1,4 @@
-"""The SASL mechanisms that are served, made of their settings, with what each needs of the cluster."""
+"""Creates the SASL mechanisms from their settings, with what each needs of the cluster."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from pykbroker.security.sasl.scram import HASHES, MECHANISMS, Found, ScramExchan
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.bearer_tokens import BearerTokens
+    from pykbroker.runtime.runtime import Runtime
 
 _SCRAM: Final = {name: number for number, name in MECHANISMS.items()}
 _MODULES: Final = "org.apache.kafka.common.security"
-#: Random bits of the server's half of a nonce.
+#: Random bits in the server's part of a nonce.
 _NONCE_BITS: Final = 130
 
 
 class Mechanisms:
-    """Those of one process. ``cluster`` gives the cluster, once somebody connects."""
+    """The mechanisms of one process. ``cluster`` returns the cluster; it is called when a client connects."""
 
     def __init__(self, cluster: Callable[[], Cluster]) -> None:
         self._cluster = cluster
         self._bearer: BearerTokens | None = None
+        self._runtime: Runtime | None = None
 
     def made(self, settings: MechanismSettings) -> Mechanism:
-        """What begins an exchange. Raises ConfigError for a mechanism that is not served."""
+        """The factory of exchanges for these settings. Raises ConfigError for a mechanism that is not served."""
         if settings.name == "PLAIN":
             _check_module(settings, f"{_MODULES}.plain.PlainLoginModule")
             _check_no_handler(settings)
@@ -54,15 +56,18 @@ class Mechanisms:
         )
 
     def follow(self, cluster: Cluster) -> None:
-        """What changes with time does so from now on."""
+        """Start periodic work of the mechanisms."""
+        self._runtime = cluster.runtime
         if self._bearer is not None:
-            self._bearer.follow(cluster.runtime)
+            self._bearer.follow(self._runtime)
 
     def _with_tokens(self, settings: MechanismSettings) -> Mechanism:
         if self._bearer is None:
             from pykbroker.process.bearer_tokens import BearerTokens  # noqa: PLC0415 - others do without
 
             self._bearer = BearerTokens(self._now_ms)
+            if self._runtime is not None:
+                self._bearer.follow(self._runtime)
         return self._bearer.mechanism(settings)
 
     def _now_ms(self) -> int:
@@ -83,7 +88,7 @@ def _scram(number: int, cluster: Callable[[], Cluster]) -> ScramExchange:
 
 
 def _check_module(settings: MechanismSettings, name: str) -> None:
-    """A login module of another mechanism, or of somebody's own, would not do what is done here."""
+    """Raises ConfigError for the login module of another mechanism, or a custom one, which would not be run."""
     if settings.module.name != name:
         raise ConfigError(
             f"the login module of {settings.name} is {settings.module.name}, and classes of Java are not run: write {name}"

@@ -1,8 +1,8 @@
-"""A process of brokers from its start to its end: store, metadata, cluster, sockets, and the way back.
+"""A process of brokers, from its start to its end: logs, metadata, cluster, sockets, and the reverse.
 
-The order matters. The store comes first, since it may have to recover; the sockets are opened before the brokers
-register, since a free port is only known then; nobody is accepted before the metadata names the brokers; and at the
-end the logs are closed last, with the marker that spares the next start a recovery.
+The order matters. Logs come first, since they may need recovery. Sockets are opened before the brokers register, since free
+ports are known only then. No connection is accepted before the metadata has the brokers. At the end the logs are closed last,
+with the clean shutdown marker, which spares the next start a recovery.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ log = logging.getLogger(__name__)
 
 
 class Beside(Protocol):
-    """What runs beside the brokers, from when they are served until they stop."""
+    """A service beside the brokers (HTTP), which runs from when clients are accepted until the stop."""
 
     async def open(self) -> None:
         """Accept requests."""
         ...
 
     async def close(self) -> None:
-        """Accept none any more."""
+        """Stop accepting requests."""
         ...
 
 
@@ -72,9 +72,10 @@ async def serve(
     before_clients: Callable[[Cluster], Deferred[None]] | None = None,
     clock: Clock | None = None,
 ) -> None:
-    """Run a Node until SIGTERM, SIGINT or SIGHUP, which count from the beginning: the first process of a container has no
-    other way to be stopped. ``with_parent``: the end of the parent process is as good as they. ``beside`` makes what
-    runs beside it. ``announce`` is called when clients are accepted, ``before_clients`` before. Raises StartFailed.
+    """Run a Node until SIGTERM, SIGINT or SIGHUP, which are handled from the beginning, since the first process of a container
+    is not stopped by them otherwise. With ``with_parent`` the end of the parent process stops it, too. ``beside`` creates
+    the service beside it. ``before_clients`` is called before clients are accepted, ``announce`` afterwards. Raises
+    StartFailed.
     """
     node = Node(config, brokers, racks=racks, durable=durable, as_reached=as_reached, release=release, clock=clock)
     node.before_clients = before_clients
@@ -95,9 +96,9 @@ async def serve(
 
 
 class Node:
-    """``brokers`` brokers over the data in the log directories of the settings. ``racks`` has one for each; without it
-    all have broker.rack. ``release`` is the one that they are taken for, if another than the newest. ``as_reached``: who comes
-    to a listener on every address is told the one by which he came. It belongs to the event loop that runs when it is made.
+    """``brokers`` brokers on the log directories of the settings. ``racks`` has the rack of each; without it all have
+    broker.rack. ``release`` is the emulated earlier release, if any. With ``as_reached`` clients of a listener on all
+    addresses are answered the address that they connected to. It belongs to the event loop that runs when it is created.
     """
 
     def __init__(
@@ -138,24 +139,24 @@ class Node:
         self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
         self._clock = clock or SystemClock()
-        #: Where the HTTP side is, if it is on.
+        #: The address of the HTTP side, if it is on.
         self.http: str | None = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
-        #: What holds clients to their quotas.
+        #: Installs quotas and connection limits.
         self.limiting = Limiting(self.server, self._ids)
         if self._config["authorizer.class.name"]:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
 
             self.server.dispatcher.authorise_by(authorise)
         self._as_reached = self._tell_as_reached(brokers) if as_reached else []
-        #: What is done in a new cluster before clients are accepted.
+        #: Called before clients are accepted.
         self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
-        #: Stops and starts brokers one by one, and says how they are.
+        #: Stops, starts and describes single brokers.
         self.brokers = OneByOne(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
     def _made_secure(self) -> SecuredListeners | None:
-        """The listeners with security, where there are any. Raises StartFailed."""
+        """The secured listeners, or None. Raises StartFailed."""
         if all(listener.security_protocol == "PLAINTEXT" for listener in self._config.listeners):
             return None
         from pykbroker.process.secured import SecuredListeners  # noqa: PLC0415 - start-up counts
@@ -166,7 +167,7 @@ class Node:
             raise StartFailed(str(error)) from error
 
     def _tell_as_reached(self, brokers: int) -> list[str]:
-        """The listeners that it holds for, by name."""
+        """Wrap the handlers of brokers whose listeners advertise the address that clients connected to."""
         from pykbroker.process.gateways import default_gateways  # noqa: PLC0415 - start-up counts
         from pykbroker.requests.as_reached import AsReached  # noqa: PLC0415
 
@@ -176,13 +177,13 @@ class Node:
 
     @property
     def housekeeping(self) -> Housekeeping:
-        """What the process does on its own, once it is started."""
+        """The periodic work of the process, once it is started."""
         assert self._housekeeping is not None, "the node is not started"
         return self._housekeeping
 
     @property
     def faults(self) -> Injector:
-        """What this process is told to do wrong; imported when that is first asked for."""
+        """The fault injector of this process, imported on first use."""
         if self._faults is None:
             from pykbroker.faults.injector import Injector  # noqa: PLC0415 - start-up counts
 
@@ -191,22 +192,22 @@ class Node:
 
     @property
     def cluster(self) -> Cluster:
-        """What the brokers share, once they are started."""
+        """The cluster, once it is started."""
         assert self._lifecycle is not None, "the node is not started"
         return self._lifecycle.cluster
 
     @property
     def current(self) -> Cluster | None:
-        """The same; None while there is none."""
+        """The cluster; None if it is not started."""
         return None if self._lifecycle is None else self._lifecycle.cluster
 
     def addresses(self) -> dict[int, str]:
-        """Where the first listener of every broker is, by node id."""
+        """The address of every broker's first listener, by node id."""
         first = self._config.listeners[0]
         return {node_id: address(reachable(first), ports[first.name]) for node_id, ports in self._ports.items()}
 
     def summary(self) -> dict[str, Any]:
-        """The process for programs: its id, cluster, log directories, and where every listener of each broker is, and HTTP."""
+        """The process as JSON: its id, cluster, log directories, the addresses of all listeners of each broker, and of HTTP."""
         http = {} if self.http is None else {"http": self.http}
         return {
             "pid": os.getpid(),
@@ -227,7 +228,7 @@ class Node:
         }
 
     async def start(self) -> None:
-        """Come back when clients are accepted. Raises StartFailed; then nothing is left behind."""
+        """Start; returns when clients are accepted. Raises StartFailed, and then leaves nothing open."""
         try:
             await self._start()
         except BaseException:
@@ -244,7 +245,7 @@ class Node:
         self._tell_started(self._clock.monotonic() - began)
 
     async def _open(self) -> None:
-        """Everything behind the sockets: the store, the brokers, and then the clients."""
+        """Open the logs, start the brokers, then accept clients."""
         config = self._config
         self._locks = log_directories.lock(self._paths)
         self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
@@ -272,7 +273,7 @@ class Node:
         self._housekeeping.start()
 
     def _tell_started(self, took_s: float) -> None:
-        """A line for each thing that an operator asks first."""
+        """Log a summary of the start for operators."""
         cluster = self.cluster
         for contents in cluster.logs.directories:
             state = (
@@ -294,7 +295,7 @@ class Node:
         log.info("Started in %.2f s", took_s)
 
     async def stop(self) -> None:
-        """End everything in its order, with the marker of a clean shutdown. A broker that is just being stopped or started comes
+        """Stop everything in order, with the clean shutdown marker. A stop or start of a single broker is completed
         first.
         """
         self._control.close()
@@ -309,8 +310,8 @@ class Node:
                 self._locks.pop().release()
 
     async def begin_anew(self, config: BrokerConfig) -> None:
-        """Drop the connections, the brokers and all that they know, and go on over the log directories of ``config``, on
-        the same ports. Nothing is written to the old directories any more; the caller removes them. Raises StartFailed.
+        """Drop connections, brokers and their state, and start again on the log directories of ``config`` and the same
+        ports. Nothing is written to the old log directories any more; the caller removes them. Raises StartFailed.
         """
         async with self._changing:
             self._control.close()

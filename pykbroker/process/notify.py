@@ -1,6 +1,6 @@
-"""systemd's notification of a service that is ready (Type=notify): a datagram to the socket that NOTIFY_SOCKET names.
+"""Notifications to systemd (Type=notify): datagrams to the socket in NOTIFY_SOCKET.
 
-Imported only where systemd, or whoever does as it does, started the process.
+Imported only if NOTIFY_SOCKET is set.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ VARIABLE: Final = "NOTIFY_SOCKET"
 
 
 def notify(**said: str) -> None:
-    """Say ``READY="1"``, ``STOPPING="1"`` or ``STATUS="..."``. Nobody is told where nobody listens any more."""
+    """Send ``READY="1"``, ``STOPPING="1"`` or ``STATUS="..."``. If the socket has no reader, a warning is logged."""
     address = os.environ.get(VARIABLE, "")
     if not address:
         return
     text = "\n".join(f"{name}={value}" for name, value in said.items())
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sending:
-            # A name that begins with @ is of the abstract name space, in which that character stands for a zero byte.
+            # A name that begins with @ is in the abstract namespace, where @ stands for a zero byte.
             sending.connect("\0" + address[1:] if address.startswith("@") else address)
             sending.sendall(text.encode())
     except OSError as error:

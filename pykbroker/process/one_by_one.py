@@ -1,4 +1,4 @@
-"""Brokers of a running process are stopped and started one by one, while the others go on."""
+"""Stops and starts single brokers of a running process, while the others run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class OneByOne:
-    """``running`` gives the brokers, or None while the process is stopping. ``changing`` is held during each change."""
+    """``running`` returns the brokers, or None while the process is stopping. ``changing`` is held during each change."""
 
     def __init__(
         self, ids: list[int], server: Server, changing: asyncio.Lock, running: Callable[[], BrokerLifecycle | None]
@@ -33,9 +33,9 @@ class OneByOne:
     async def stop(self, node_id: int, *, abrupt: bool = False) -> None:
         """Stop one broker.
 
-        As Kafka's controlled shutdown: what it leads moves to other replicas, its connections end when they have their
-        answers, it is fenced. ``abrupt``: its connections are cut first, as when a machine fails.
-        Raises WrongBroker, or KafkaError KAFKA_STORAGE_ERROR where the metadata log cannot be written.
+        As Kafka's controlled shutdown: leadership moves to other replicas, connections are closed once they have their
+        answers, the broker is fenced. With ``abrupt`` connections are cut first, as when a machine fails.
+        Raises WrongBroker, or KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written.
         """
         async with self._changing:
             lifecycle = self._changeable()
@@ -50,8 +50,8 @@ class OneByOne:
         log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
 
     async def start(self, node_id: int) -> None:
-        """Start a broker that was stopped, on its ports. Its replicas are in sync at once; what it preferably leads comes
-        back with an election. Raises WrongBroker, OSError where a port is taken, or KafkaError as ``stop``.
+        """Start a stopped broker on its ports. Its replicas are in sync at once; its leaderships return with an election.
+        Raises WrongBroker, OSError if a port is in use, or KafkaError KAFKA_STORAGE_ERROR as ``stop``.
         """
         async with self._changing:
             lifecycle = self._changeable()
@@ -68,7 +68,7 @@ class OneByOne:
         log.info("Broker %d started again", node_id)
 
     def describe(self, addresses: dict[int, str]) -> list[dict[str, Any]]:
-        """The brokers for people: id, state, address, and how many partitions each leads. Raises WrongBroker."""
+        """The brokers for operators: id, state, address, and number of leaderships. Raises WrongBroker."""
         cluster = self._changeable().cluster
         leads = Counter(partition.leader for partition in cluster.partitions())
         return [
@@ -82,7 +82,7 @@ class OneByOne:
         ]
 
     def _changeable(self) -> BrokerLifecycle:
-        """The brokers. Raises WrongBroker when the process is about to end."""
+        """The brokers. Raises WrongBroker if the process is stopping."""
         lifecycle = self._running()
         if lifecycle is None:
             raise WrongBroker("the process of these brokers is stopping")
@@ -95,7 +95,7 @@ class OneByOne:
 
 
 async def done(wait: Deferred[None]) -> None:
-    """Come back when the wait is over. Raises what it failed with."""
+    """Await a Deferred. Raises the error with which it failed."""
     over = asyncio.get_running_loop().create_future()
     wait.settled().map(lambda _: over.set_result(None)).or_log("telling who waits for a broker")
     await over

@@ -1,4 +1,4 @@
-"""Listeners with security: what their settings ask for is made at the start, and again when the settings are altered.
+"""Secured listeners: TLS and SASL are set up from settings at the start, and again when these are altered.
 
 Imported only where a listener has another protocol than PLAINTEXT.
 """
@@ -39,9 +39,10 @@ log = logging.getLogger(__name__)
 
 
 class SecuredListeners:
-    """Those of one process, of the brokers with these ``ids``. ``cluster`` gives the cluster, once somebody connects.
+    """The secured listeners of one process, of the brokers ``ids``. ``cluster`` returns the cluster; it is called when a client
+    connects.
 
-    Brokers begin with the same; what is altered is altered of one of them.
+    All brokers begin with the same settings; alterations are per broker.
     """
 
     def __init__(self, config: BrokerConfig, cluster: Callable[[], Cluster], ids: Iterable[int]) -> None:
@@ -65,13 +66,13 @@ class SecuredListeners:
             self._tell_of_store(config, name, each)
 
     def admission(self, node_id: int, listener: str) -> Admission | None:
-        """How a listener of a broker takes connections; None where it just takes them."""
+        """How a broker's listener admits connections; None for a listener without security."""
         return self._brokers[node_id].admissions.get(listener)
 
     # ---- while it runs -----------------------------------------------------------------------------------------------
 
     def follow(self, cluster: Cluster) -> None:
-        """Take over what is altered from now on, and what was before the start."""
+        """Apply alterations from now on, and those before the start."""
         cluster.check_listeners = partial(self._check, cluster.config)
         for node_id, broker in self._brokers.items():
             broker.altered = frozenset()
@@ -85,7 +86,7 @@ class SecuredListeners:
                 self._take_over(config, image, node_id)
 
     def _take_over(self, config: BrokerConfig, image: MetadataImage, node_id: int) -> None:
-        """New connections come in by what the settings say now; where that cannot be had, by what they said before."""
+        """Apply altered settings to new connections; invalid ones leave the present setup."""
         broker, settings = self._brokers[node_id], image.config(BROKER_RESOURCE, str(node_id))
         touched = self._touched(settings)
         altered = config.if_altered(settings) if touched | broker.altered else config
@@ -104,7 +105,7 @@ class SecuredListeners:
         broker.altered = touched
 
     def _check(self, config: BrokerConfig, node_id: int, settings: Mapping[str, str]) -> None:
-        """Raises KafkaError INVALID_REQUEST where the listeners of a broker could not have these settings."""
+        """Raises KafkaError INVALID_REQUEST if the listeners of a broker cannot have these settings."""
         wanted, broker = config.if_altered(settings), self._brokers[node_id]
         for name in sorted(self._touched(settings) | broker.altered):
             try:
@@ -113,12 +114,12 @@ class SecuredListeners:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
 
     def _touched(self, settings: Mapping[str, str]) -> frozenset[str]:
-        """The listeners that have settings of their own among these."""
+        """The listeners whose prefix any of these settings has."""
         prefixed = (name.removeprefix(LISTENER_PREFIX) for name in settings if name.startswith(LISTENER_PREFIX))
         return frozenset(rest.partition(".")[0].upper() for rest in prefixed) & self._listeners.keys()
 
     def _tell_of_store(self, config: BrokerConfig, listener: str, made: _Made) -> None:
-        """Once for each store, however many listeners and brokers have it."""
+        """Log warnings about a store, once for all listeners and brokers."""
         location = config.listener_value(listener, "ssl.keystore.location")
         if made.tls is not None and location is not None and location not in self._told:
             self._told.add(location)
@@ -133,7 +134,7 @@ class SecuredListeners:
     # ---- what settings make --------------------------------------------------------------------------------------------
 
     def _made(self, config: BrokerConfig, listener: Listener, former: ServerTls | None = None) -> _Made:
-        """What replaces the ``former``. Raises ConfigError, naming the listener."""
+        """The new setup of a listener, in place of ``former``. Raises ConfigError, naming the listener."""
         try:
             tls, mapping = self._with_tls(config, listener, former)
             with_sasl = listener.security_protocol in SASL_PROTOCOLS
@@ -173,7 +174,7 @@ class _Made(NamedTuple):
 
 @dataclass(slots=True)
 class _OfBroker:
-    """Of one broker, by listener. ``altered`` are those listeners that have settings altered at run time."""
+    """The listeners of one broker. ``altered`` are those with dynamic settings."""
 
     admissions: dict[str, Admission]
     tls: dict[str, ServerTls | None]

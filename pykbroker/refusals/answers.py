@@ -1,7 +1,7 @@
-"""Answers that say an error, at the place where clients look for it, for any API: made from the message classes.
+"""Error answers for any API, with the error where clients expect it, built from the message classes.
 
-What a request is about is mirrored: each element of an answer that can say an error is the counterpart of an element of the
-request, and carries its names. Where only some of it is to fail, the rest is carried out, and the two answers become one.
+An answer mirrors the request: each element with an error field is the counterpart of an element of the request and has its
+names. If only a part fails, the rest is handled, and the two answers are merged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pykbroker.wire.message import Message
 
 _C = ErrorCode
-#: Said of a request as a whole where an answer can: they are not about one partition.
+#: Errors of a request as a whole, if the answer has a field for them.
 _WHOLE = {
     code
     for code in ErrorCode

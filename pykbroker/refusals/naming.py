@@ -1,4 +1,4 @@
-"""What elements of requests and answers say of themselves: topics, partitions, groups, wherever they stand."""
+"""Names in elements of requests and answers: topics, partitions, groups, at any level."""
 
 from __future__ import annotations
 

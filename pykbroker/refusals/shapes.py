@@ -1,7 +1,7 @@
-"""What the generated messages say of themselves: which fields are lists of what, who is named, and where errors stand.
+"""The structure of the generated messages: lists, names, and error fields.
 
-Nothing here is a list of APIs. A field has a *role* (a topic, a partition, a group, ...) by its name and its class, and two
-elements, one of a request and one of an answer, mean the same thing where they share a role and its value.
+There is no list of APIs. A field has a *role* (topic, partition, group, ...) by its name and class; an element of a request and
+one of an answer are counterparts if they share a role and its value.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Earlier releases of Kafka that this broker can be taken for: what they list, and what they answer otherwise."""
+"""Earlier releases of Kafka that the broker emulates: their APIs, and their different answers."""

@@ -1,4 +1,4 @@
-"""What both 2.8 and 3.9 answered otherwise."""
+"""Answers of both 2.8 and 3.9 that differ from 4.3."""
 
 from __future__ import annotations
 

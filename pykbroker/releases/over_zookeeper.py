@@ -1,4 +1,4 @@
-"""What 2.8 answered otherwise, with its controller over ZooKeeper."""
+"""Answers of 2.8, with its controller over ZooKeeper, that differ from 4.3."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What clients are told of brokers that listen on every address: the address by which they came.
+"""Advertises brokers that listen on all addresses under the address to which each client connected.
 
-A client connects anew to the addresses that answers name, and one address does not suit all: another container reaches a
-container by an address of its network, a client of the host by the host's own. Where a client came to is an address that it
-reaches, and so it is what it is told. A port that an engine maps is the exception: its client comes by way of the network's
-gateway, to an address that may be known there alone, and is told ``localhost``, which is where it maps to.
+Clients connect again to the addresses in answers, and one address does not suit all clients: another container reaches a
+container by its network's address, a client on the host by the host's. The address to which a client connected is one that
+it reaches, so answers name that one. The exception is a mapped port of a container engine: such a client comes from the
+network's gateway, to an address that may exist in that network only, and is answered ``localhost``, where the port is mapped.
 
-Amended are the answers that name brokers, around their handlers, and no others: who sends and fetches records from a broker
-that is alone takes no step more. What the metadata has of the brokers stays as it is.
+Only handlers whose answers name brokers are wrapped: Produce and Fetch of a single broker cost nothing more. The metadata
+keeps the advertised endpoints unchanged.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from pykbroker.security.context import Peer, RequestContext
 
 _FOUR_IN_SIX: Final = "::ffff:"
-#: Of one link alone: it says nothing without the name that this link has on the other side.
+#: Link-local addresses: a client could not use one without its own name of the link.
 _LINK_LOCAL: Final = "fe80:"
 
 
 class AsReached:
-    """``listeners`` are those that it holds for, ``gateways`` says which addresses clients of mapped ports come from. With
-    ``several`` brokers, those who send and fetch are told of new leaders, too.
+    """``listeners`` are the listeners concerned, ``gateways`` knows the addresses from which clients of mapped ports come.
+    With ``several`` brokers Produce and Fetch are wrapped too, since their errors name new leaders.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class AsReached:
         self._amendments = _AMENDMENTS | _OF_SEVERAL if several else _AMENDMENTS
 
     def guard(self, api_key: int, handle: Handle) -> Handle:
-        """A ``Guard`` of the dispatcher: the handler, and who asks is told the address by which he came."""
+        """A ``Guard`` of the dispatcher, which rewrites the endpoints in the handler's answers."""
         amend = self._amendments.get(api_key)
         if amend is None:
             return handle
@@ -64,7 +64,7 @@ class AsReached:
 
 
 def host_for(client: Peer, gateways: Collection[str]) -> str | None:
-    """What a client is told; None where nothing better is known than what is advertised."""
+    """The host to answer to a client; None for the advertised one."""
     if _plain(client.host) in gateways:
         return "localhost"
     reached = _plain(client.local_host)
@@ -72,12 +72,12 @@ def host_for(client: Peer, gateways: Collection[str]) -> str | None:
 
 
 def _plain(address: str) -> str:
-    """An address of IPv4 as such, where a socket of IPv6 took it."""
+    """The address, an IPv4-mapped IPv6 address as IPv4."""
     return address.removeprefix(_FOUR_IN_SIX)
 
 
 def _metadata(host: str, response: MetadataResponse) -> MetadataResponse:
-    """The answer may be one that others are given, too: a copy, whose brokers are copies."""
+    """Rewrites a copy of the answer and its brokers, since cached answers are shared."""
     told = MetadataResponse(*(getattr(response, name) for name in MetadataResponse.__slots__))
     told.brokers = [copy(each) for each in response.brokers]
     _brokers(host, told)

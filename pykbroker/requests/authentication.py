@@ -1,10 +1,10 @@
-"""In place of the dispatcher, until somebody has signed in: SASL in frames (KIP-43, KIP-152, KIP-368).
+"""Takes the place of the dispatcher until a connection is authenticated: SASL in frames (KIP-43, KIP-152, KIP-368).
 
-The connection hands its frames here as it would to the dispatcher, so one that asks nobody who they are knows nothing of all
-this. Once it is over the dispatcher takes the frames, or a session that ends (``sessions.py``).
+A connection of a SASL listener hands its frames here, others know nothing of it. Afterwards the dispatcher takes the frames,
+or a session with a limited lifetime (``sessions.py``).
 
-Who fails is answered and closed after ``connection.failed.authentication.delay.ms``, meanwhile nothing is read from him; others
-are not held up.
+A failed authentication is answered, and the connection closed, after ``connection.failed.authentication.delay.ms``; nothing
+is read from it meanwhile, and other connections do not wait.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ Answering = Callable[["Broker", "Peer", memoryview], Any]
 
 
 class Authenticating(NamedTuple):
-    """What a listener asks of everybody."""
+    """The SASL settings of a listener."""
 
     mechanisms: Mapping[str, Mechanism]
     failed_delay_ms: int
     max_receive_size: int
-    #: By mechanism: how long a session may last, 0 for as long as the connection.
+    #: connections.max.reauth.ms by mechanism; 0 for no limit.
     max_reauth_ms: Mapping[str, int]
 
 
 class Outcome(NamedTuple):
-    """Who it is, how he proved it, and how long that holds: None for as long as the connection."""
+    """The principal, the mechanism, and the session lifetime: None for as long as the connection."""
 
     identity: Authenticated
     mechanism: str
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 class Authentication:
-    """One connection's. ``done`` is told how it ended, and returns what takes the frames from then on."""
+    """The authentication of one connection. ``done`` is called with the outcome and returns what takes the frames next."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Authentication:
         self._dispatcher = dispatcher
         self._conversation = Conversation(settings.mechanisms, former)
         self._done = done
-        #: What the connection ends with, once its delay is over: no exception, which would keep all that it came through.
+        #: The reason for closing, once the delay is over; no exception object, whose traceback would keep objects alive.
         self._ending: tuple[str, bytes] | None = None
         self._next: Answering | None = None
 
@@ -168,7 +168,7 @@ class Authentication:
         return [len(answer).to_bytes(4, "big") + answer]
 
     def _end(self) -> int | None:
-        """Where the mechanism is content, the connection is somebody's: how long, in milliseconds."""
+        """Call ``done`` once the mechanism has succeeded; returns the session lifetime in milliseconds."""
         identity = self._conversation.result
         if identity is None:
             return None
@@ -184,7 +184,7 @@ class Authentication:
 
 
 class _Ending(Exception):
-    """The connection ends, after a while; with these bytes before, where there are some."""
+    """The connection is closed after the delay, after sending these bytes, if any."""
 
     def __init__(self, reason: str, last_words: bytes = b"") -> None:
         super().__init__(reason)

@@ -1,10 +1,9 @@
-"""The door for requests: one frame in, one answer out, by named steps.
+"""Dispatches requests: one frame in, one answer out, by named steps.
 
-decode -> intercept -> throttle -> authorise -> handle -> encode. The three in the middle are there for whoever has a
-dispatcher of his own, and cost nothing where there is none: a test that makes answers fail, a quota, an access list.
-Each is handed the request and a call that goes on with the rest of the way, so that it may refuse, wait, or change what
-comes back. Authorising is next to the handler, what is refused counts for quotas as in Kafka, and it is not a step but
-made once for each handler: it may know the API, and cost a producer next to nothing.
+decode -> intercept -> throttle -> authorise -> handle -> encode. The three in the middle are optional and cost nothing when
+absent: fault injection, quotas, access lists. A step is given the request and a call that continues with the rest, so it
+may refuse, wait, or change the answer. Authorization wraps each handler once instead, so it knows the API and costs a
+produce almost nothing; it comes after the quotas, which count refused requests as in Kafka.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ log = logging.getLogger(__name__)
 
 
 class Step(Protocol):
-    """One step of the way. It returns what ``proceed()`` returns, or an answer of its own, or a wait for either; it may
-    raise what a handler may.
+    """One step before the handler. It returns the result of ``proceed()``, an answer of its own, or a wait for either, and
+    may raise what a handler may.
     """
 
     def __call__(
@@ -44,13 +43,13 @@ class Step(Protocol):
 
 
 class Guard(Protocol):
-    """Makes of a handler of an API one that is only asked for what is allowed."""
+    """Wraps the handler of an API, for instance to authorize its requests."""
 
     def __call__(self, api_key: int, handle: Handle, /) -> Handle: ...
 
 
 class _Route:
-    """A row of the table with its classes loaded; made when the first request of its key arrives."""
+    """A row of the table with its classes imported, when the first request of its key arrives."""
 
     __slots__ = ("api", "decode", "failed", "handle", "logs_of")
 
@@ -64,8 +63,8 @@ class _Route:
 
 
 class Dispatcher:
-    """See the module. ``table`` says what is served; ``intercept`` and ``throttle`` are the steps before the handler,
-    ``authorise`` is its guard, each left out where it is None.
+    """See the module. ``table`` has the served APIs; ``intercept`` and ``throttle`` are steps before the handler, ``authorise`` is
+    its guard; each is absent if None.
     """
 
     def __init__(
@@ -79,40 +78,40 @@ class Dispatcher:
     ) -> None:
         self._apis = {int(api.key): api for api in table}
         self._routes: dict[int, _Route] = {}
-        #: Before the handler, the outermost last.
+        #: The steps before the handler, the outermost last.
         self._steps = [step for step in (amend, throttle, intercept) if step is not None]
         self._guard = authorise
 
     def add_step(self, step: Step, *, innermost: bool = False) -> None:
-        """Put one more step before all others, or as ``innermost`` behind them, from the next request on."""
+        """Add a step before all others, or as ``innermost`` after them, from the next request on."""
         self._steps.insert(0 if innermost else len(self._steps), step)
 
     def authorise_by(self, guard: Guard) -> None:
-        """Let handlers be asked only for what is allowed, from the next request on."""
+        """Set the authorization guard, from the next request on."""
         self._guard = guard
         self._routes.clear()
 
     def add_guard(self, guard: Guard) -> None:
-        """Let one more stand around the handlers, before those that are there, from the next request on."""
+        """Add a guard around the present ones, from the next request on."""
         inner = self._guard
         self._guard = guard if inner is None else lambda key, handle: guard(key, inner(key, handle))
         self._routes.clear()
 
     def remove_step(self, step: Step) -> None:
-        """Take it out again."""
+        """Remove a step."""
         self._steps.remove(step)
 
     def serves(self, key: ApiKey, version: int) -> bool:
-        """Whether an API is served in this version."""
+        """Whether the API is served in this version."""
         api = self._apis.get(int(key))
         return api is not None and api.min_version <= version <= api.max_version
 
     def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
         """Answer one request frame (without its size).
 
-        Returns the response as a list of buffers, size included; a Deferred of it where the handler waits; None where
-        nothing is to be sent. Raises NotYet where the frame is to be handed in again later, and CloseConnection where
-        the connection must end, for malformed bytes above all.
+        Returns the response as a list of buffers, size included; a Deferred of it if the handler waits; None if nothing
+        is to be sent. Raises NotYet if the frame must be handed in again later, and CloseConnection if the connection
+        must be closed, for instance for malformed bytes.
         """
         try:
             key, version, correlation_id, client_id, pos = read_request_header(frame, 0)
@@ -153,8 +152,8 @@ class Dispatcher:
         return out.finish()
 
     def refusal(self, header: RequestHeader, frame: memoryview, at: int, error: KafkaError) -> bytes:
-        """The answer that tells a request, whose body begins at ``at``, nothing but ``error``; empty where its API has none.
-        Raises CloseConnection as ``answer``.
+        """The encoded answer with ``error`` for a request whose body begins at ``at`` in ``frame``; empty if its API has none.
+        Raises CloseConnection as ``answer`` does.
         """
         route = self._route(header.api_key, header.api_version)
         try:
@@ -170,9 +169,8 @@ class Dispatcher:
         return b"".join(out.finish())
 
     def _route(self, api_key: int, version: int) -> _Route:
-        """The route of a request. Raises CloseConnection for what is not served: its layout, even that of an error
-        answer, would be a guess, so Kafka closes too (the exception is ApiVersions, which every client can read in
-        version 0).
+        """The route of a request. Raises CloseConnection if the API or version is not served, as Kafka does: the layout of
+        an answer, even of an error, is unknown. The exception is ApiVersions, which every client reads in version 0.
         """
         route = self._routes.get(api_key)
         if route is None:
@@ -204,7 +202,7 @@ def _tell(route: _Route, ctx: RequestContext, peer: Peer, size: int) -> None:
 
 
 def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> None:
-    """Raises NotYet where logs lie closed since the start: a thread reads what opening them will read."""
+    """Raises NotYet if any of the logs is closed since the start: a thread reads its files first."""
     dormant = broker.cluster.dormant.partitions
     closed = {partition for partition in partitions if partition in dormant}
     if closed:
@@ -212,7 +210,7 @@ def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> No
 
 
 def _failed(route: _Route, request: Any, version: int, response: Deferred[Any]) -> Any:
-    """The response of a handler whose wait has failed already. Raises what is no KafkaError."""
+    """The response for a wait that has failed already. Raises any error that is no KafkaError."""
     try:
         return response.value
     except KafkaError as error:
@@ -229,14 +227,14 @@ def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> An
 
 
 def _refused_whole(request: Any, version: int, error: KafkaError) -> Any:
-    """For an API whose handler knows no error of a whole request."""
-    from pykbroker.refusals.answers import of_the_whole  # noqa: PLC0415 - few are refused so
+    """The answer of an API whose handler has no ``failed``."""
+    from pykbroker.refusals.answers import of_the_whole  # noqa: PLC0415 - rare
 
     return of_the_whole(request, version, error.code)
 
 
 def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
-    """The encoded form of a response that is still to come."""
+    """Encodes a response when it is complete."""
     answered = response.recover(KafkaError, lambda error: _failure(route, request, ctx.api_version, error))
     sent: Deferred[Any] = answered.map(partial(_encoded, ctx))
     sent.when_abandoned = response.abandon

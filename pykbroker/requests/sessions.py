@@ -1,5 +1,5 @@
-"""In place of the dispatcher where a connection is somebody's only for a while: until its credential or the listener's limit
-has run out, unless it authenticates anew (KIP-368).
+"""Takes the place of the dispatcher for an authenticated session of limited lifetime, which ends with the credential or
+connections.max.reauth.ms unless the client re-authenticates (KIP-368).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pykbroker.runtime.clock import Clock
     from pykbroker.security.context import Peer
 
-#: Who authenticates anew more often than this is told that he is authenticated already.
+#: Re-authentication within this time is refused: the client is authenticated already.
 _BETWEEN_S = 1.0
 _HANDSHAKE = int(ApiKey.SASL_HANDSHAKE).to_bytes(2, "big")
 
 
 class Session:
-    """From one authentication to the next. ``begin_anew`` makes what takes the frames of that one; ``begun`` is when the present
-    one was begun, if it was not the first.
+    """From one authentication to the next. ``begin_anew`` makes what takes the frames of the next one; ``begun`` is the time
+    at which the current one began, if it was not the first.
     """
 
     def __init__(

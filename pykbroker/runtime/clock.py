@@ -1,4 +1,4 @@
-"""Time, as an object that is handed in. Nothing else in the broker reads a clock."""
+"""Time as an injected object; nothing else in the broker reads a clock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time for what is written down, monotonic time for how long things take."""
+    """Wall time for timestamps, monotonic time for durations."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, as record timestamps count them."""
@@ -28,7 +28,7 @@ class SystemClock:
 
 
 def utc_text(seconds: float) -> str:
-    """Seconds since the epoch as ISO 8601 has them, to the millisecond."""
+    """Seconds since the epoch in ISO 8601, to the millisecond."""
     ms = round(seconds * 1000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(ms // 1000))}.{ms % 1000:03}Z"
 
@@ -52,10 +52,10 @@ class ManualClock:
         return self._passed_ms / 1000
 
     def advance(self, ms: int) -> None:
-        """Move both clocks forward by ``ms`` milliseconds."""
+        """Move both times forward by ``ms`` milliseconds."""
         self._now_ms += ms
         self._passed_ms += ms
 
     def set_wall(self, now_ms: int) -> None:
-        """Set the wall clock, as an administrator or a time server does; it may go back. No time passes."""
+        """Set the wall time, as an administrator or a time server does; it may go back. The monotonic time stays."""
         self._now_ms = now_ms

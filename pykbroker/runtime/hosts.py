@@ -1,4 +1,4 @@
-"""Names of hosts. Looking one up may take seconds: to be called in a thread (``Runtime.offload``)."""
+"""Resolves host names, which may take seconds: call it in a thread (``Runtime.offload``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 
 
 def is_address(name: str) -> bool:
-    """True for an IP address as it is written; needs no look-up."""
+    """Whether the name is an IP address, which needs no look-up."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -16,13 +16,13 @@ def is_address(name: str) -> bool:
 
 
 def unknown_hosts(names: frozenset[str]) -> frozenset[str]:
-    """Those of the names that cannot be resolved to an address."""
+    """The names that cannot be resolved."""
     return frozenset(name for name in names if not _resolves(name))
 
 
 def addresses(names: frozenset[str]) -> dict[str, str]:
-    """The address that each name stands for, of version 4 before 6, as the ``ipaddress`` module writes it; without those that
-    cannot be resolved.
+    """The address of each name, IPv4 before IPv6, as the ``ipaddress`` module writes it; names that cannot be resolved are
+    left out.
     """
     found = {name: _address(name) for name in names}
     return {name: address for name, address in found.items() if address is not None}

@@ -1,4 +1,4 @@
-"""What everything below the sockets needs of the process it runs in: time, chance, the end of a turn, threads."""
+"""What everything below the sockets needs of its process: time, randomness, the end of a turn, threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Runtime:
-    """One for a process. The shell replaces what waits for something outside: threads, the loop's own turns."""
+    """One per process. The shell replaces the parts that need the outside: threads and the turns of the event loop."""
 
     __slots__ = (
         "client_timers",
@@ -35,23 +35,23 @@ class Runtime:
         self.clock = clock
         self.random = rng
         self.timers = Timers(clock)
-        #: For what clients wait for in their own time: the same, but where a test's clock stands still.
+        #: Deadlines by real time, for waits of clients; the same as ``timers`` unless a test's clock stands still.
         self.client_timers = self.timers
-        #: How long the turns of the loop take.
+        #: The gauge of the loop's turns.
         self.turns = Turns(clock)
         self.wake_queue = WakeQueue()
-        #: What is too much for one turn.
+        #: Work divided over several turns.
         self.slices = Slices(self.timers, self.wake_queue)
-        #: Runs a function elsewhere and completes with its result; the shell replaces it by a thread pool.
+        #: Runs a function and completes with its result; the shell replaces it by a thread pool.
         self.offload: Callable[..., Deferred[Any]] = run_inline
-        #: The same for reads of files, which have threads of their own: however slow they are, syncs do not wait for them.
+        #: The same for reads of files, which have threads of their own so that syncs do not wait for slow reads.
         self.offload_read: Callable[..., Deferred[Any]] = run_inline
-        #: Answers that clients have not taken yet and their sockets neither, in bytes.
+        #: Bytes of answers that neither clients nor their sockets have taken yet.
         self.unsent_bytes = 0
 
 
 def run_inline(function: Callable[..., T], *args: Any) -> Deferred[T]:
-    """Run a function here and now; what simulation and tests use in place of threads."""
+    """Run a function at once, in place of a thread, for simulation and tests."""
     try:
         return Deferred.completed(function(*args))
     except Exception as error:  # noqa: BLE001 - the caller looks at the Deferred

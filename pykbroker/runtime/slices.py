@@ -1,7 +1,7 @@
-"""Work that is too much for one turn of the loop: it is done some at a time, and clients are served in between.
+"""Work that is too much for one turn of the loop is divided into slices, between which clients are served.
 
-A piece of work is an iterator of weights: each step does a little, yields what that weighed, and goes on in a later turn,
-on a state that others may have changed meanwhile. What must not be seen half done is done in one step.
+A piece of work is an iterator of weights: each step does a little, yields its weight, and continues in a later turn, on
+state that others may have changed. Whatever nobody may see half done belongs in one step.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: What is done in one turn, of all work together. A weight of one is about ten microseconds: a small record encoded,
-#: appended with others, and replayed.
+#: The weight of one turn, over all work. A weight of one is about ten microseconds: a small record encoded, appended with
+#: others, and replayed.
 WEIGHT_OF_A_TURN = 500
 
-#: A step that is much heavier than this should have been two.
+#: A step should not be much heavier than this.
 WEIGHT_OF_A_STEP = 100
 
 Steps = Iterator[float]
 
 
 class Slices:
-    """All such work of the process; pieces take turns, so that a long one does not hold up those after it."""
+    """All sliced work of the process; pieces take turns, so that a long one does not delay the others."""
 
     def __init__(self, timers: Timers, wake_queue: WakeQueue) -> None:
         self._timers = timers
@@ -38,21 +38,21 @@ class Slices:
 
     @property
     def weight_of_a_step(self) -> float:
-        """What a step should not weigh much more than."""
+        """The weight that a step should not exceed by much."""
         return min(WEIGHT_OF_A_STEP, self.weight_of_a_turn)
 
     def __len__(self) -> int:
-        """Pieces of work that are not done yet."""
+        """The number of pieces of work that are not done."""
         return len(self._waiting)
 
     def add(self, steps: Steps, over: Callable[[], None] | None = None) -> None:
-        """Do the work from the end of this turn on. ``over`` is called when it has ended, also where it failed."""
+        """Do the work from the end of this turn on. ``over`` is called when it has ended or failed."""
         self._waiting.append((steps, over))
         self._wake_queue.add(self._turn)
 
     def every(self, interval_ms: float, work: Callable[[], Steps]) -> None:
-        """Do ``work`` each time so long after it has ended, first after ``interval_ms`` milliseconds: however slow a round
-        is, it never overlaps itself.
+        """Do ``work`` repeatedly, ``interval_ms`` milliseconds after the start or the end of the last round, so that rounds
+        never overlap.
         """
 
         def begin() -> None:
@@ -64,7 +64,7 @@ class Slices:
         plan()
 
     def stop(self) -> None:
-        """The process is about to end: what is not done yet is left."""
+        """Drop all work; the process is about to end."""
         self._waiting.clear()
 
     def _turn(self) -> None:
@@ -81,7 +81,7 @@ class Slices:
 
 
 def each_alone(pieces: Iterable[Steps]) -> Steps:
-    """Many pieces as one: where one of them fails, the others are done all the same, in this round and in every other."""
+    """Combine pieces of work; a failure of one does not keep the others from being done."""
     for steps in pieces:
         try:
             yield from steps
@@ -90,12 +90,12 @@ def each_alone(pieces: Iterable[Steps]) -> Steps:
 
 
 def _begun_in_its_turn(work: Callable[[], Steps]) -> Steps:
-    """So that what fails at its beginning is a failure of the work, and its next round comes all the same."""
+    """Calls ``work`` in its first step, so that a failure of the call counts as one of the work and the next round follows."""
     yield from work()
 
 
 def _go_on(steps: Steps, left: float) -> float:
-    """What is left of the turn when it is used up, or the work has ended."""
+    """Run steps until the turn is used up or the work has ended; returns what is left of the turn."""
     try:
         for weight in steps:
             left -= weight

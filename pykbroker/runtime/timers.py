@@ -1,8 +1,8 @@
 """One heap of deadlines for the whole process.
 
-A timer of the event loop costs microseconds to set and to cancel, and most of ours are cancelled (a fetch that is
-woken by a produce, a session that gets its heartbeat). So deadlines stand in one heap, a cancelled one is dropped when
-it comes up, and the loop is asked for one wake-up: the earliest.
+A timer of the event loop costs microseconds to set and to cancel, and most of the broker's are cancelled (a fetch that a
+produce wakes, a session that gets its heartbeat). So one heap holds the deadlines, a cancelled one is dropped when it
+comes up, and the loop is asked for one wake-up: the earliest.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Timer:
         return self._callback is None
 
     def cancel(self) -> None:
-        """Forget the callback; harmless when repeated or after firing."""
+        """Cancel; harmless when repeated or after firing."""
         self._callback = None
 
     def fire(self) -> None:
-        """Call back, once."""
+        """Run the callback, once."""
         callback, self._callback = self._callback, None
         if callback is not None:
             callback()
@@ -49,7 +49,7 @@ class Timer:
 
 
 class Timers:
-    """Deadlines on an injected clock. The shell sets ``wake`` and calls ``run_due`` when it asked to be woken."""
+    """Deadlines on an injected clock. The shell sets ``wake`` and calls ``run_due`` at the deadline that ``wake`` was given."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -57,7 +57,7 @@ class Timers:
         self._sequence = 0
         self._sweep_at = _SWEEP_FLOOR
         self._running = False
-        #: The earliest deadline (monotonic seconds), perhaps of a timer that was cancelled since: nothing is due before it.
+        #: The earliest deadline (monotonic seconds), possibly of a cancelled timer: nothing is due before it.
         self.next_due = math.inf
         #: Called with a deadline (monotonic seconds) that is now the earliest one.
         self.wake: Callable[[float], None] | None = None
@@ -94,9 +94,9 @@ class Timers:
         return heap[0].deadline if heap else None
 
     def run_due(self) -> None:
-        """Fire every timer whose time has come, in order; a failing one is logged and does not stop the others.
+        """Fire all due timers in order; a failure is logged and does not stop the others.
 
-        What a timer sets off may call this again; then the first call goes on alone.
+        A nested call from a timer's callback returns at once, and the first call continues.
         """
         if self._running:
             return

@@ -1,9 +1,9 @@
-"""How long the turns of the event loop take: while one lasts, nobody else is served.
+"""Measures the turns of the event loop; while one lasts, no other client is served.
 
-A turn is what the loop does between two looks at its sockets: frames that arrived, timers that are due, results of
-threads, waiting requests that are woken. Whatever enters from the loop reports ``began``; the first that does opens the
-turn, and the loop's next call of what it was given ends it. That call costs a look at the sockets, a tenth of a small
-request, so nothing is measured before somebody asks for it.
+A turn is the work of the loop between two polls of its sockets: frames that arrived, due timers, results of threads,
+requests that are woken. Each entry point from the loop calls ``began``; the first call opens the turn and schedules the
+callback that ends it. That callback costs a poll of the sockets, a tenth of a small request, so nothing is measured until
+``measure`` is called.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ class Turns:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._began = 0.0
-        #: False where ``began`` has something to do: a turn may begin, and is to be measured.
+        #: False if ``began`` has work to do: turns are measured and none is open.
         self.running = True
-        #: Turns that ended since the start, and the longest of them, in seconds, since ``restart`` was called last.
+        #: The number of turns since the start, and the longest since the last ``restart``, in seconds.
         self.count = 0
         self.longest_s = 0.0
-        #: The loop's, left here by the shell.
+        #: The loop's call_soon, set by the shell.
         self.call_soon: Callable[[Callable[[], None]], object] | None = None
         self._schedule: Callable[[Callable[[], None]], object] | None = None
 
     def measure(self, schedule: Callable[[Callable[[], None]], object] | None = None) -> None:
-        """Measure from the next turn on, with ``schedule`` in place of the loop's call_soon where that is given. Without
-        either there is no loop to measure.
+        """Measure from the next turn on; ``schedule`` takes the place of the loop's call_soon, if given. Without either
+        there is no loop to measure.
         """
         schedule = schedule or self._schedule or self.call_soon
         if schedule is not None and self._schedule is None:
@@ -40,7 +40,7 @@ class Turns:
         self._schedule = schedule
 
     def began(self, now: float | None = None) -> None:
-        """Something entered from the loop, at ``now`` (monotonic seconds) where the caller knows it."""
+        """Note an entry from the loop, at ``now`` (monotonic seconds) if the caller knows it."""
         if self.running or self._schedule is None:
             return
         self.running = True
@@ -48,7 +48,7 @@ class Turns:
         self._schedule(self._ended)
 
     def restart(self) -> float:
-        """The longest turn in seconds since the last restart; from here on it is looked for anew."""
+        """The longest turn since the last restart, in seconds; resets it."""
         longest, self.longest_s = self.longest_s, 0.0
         return longest
 

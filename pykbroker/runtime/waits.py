@@ -1,14 +1,14 @@
 """Results that come later, without an event loop.
 
-A coroutine or an asyncio future costs a task or a loop turn for every request that must wait. A Deferred is a cell:
-whoever waits leaves a callback, whoever has the result completes it, and the callback runs at once.
+A coroutine or an asyncio future costs a task or a loop turn for every request that waits. A Deferred is a cell with
+callbacks, which run at once when the result is set.
 
-A wait that is lost is a client that waits for ever, so waits go on by verbs that hand on every failure: ``map``,
-``chain``, ``recover``, ``settled``, ``pass_to``, ``or_log``, and ``gather`` and ``attempt`` below. The raw form,
-``when_done``, is for the ends of the line: a connection and the simulator (a test holds it so).
+A lost wait is a client that waits for ever, so waits are combined by verbs that pass every failure on: ``map``, ``chain``,
+``recover``, ``settled``, ``pass_to``, ``or_log``, and ``gather`` and ``attempt`` below. The raw form, ``when_done``, is for
+connections and the simulator alone (a test checks it).
 
-Most results are there when they are asked for: what a coordinator reads is committed already. So each verb goes on at
-once from a Deferred that is done, without a callback; that is most of what a heartbeat or an OffsetFetch would pay for waits.
+Most results are available at once, since what a coordinator reads is usually committed. So each verb continues at once from
+a Deferred that is done, without a callback, which saves most of the cost of waits in a heartbeat or an OffsetFetch.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Deferred(Generic[T]):
 
     def __init__(self) -> None:
         self.done = False
-        #: Once it is done: what ``value`` returns, and what it raises instead.
+        #: Once done: the result, or the error that ``value`` raises.
         self.result: T | None = None
         self.error: BaseException | None = None
         self._callbacks: list[Callable[[Deferred[T]], None]] | None = None
-        #: Called by ``abandon``: what whoever works towards the result does when nobody is left to take it.
+        #: Called by ``abandon``: lets the producer of the result stop.
         self.when_abandoned: Callable[[], None] | None = None
 
     @classmethod
     def completed(cls, value: T) -> Deferred[T]:
         """A Deferred that is done already."""
-        deferred = cls.__new__(cls)  # all that __init__ does, in one call: every read of a coordinator makes some
+        deferred = cls.__new__(cls)  # __init__ inlined: every read of a coordinator creates some
         deferred.done = True
         deferred.result = value
         deferred.error = deferred._callbacks = deferred.when_abandoned = None  # noqa: SLF001 - its own
@@ -56,7 +56,7 @@ class Deferred(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The result. Raises the error it failed with, or RuntimeError while it is not done."""
+        """The result. Raises the error it failed with, or RuntimeError if it is not done."""
         if not self.done:
             raise RuntimeError("this Deferred is not done yet")
         if self.error is not None:
@@ -80,13 +80,13 @@ class Deferred(Generic[T]):
                 self._run_callbacks()
 
     def abandon(self) -> None:
-        """Nobody is left to take the result: whoever works towards it may stop, and let go what waits for it."""
+        """Nobody needs the result any more: its producer may stop and release what it holds."""
         told, self.when_abandoned = self.when_abandoned, None
         if told is not None and not self.done:
             told()
 
     def when_done(self, callback: Callable[[Deferred[T]], None]) -> None:
-        """Run ``callback(self)`` when done; at once if it is. What it raises is logged and reaches nobody else."""
+        """Run ``callback(self)`` when done; at once if it is. An error that it raises is logged."""
         if self.done:
             self._call(callback)
         elif self._callbacks is None:
@@ -95,7 +95,7 @@ class Deferred(Generic[T]):
             self._callbacks.append(callback)
 
     def map(self, function: Callable[[T], U]) -> Deferred[U]:
-        """``function`` of the result. What either of them fails with is passed on."""
+        """``function`` of the result. A failure of either is passed on."""
         if self.done:
             if self.error is not None:
                 return Deferred.failed(self.error)
@@ -108,7 +108,7 @@ class Deferred(Generic[T]):
         return mapped
 
     def chain(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
-        """The result of the Deferred that ``function`` makes of this one's; failures are passed on as by ``map``."""
+        """The result of the Deferred that ``function`` returns for this result; failures are passed on as by ``map``."""
         if self.done:
             return Deferred.failed(self.error) if self.error is not None else attempt(function, self.result)
         chained: Deferred[U] = Deferred()
@@ -123,7 +123,7 @@ class Deferred(Generic[T]):
         return chained
 
     def recover(self, kind: type[E], function: Callable[[E], T]) -> Deferred[T]:
-        """The result, or ``function`` of an error of ``kind``; other errors, and what ``function`` raises, are passed on."""
+        """The result, or ``function`` of an error of ``kind``; other errors and those of ``function`` are passed on."""
         if self.done:
             error = self.error
             return Deferred.completed(error).map(function) if isinstance(error, kind) else self
@@ -132,7 +132,7 @@ class Deferred(Generic[T]):
         return recovered
 
     def settled(self) -> Deferred[None]:
-        """Completes when this is done, however it went."""
+        """Completes when this is done or has failed."""
         if self.done:
             return Deferred.completed(None)
         over: Deferred[None] = Deferred()
@@ -140,7 +140,7 @@ class Deferred(Generic[T]):
         return over
 
     def pass_to(self, other: Deferred[T]) -> None:
-        """Let ``other`` end as this one does."""
+        """Pass the result or failure on to ``other``."""
         if not self.done:
             self.when_done(lambda done: done.pass_to(other))
         elif self.error is not None:
@@ -149,7 +149,7 @@ class Deferred(Generic[T]):
             other.complete(self.result)  # type: ignore[arg-type]  # no error: it was set
 
     def pass_failure_to(self, other: Deferred[Any]) -> None:
-        """Let ``other`` fail if this one does."""
+        """Pass a failure on to ``other``."""
 
         def settle(done: Deferred[T]) -> None:
             if done.error is not None:
@@ -158,7 +158,7 @@ class Deferred(Generic[T]):
         self.when_done(settle)
 
     def or_log(self, doing: str, *args: object) -> None:
-        """The end of a line of work for which nobody waits: a failure is logged as "Unhandled error while ``doing``"."""
+        """End a chain for which nobody waits: a failure is logged as "Unhandled error while ``doing``"."""
 
         def finish(done: Deferred[T]) -> None:
             if done.error is not None:
@@ -179,7 +179,7 @@ class Deferred(Generic[T]):
 
 
 def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
-    """The Deferred that a call returns, or a failed one with what the call raises: two ways to fail become one."""
+    """The Deferred that ``function`` returns, or a failed one with the error that it raises."""
     try:
         return function(*args)
     except Exception as error:  # noqa: BLE001 - whoever waits looks at it
@@ -187,7 +187,7 @@ def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
 
 
 def gather(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
-    """The results in their order, once all are done; if any failed, the first of the failures, then too."""
+    """The results in order, once all are done; if any failed, it fails with the first failure, once all are done."""
     results: list[Any] = []
     left, error = 0, None
     for each in waited:
@@ -213,19 +213,19 @@ def gather(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
 
 
 class WakeQueue:
-    """Callbacks to run at the end of the current turn, each at most once however often it is asked for.
+    """Callbacks to run at the end of the current turn, each at most once however often it is added.
 
-    A produce of many batches wakes a waiting fetch many times; it should look once, after the last of them, and the
-    producer's own answer should leave first. The shell sets ``schedule`` to something like the loop's call_soon.
+    A produce of many batches wakes a waiting fetch many times; it should read once, after the last of them, and the
+    producer's answer should leave first. The shell sets ``schedule`` to the loop's call_soon.
     """
 
     def __init__(self) -> None:
         self._queue: dict[Callable[[], None], None] = {}
-        #: Called with ``run`` when the queue turns non-empty.
+        #: Called with ``run`` when the queue becomes non-empty.
         self.schedule: Callable[[Callable[[], None]], object] | None = None
 
     def __len__(self) -> int:
-        """Callbacks that have not run yet."""
+        """The number of callbacks that have not run."""
         return len(self._queue)
 
     def add(self, callback: Callable[[], None]) -> None:
@@ -235,7 +235,7 @@ class WakeQueue:
         self._queue[callback] = None
 
     def run(self) -> None:
-        """Run what is queued now; what these add is left for the next turn."""
+        """Run what is queued now; callbacks that these add run in the next turn."""
         queue, self._queue = self._queue, {}
         for callback in queue:
             try:

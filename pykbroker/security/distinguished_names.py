@@ -35,7 +35,7 @@ _Part = Sequence[str]
 
 
 class UnreadableName(ValueError):
-    """A name with attributes that only the extra ``pykbroker[security]`` can read."""
+    """A name that cannot be read, or with attributes that only the extra ``pykbroker[security]`` can read."""
 
 
 def subject_name(certificate: Mapping[str, Any], der: bytes | None) -> str:
@@ -69,8 +69,11 @@ def _parts_of(der: bytes | None) -> list[_Part]:
             "the extra pykbroker[security] must be installed"
         ) from error
     assert der is not None, "a certificate that has a subject was sent"
-    subject = x509.load_der_x509_certificate(der).subject
-    return [[_written(attribute) for attribute in part] for part in subject.rdns]
+    try:
+        subject = x509.load_der_x509_certificate(der).subject
+        return [[_written(attribute) for attribute in part] for part in subject.rdns]
+    except ValueError as error:  # OpenSSL, which has accepted the certificate, is not as strict
+        raise UnreadableName(f"the certificate's name cannot be read: {error}") from error
 
 
 def _written(attribute: Any) -> str:

@@ -1,1 +1,1 @@
-"""Topics and records as text that people write: read, put into a cluster, and taken out of it again."""
+"""Seeds: topics and records as text, imported into a cluster and exported from it."""

@@ -1,4 +1,4 @@
-"""What is in a cluster, as a seed: topics with what was said of them, and the records that a consumer of committed ones sees."""
+"""Exports topics, with their settings, and records as a seed, as a consumer with read_committed sees them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A seed is put into a cluster: its topics all or none, then its records in their order, bit by bit between clients.
+"""Imports a seed into a cluster: its topics, all or none, then its records in order, in slices between requests.
 
-It belongs to the cluster's loop, and knows nothing of who asks for it.
+It runs on the cluster's loop.
 """
 
 from __future__ import annotations

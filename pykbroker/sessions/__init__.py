@@ -1,1 +1,1 @@
-"""What clients and brokers said to each other: written down request by request, and played against a broker again."""
+"""Recordings of requests and answers, and their replay against a broker."""

@@ -1,5 +1,5 @@
-"""What of an answer differs, and what of that differs by nature: ids that a broker makes up, its own
-times and addresses.
+"""Compares answers, apart from values that always differ: ids that a broker generates, its times and
+addresses.
 """
 
 from __future__ import annotations

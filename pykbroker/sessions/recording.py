@@ -1,4 +1,4 @@
-"""Writes down what passes through a dispatcher, frames as they came and as they went, and what they say.
+"""Records the requests and answers of a dispatcher, as frames and decoded.
 
 It belongs to the brokers' thread.
 """

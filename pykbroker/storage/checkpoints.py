@@ -25,7 +25,7 @@ TopicPartition = tuple[str, int]
 
 
 class CorruptCheckpointError(ValueError):
-    """A file that is not what its name promises, for instance after a power loss."""
+    """The content of a file is corrupt, for instance after a power loss."""
 
 
 def encode_lines(lines: Iterable[str]) -> bytes:
@@ -90,7 +90,7 @@ def _uuid_text(value: bytes) -> str:
 
 
 def encode_partition_metadata(topic_id: bytes) -> bytes:
-    """partition.metadata: which topic the directory belongs to, beyond its name."""
+    """partition.metadata: the topic id of a partition's directory."""
     return f"version: 0\ntopic_id: {_uuid_text(topic_id)}".encode()
 
 
@@ -109,7 +109,7 @@ def decode_partition_metadata(data: bytes) -> bytes:
 
 
 def read_topic_id(disk: Disk, path: str) -> bytes | None:
-    """Which topic a log's directory belongs to; None where that cannot be read, for instance after a power loss."""
+    """The topic id of a log's directory; None if it cannot be read, for instance after a power loss."""
     try:
         return decode_partition_metadata(disk.read(f"{path}/{PARTITION_METADATA}"))
     except (FileNotFoundError, CorruptCheckpointError):
@@ -122,7 +122,7 @@ def encode_properties(properties: Mapping[str, str]) -> bytes:
 
 
 def decode_properties(data: bytes) -> dict[str, str]:
-    """Names and values of a properties file; comments and blank lines are passed over."""
+    """Names and values of a properties file; comments and blank lines are ignored."""
     properties: dict[str, str] = {}
     for line in data.decode(errors="replace").splitlines():
         text = line.strip()
@@ -133,7 +133,7 @@ def decode_properties(data: bytes) -> dict[str, str]:
 
 
 def read_meta_properties(disk: Disk, directory: str) -> dict[str, str]:
-    """What meta.properties of a log directory says; nothing where it is missing. Raises OSError."""
+    """The content of a log directory's meta.properties; empty if it is missing. Raises OSError."""
     path = f"{directory}/{META_PROPERTIES}"
     return decode_properties(disk.read(path)) if disk.exists(path) else {}
 

@@ -1,8 +1,8 @@
-"""The log directory as one thing that can fail: after a disk error it is offline until the process starts again.
+"""The failure state of a log directory: after a disk error it is offline until the process starts again.
 
-A failed sync or write leaves unknown what the disk holds; trying again and going on would acknowledge what may be lost
-("fsyncgate"). So the first such error takes the directory offline, for reads too, as in Apache Kafka. A full disk is no
-such error: the append is taken back and refused, and reads and later appends go on.
+After a failed sync or write the content of the disk is unknown; a retry would acknowledge data that may be lost
+("fsyncgate"). So the first such error takes the log directory offline, for reads too, as in Apache Kafka. A full disk is
+different: the append is taken back and refused, reads and later appends continue.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
-#: The files of a segment.
+#: The suffixes of a segment's files.
 SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 
-#: Behind the names of files that are about to be removed.
+#: The suffix of files that are about to be removed.
 DELETED = ".deleted"
-#: Of segments that compaction writes, and of those that are complete and about to replace others.
+#: The suffixes of segments that compaction writes, and of complete ones that are about to replace others.
 CLEANED, SWAP = ".cleaned", ".swap"
 
-#: Errors of writes that go on once there is room, and what people call them.
+#: Errors of a full disk, with a description.
 _FULL = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota of the broker's user is used up",
     errno.EFBIG: "the file has the greatest size that the system allows",
 }
-#: However many writes find no room, and though small ones may get through between them, it is told once in so long.
+#: The least time between two log lines about a full disk, in seconds: small writes may succeed in between.
 _TOLD_AGAIN_MS = 60_000
-#: A file of ours in the directory of a log that was compacted, whatever its policy is by now: gaps between its offsets are no
-#: sign of loss. Apache Kafka does not look at it.
+#: A file in the directory of a log that was ever compacted: gaps between its offsets are no sign of loss. Apache Kafka
+#: ignores it.
 COMPACTED = "pykbroker-compacted"
 COMPACTED_MARK = b"This log was compacted: gaps between its offsets are no sign of loss.\n"
 
 
 def mark_compacted(disk: Disk, path: str) -> None:
-    """Note that gaps may be in the log in this directory; to be called before there are any. Raises OSError."""
+    """Mark the log in this directory as one with gaps, before there are any. Raises OSError."""
     mark = f"{path}/{COMPACTED}"
     if not disk.exists(mark):
         disk.write(mark, COMPACTED_MARK)
 
 
 class LogDirectory:
-    """Where logs live: a path on a disk, and whether it may still be used."""
+    """A log directory: a path on a disk, and whether it is online."""
 
     __slots__ = ("_doomed", "_missing", "_told_full_ms", "clock", "disk", "full", "offline", "path", "random")
 
@@ -59,35 +59,35 @@ class LogDirectory:
         self.random = random
         self.path = path
         self.offline = False
-        #: The disk took no more data when something was last written.
+        #: Whether the disk was full at the last write.
         self.full = False
         self._told_full_ms = -_TOLD_AGAIN_MS
         #: (due time in monotonic seconds, path without suffix) of renamed segments and directories that are to be removed.
         self._doomed: list[tuple[float, str]] = []
-        #: Files that readers did not find, each worth one line in the log.
+        #: Missing files that were logged, one line each.
         self._missing: set[str] = set()
 
     def refusal(self) -> KafkaError:
-        """The error for whatever is asked of an offline directory."""
+        """The error of an offline log directory."""
         return KafkaError(
             ErrorCode.KAFKA_STORAGE_ERROR, f"The log directory {self.path} is offline after a disk error."
         )
 
     def check(self) -> None:
-        """Raises KAFKA_STORAGE_ERROR when offline."""
+        """Raises KafkaError KAFKA_STORAGE_ERROR if offline."""
         if self.offline:
             raise self.refusal()
 
     def failed(self, error: OSError, doing: str) -> KafkaError:
-        """Take the directory offline because of ``error``; the error to answer with."""
+        """Take the log directory offline because of ``error``; returns the KafkaError KAFKA_STORAGE_ERROR to raise."""
         if not self.offline:
             self.offline = True
             log.error("Log directory %s goes offline: %s failed: %s", self.path, doing, error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
 
     def unread(self, error: OSError, doing: str) -> KafkaError:
-        """A reader met ``error``; the error to answer with. A file that is missing says nothing about the disk, and what the
-        other files hold is served on.
+        """Handle the ``error`` of a read; returns the KafkaError KAFKA_STORAGE_ERROR to raise. A missing file does not take
+        the log directory offline.
         """
         if not isinstance(error, FileNotFoundError):
             return self.failed(error, doing)
@@ -97,7 +97,9 @@ class LogDirectory:
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
 
     def refused(self, error: OSError, doing: str) -> KafkaError:
-        """``doing`` failed and was taken back completely; the error to answer with. Only a full disk may go on."""
+        """``doing`` failed and was undone completely; returns the KafkaError KAFKA_STORAGE_ERROR to raise. Any error but a full
+        disk takes the log directory offline.
+        """
         if error.errno not in _FULL:
             return self.failed(error, doing)
         why = _FULL[error.errno]
@@ -112,12 +114,12 @@ class LogDirectory:
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {why} ({error.strerror or error})")
 
     def succeeded(self) -> None:
-        """A write got through."""
+        """A write succeeded."""
         self.full = False
 
     def remove_later(self, path: str, delay_ms: int) -> None:
-        """Have ``path`` removed by ``plan_removals`` when ``delay_ms`` have passed: a directory, or the ``.deleted`` files
-        of the segment with that stem.
+        """Let ``plan_removals`` remove ``path`` after ``delay_ms``: a directory, or the ``.deleted`` files of the segment
+        with that stem.
         """
         self._doomed.append((self.clock.monotonic() + delay_ms / 1000, path))
 
@@ -128,7 +130,7 @@ class LogDirectory:
         return any(when <= now for when, _ in self._doomed)
 
     def plan_removals(self) -> Callable[[], None]:
-        """What removes all that was left to be removed until now; to be called once, in any thread."""
+        """The removal of everything whose delay is over: to be called once, in any thread."""
         now = self.clock.monotonic()
         due = [path for when, path in self._doomed if when <= now]
         self._doomed = [entry for entry in self._doomed if entry[0] > now]

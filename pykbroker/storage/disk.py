@@ -1,10 +1,9 @@
 # ruff: noqa: PTH102, PTH103, PTH105, PTH108, PTH110, PTH112, PTH114, PTH116, PTH120, PTH123, PTH208 - names are strings: pathlib doubles the cost
-"""Files, as an object that is handed in. The only place of the broker that touches a file system.
+"""The file system as an injected object; nothing else in the broker accesses files.
 
-Positional reads and writes only: nothing depends on a file's cursor, so a read in a worker thread and an append in the
-loop do not disturb each other. A :class:`File` is a name first and an open descriptor only while it is used: the disk
-keeps a bounded number of descriptors open and closes those that were not touched for longest, so that thousands of
-segments cost no more than a few hundred descriptors.
+Reads and writes are positional, without a file cursor, so a read in a worker thread and an append in the loop do not
+interfere. A :class:`File` has an open descriptor only while it is used: the disk keeps a bounded number of descriptors open
+and closes the least recently used ones, so that thousands of segments need only a few hundred.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Protocol
 from pykbroker.wire.primitives import Buffer
 
 _NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
-#: Descriptors held open at once, unless the maker of a disk says otherwise.
+#: Descriptors held open at once, by default.
 MAX_OPEN = 1024
 
 
@@ -55,13 +54,13 @@ class File(Protocol):
         ...
 
     def rename(self, path: str) -> None:
-        """Give the file another name, as ``Disk.rename``. Whoever uses it in another thread meanwhile finds it: there is no
-        moment at which it has one name on the disk and another here.
+        """Rename the file, as ``Disk.rename``. Other threads may use it meanwhile: its name on the disk and its path here
+        change together.
         """
         ...
 
     def close(self) -> None:
-        """Give back the descriptor. A later operation opens the file again."""
+        """Close the descriptor. A later operation opens the file again."""
         ...
 
 
@@ -69,11 +68,11 @@ class Disk(Protocol):
     """A file system. Paths are strings; operations raise OSError."""
 
     def open(self, path: str) -> File:
-        """The file named ``path``, for reading and writing; it must exist (``create``) by the time it is used."""
+        """The file ``path``, for reading and writing; it must exist (``create``) when it is used."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or a directory."""
+        """Whether a file or directory exists."""
         ...
 
     def list(self, path: str) -> list[str]:
@@ -89,13 +88,11 @@ class Disk(Protocol):
         ...
 
     def create(self, path: str) -> None:
-        """Make an empty file; an existing one is emptied."""
+        """Create an empty file; an existing one is truncated."""
         ...
 
     def make_directory(self, path: str, *, sync: bool = False) -> None:
-        """Make a directory and its parents; an existing one is left as it is. With ``sync`` their names are on the
-        disk afterwards.
-        """
+        """Create a directory and its parents; an existing one is unchanged. With ``sync`` their names are synced."""
         ...
 
     def read(self, path: str) -> bytes:
@@ -115,11 +112,11 @@ class Disk(Protocol):
         ...
 
     def remove_tree(self, path: str) -> None:
-        """Delete a directory with all it holds; of a link, the link alone."""
+        """Delete a directory with its content; of a link, the link alone."""
         ...
 
     def sync_directory(self, path: str) -> None:
-        """Return when the directory's names are on the disk: creations, renames and removals."""
+        """Sync the directory's names: creations, renames and removals."""
         ...
 
     def free_bytes(self, path: str) -> tuple[int, int]:
@@ -128,7 +125,7 @@ class Disk(Protocol):
 
 
 def replace_file(disk: Disk, path: str, data: bytes) -> None:
-    """Put ``data`` in the place of ``path`` so that a crash leaves the old or the new content, never a mixture."""
+    """Replace the content of ``path`` by ``data``, so that a crash leaves the old or the new content, never a mixture."""
     temporary = path + ".tmp"
     disk.write(temporary, data)
     disk.rename(temporary, path)
@@ -136,13 +133,13 @@ def replace_file(disk: Disk, path: str, data: bytes) -> None:
 
 
 class DirectoryLock:
-    """The ``.lock`` file of a log directory, held as Apache Kafka holds it, so that neither opens what the other uses.
+    """The ``.lock`` file of a log directory, locked as by Apache Kafka, so that neither opens what the other uses.
 
-    A POSIX record lock: it ends with the process, however that ends, and does not exclude the process itself.
+    A POSIX record lock: the system releases it when the process ends; it does not exclude the process itself.
     """
 
     def __init__(self, directory: str) -> None:
-        """Takes the lock, making the directory where it is missing. Raises BlockingIOError when another process has it."""
+        """Take the lock; creates the directory if missing. Raises BlockingIOError if another process has it."""
         os.makedirs(directory, exist_ok=True)
         self._fd = os.open(f"{directory}/.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -154,7 +151,7 @@ class DirectoryLock:
             raise
 
     def release(self) -> None:
-        """Let others have the directory."""
+        """Release the lock."""
         os.close(self._fd)
 
 
@@ -171,15 +168,15 @@ class RealFile:
         self.used = True
 
     def _descriptor(self) -> int:
-        """The open descriptor; it stays open until this thread, the owner of the disk, opens or closes another file."""
+        """The open descriptor, for the owner of the disk; it stays open until that thread opens or closes another file."""
         self.used = True
         fd = self.fd
         return fd if fd >= 0 else self._disk.opened(self)
 
     @contextlib.contextmanager
     def _borrowed(self) -> Iterator[int]:
-        """The open descriptor for a worker thread; it stays open meanwhile. Where too many are open already it is one for
-        this use alone: only the owner may close others.
+        """The open descriptor for a worker thread, which stays open meanwhile. If too many are open, it is one for this use
+        alone, since only the owner may close others.
         """
         with self._disk.lock:
             alone = self.fd < 0 and self._disk.is_full and get_ident() != self._disk.owner
@@ -265,7 +262,7 @@ class RealFile:
 
 
 def _write_rest(fd: int, data: Buffer, position: int, written: int) -> None:
-    """Write what a short write left; a file system that takes nothing more says why then."""
+    """Write the rest after a short write, which either succeeds or raises the reason."""
     with memoryview(data) as view:
         while written < len(view):
             count = os.pwrite(fd, view[written:], position + written)
@@ -277,9 +274,9 @@ def _write_rest(fd: int, data: Buffer, position: int, written: int) -> None:
 class RealDisk:
     """The operating system's files.
 
-    ``max_open`` bounds the descriptors held open. Those beyond it are closed by one thread only, the ``owner`` (the one
-    that made the disk, or called ``own`` since): it may use a descriptor without a lock, as nobody else closes it.
-    With ``durable=False`` nothing is synced: for data that may die with the process.
+    ``max_open`` bounds the open descriptors. Only one thread closes those beyond it, the ``owner`` (which made the disk or
+    called ``own`` last), so it may use a descriptor without a lock. With ``durable=False`` nothing is synced, for data that
+    may be lost with the process.
     """
 
     def __init__(self, *, max_open: int = MAX_OPEN, durable: bool = True) -> None:
@@ -292,15 +289,15 @@ class RealDisk:
         self._max_open = max_open
 
     def own(self) -> None:
-        """Make the calling thread the owner: the thread of the loop that owns the logs."""
+        """Make the calling thread, which runs the loop, the owner."""
         self.owner = get_ident()
 
     def open(self, path: str) -> File:
         return RealFile(self, path)
 
     def give_up(self) -> None:
-        """Close every descriptor, and open none any more: what threads still begin fails with EBADF. For data that is
-        about to be removed.
+        """Close every descriptor and open none again: later operations of threads fail with EBADF. For data that is about
+        to be removed.
         """
         with self.lock:
             self.given_up = True
@@ -309,14 +306,14 @@ class RealDisk:
 
     @property
     def is_full(self) -> bool:
-        """Whether as many descriptors are open as may be."""
+        """Whether ``max_open`` descriptors are open."""
         return len(self.handles) >= self._max_open
 
     def opened(self, file: RealFile) -> int:
-        """Open the descriptor of ``file``; the owner closes others that were not used since it last looked."""
+        """Open the descriptor of ``file``; the owner closes others that were not used since its last round."""
         with self.lock:
             if file.fd >= 0:
-                # Another thread has opened it meanwhile.
+                # another thread has opened it meanwhile
                 return file.fd
             if self.given_up:
                 raise OSError(errno.EBADF, "the broker gave this data up", file.path)
@@ -327,7 +324,7 @@ class RealDisk:
             return file.fd
 
     def _evict(self) -> None:
-        """Second chance: whoever was used since the last round stays for another."""
+        """Close descriptors by the second-chance rule: one that was used since the last round stays for another."""
         for _ in range(2 * len(self.handles)):
             if len(self.handles) < self._max_open:
                 return
@@ -382,7 +379,7 @@ class RealDisk:
             os.unlink(path)
 
     def remove_tree(self, path: str) -> None:
-        if os.path.islink(path):  # as Apache Kafka: what it leads to is somebody else's
+        if os.path.islink(path):  # as in Apache Kafka: the target of a link is not the broker's
             os.unlink(path)
             return
         import shutil  # noqa: PLC0415 - start-up counts

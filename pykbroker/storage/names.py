@@ -1,4 +1,4 @@
-"""The names that a broker gives in a log directory. What bears another one is not ours: it is never removed or renamed."""
+"""The names that a broker uses in a log directory. Anything with another name is foreign and is never removed or renamed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pykbroker.storage.disk import Disk
 
 logger = logging.getLogger(__name__)
 
-#: What is done with a partition's directory whose name ends so: removed after a while, filled by a move, left alone.
+#: Suffixes of a partition's directory: about to be removed, the target of a move, a stray.
 DELETE, FUTURE, STRAY = "-delete", "-future", "-stray"
 
 #: The name of a partition's directory.
@@ -23,27 +23,27 @@ _IN_A_PARTITION: Final = (
 )
 #: A partition has at least one of these, unless a power loss took all.
 _OF_A_PARTITION_ALONE: Final = r"\d{20}\.log.*|partition\.metadata"
-#: What a start that was cut short leaves before meta.properties is there.
+#: Files of an interrupted first start, before meta.properties exists.
 _BEFORE_META_PROPERTIES: Final = frozenset({"meta.properties", "meta.properties.tmp"})
-#: What file systems keep at the root of a mount.
+#: Directories that file systems keep at the root of a mount.
 _OF_FILE_SYSTEMS: Final = frozenset({"lost+found"})
 
 
 def put_aside_as(name: str) -> str | None:
-    """DELETE, FUTURE or STRAY for a directory that a broker has put aside; None for any other name."""
+    """DELETE, FUTURE or STRAY for a directory that a broker has renamed; None for any other name."""
     if not name.endswith((DELETE, FUTURE, STRAY)):
         return None
-    match = re.fullmatch(_ASIDE, name)  # compiled when the first such name is met: start-up counts
+    match = re.fullmatch(_ASIDE, name)  # compiled on first use: start-up counts
     return None if match is None else match["why"]
 
 
 def strangers(names: Iterable[str]) -> list[str]:
-    """Those of the names in a partition's directory that no broker gives there."""
+    """The foreign names in a partition's directory."""
     return sorted(name for name in names if re.fullmatch(_IN_A_PARTITION, name) is None)
 
 
 def is_partition(disk: Disk, path: str) -> bool:
-    """Whether a directory holds a partition's files, and nothing else. Raises OSError but where it is a file."""
+    """Whether a directory holds a partition's files and nothing else; False for a file. Raises OSError."""
     try:
         names = disk.list(path)
     except NotADirectoryError:
@@ -52,7 +52,7 @@ def is_partition(disk: Disk, path: str) -> bool:
 
 
 def remove_partition(disk: Disk, path: str) -> bool:
-    """Remove a partition's directory that was put aside; False where it holds what is not ours, and all of it stays.
+    """Remove a renamed directory of a partition; False if it holds foreign files, and all of it stays.
 
     Raises OSError.
     """
@@ -68,6 +68,6 @@ def remove_partition(disk: Disk, path: str) -> bool:
 
 
 def unowned(names: Collection[str]) -> list[str]:
-    """What in a directory without meta.properties may be somebody's: all but hidden names and what file systems keep."""
+    """Foreign names in a directory without meta.properties: all except hidden ones and those that file systems keep."""
     ours = _BEFORE_META_PROPERTIES | _OF_FILE_SYSTEMS
     return sorted(name for name in names if name not in ours and not name.startswith("."))

@@ -1,7 +1,7 @@
 """A Kafka broker for tests: the real protocol, in the test's own process, ready in milliseconds.
 
-``with Kafka() as kafka:`` runs a broker; ``kafka.bootstrap_servers`` is what clients are pointed at. With pytest, ask for
-the fixture ``kafka``. docs/testing.md has it all.
+``with Kafka() as kafka:`` runs a broker; clients connect to ``kafka.bootstrap_servers``. With pytest, use the fixture ``kafka``.
+See docs/testing.md.
 """
 
 from pykbroker.testing.faults import BadFault, Fault, NeverMatched, NeverMatchedWarning, PlacedFault

@@ -1,4 +1,4 @@
-"""How a test reaches its brokers: by calls on the thread that they run in, and by waits that are looked at after each turn of it."""
+"""Access of a test to its brokers: calls on their thread, and waits whose condition is checked after each turn of their loop."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ T = TypeVar("T")
 
 
 class Access(ABC):
-    """What the parts of ``Kafka`` have in common, which are what a test may ask, do and look at (``asking``, ``acting``,
-    ``observing``).
-    """
+    """The base of the parts of ``Kafka`` (``asking``, ``acting``, ``observing``)."""
 
     def __init__(self) -> None:
         self._waits = Waits()
@@ -29,16 +27,16 @@ class Access(ABC):
     @property
     @abstractmethod
     def _here(self) -> Embedded:
-        """The brokers of this process. Raises RuntimeError where they run in another."""
+        """The brokers of this process. Raises RuntimeError if they run in another."""
 
     @property
     @abstractmethod
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker that runs, with commas between, as clients want it."""
+        """``host:port`` of every running broker, separated by commas."""
 
     @property
     def _cluster(self) -> Cluster:
-        """To be touched on its own thread. Raises RuntimeError where it does not run, or in another process."""
+        """The cluster, to be used on its own thread. Raises RuntimeError if it does not run, or runs in another process."""
         return self._here.node.cluster
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -58,7 +56,7 @@ class Access(ABC):
             raise
 
     def _ask(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Call a function with the cluster, between two turns of the loop."""
+        """Call a function with the cluster on the loop, and return its result."""
 
         async def called() -> T:
             result = function(self._cluster, *args, **named)
@@ -68,7 +66,7 @@ class Access(ABC):
         return self._run(called())
 
     def _ask_later(self, function: Callable[..., Deferred[T]], *args: Any, **named: Any) -> T:
-        """The same for what is answered later: come back when it is."""
+        """The same for a function that returns a Deferred: return when it is done."""
 
         async def called() -> T:
             over: Future[None] = Future()

@@ -1,4 +1,4 @@
-"""What a test does to its brokers: faults, brokers that go and come, leaders that move, time, and data that is kept or forgotten."""
+"""What a test can do to its brokers: faults, stop and start, leaders, time, reset and snapshots."""
 
 from __future__ import annotations
 
@@ -29,28 +29,29 @@ class Acting(Access):
     # ---- data ----------------------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """As at the start: topics, groups, transactions, credentials, faults and settings altered at run time are gone, the disk is
-        whole, and connections of clients are cut. It takes as long however much there was. Raises RuntimeError for a broker with a ``data_dir``.
+        """Return to the initial state: topics, groups, transactions, credentials, faults and dynamic settings are removed, the disk
+        works, and connections are closed. The time does not depend on the amount of data. Raises RuntimeError for a broker
+        with a ``data_dir``.
         """
         self._here.reset()
 
     def snapshot(self, name: str) -> None:
-        """Keep all data as it is now under ``name``, for ``restore``; what was kept under it before is replaced."""
+        """Save all data under ``name``, for ``restore``; replaces an earlier snapshot of that name."""
         self._here.snapshot(name)
 
     def restore(self, name: str) -> None:
-        """Go on with the data of a snapshot; connections of clients are cut. Raises LookupError where there is none of
-        that name, and RuntimeError for a broker with a ``data_dir``.
+        """Return to the data of a snapshot; connections are closed. Raises LookupError if there is none of that name, and
+        RuntimeError for a broker with a ``data_dir``.
         """
         self._here.restore(name)
 
     def forget_snapshots(self) -> None:
-        """What ``snapshot`` kept goes."""
+        """Remove all snapshots."""
         self._here.forget_snapshots()
 
     @property
     def on_reset(self) -> list[Callable[[], None]]:
-        """Called by ``reset`` and ``restore`` on the broker's thread, just before the clients are cut off."""
+        """Called by ``reset`` and ``restore`` on the broker's thread, just before connections are closed."""
         _ = self._here
         return self._on_reset
 
@@ -58,33 +59,35 @@ class Acting(Access):
 
     @property
     def faults(self) -> Faults:
-        """Rules by which requests go wrong."""
+        """Fault injection: rules for requests."""
         _ = self._here
         return self._faults
 
     @property
     def disk(self) -> DiskFaults:
-        """How the disk fails."""
+        """Fault injection: errors of the disk."""
         return self._here.disk
 
     def broker(self, node_id: int) -> TestBroker:
-        """One broker: to be stopped, killed, paused, started again. Raises ValueError where there is none of that id."""
+        """One broker, to stop, kill, pause or start. Raises ValueError for an unknown id."""
         known = list(self._here.node.addresses())
         if node_id not in known:
             raise ValueError(f"there is no broker {node_id}; these are: {', '.join(map(str, known))}")
         return self._brokers.setdefault(node_id, TestBroker(self._here, self._faults, node_id))
 
     def move_leader(self, topic: str, partition: int, *, to: int) -> None:
-        """Let another broker lead a partition, in a new leader epoch. Raises ValueError where it has no replica in sync."""
+        """Make another broker the leader of a partition, in a new leader epoch. Raises ValueError if it has no in-sync replica."""
         self._ask_later(move_leader, topic, partition, to)
 
     def move_coordinator(self, *, to: int, group: str | None = None, transactional_id: str | None = None) -> None:
-        """Let another broker coordinate a group or a transactional id, and all others of its shard. Raises ValueError."""
+        """Make another broker the coordinator of a group or a transactional id, and of all others in the same partition of the
+        coordinator's topic. Raises ValueError.
+        """
         self._ask_later(move_coordinator, to, group=group, transactional_id=transactional_id)
 
     def advance(self, /, text: str | float | None = None, **units: float) -> None:
-        """Let time pass: ``advance("45s")``, ``advance(seconds=45)``; come back when all that became due has been done.
-        Raises ValueError for a text that is no duration, and RuntimeError without ``clock="manual"``.
+        """Let time pass: ``advance("45s")``, ``advance(seconds=45)``; returns when all that became due is done. Raises ValueError
+        for a text that is no duration, and RuntimeError without ``clock="manual"``.
         """
         time = self._here.time
         if time is None:
@@ -92,11 +95,11 @@ class Acting(Access):
         self._run(time.advance(duration(text, units)))
 
     def run_retention(self) -> None:
-        """Do now what log.retention.check.interval.ms would do later."""
+        """Run a round of retention now, which log.retention.check.interval.ms runs periodically."""
         self._run(self._round(self._here.node.housekeeping.run_retention))
 
     def run_compaction(self) -> None:
-        """Compact now what is due by its topic's settings."""
+        """Compact now all logs that are due by their topics' settings."""
         self._run(self._round(self._here.node.housekeeping.run_compaction))
 
     @staticmethod

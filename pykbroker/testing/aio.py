@@ -1,4 +1,4 @@
-"""What a test asks and does, for tests that are coroutines: clients in the test's own loop go on while it waits."""
+"""The helpers of ``Kafka`` for tests that are coroutines: the test's own loop runs on while they wait."""
 
 from __future__ import annotations
 

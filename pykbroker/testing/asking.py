@@ -1,7 +1,7 @@
-"""What a test asks of its brokers instead of sleeping: topics, records, groups and transactions, at once or awaited.
+"""Queries and waits of a test, instead of sleeps: topics, records, groups and transactions.
 
-All of it is done on the brokers' own thread, without a client and without a connection. ``wait_for_...`` come back at the
-turn in which it is so, and raise TimedOut with what was seen last after ``timeout`` seconds of real time.
+They run on the brokers' thread, without a client or a connection. ``wait_for_...`` return in the turn in which the condition
+holds, and raise TimedOut with the last state after ``timeout`` seconds of real time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds that a wait lasts at most, unless it is told otherwise: a real client needs some for a rebalance.
+#: The default timeout of a wait, in seconds: a real client needs some for a rebalance.
 TIMEOUT_S: Final = 10.0
 _GROUP_STATES: Final = (
     *("Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Stable", "Dead"),
@@ -55,8 +55,8 @@ class Asking(Access):
         replication_factor: int = -1,
         configs: Mapping[str, object] | None = None,
     ) -> None:
-        """Create a topic; -1 stands for the broker's default. It is there when this returns. Raises the
-        KafkaError with which Kafka refuses a topic.
+        """Create a topic; -1 means the broker's default. It exists when this returns. Raises the KafkaError with which Kafka
+        refuses a topic.
         """
         texts = {setting: _as_text(value) for setting, value in (configs or {}).items()}
         new = NewTopic(name, partitions, replication_factor, configs=texts)
@@ -64,7 +64,7 @@ class Asking(Access):
         records.raise_refusal(result.error, f"topic {name} cannot be created")
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic; it is gone when this returns. Raises LookupError where there is none of this name."""
+        """Delete a topic; it is gone when this returns. Raises LookupError if it does not exist."""
 
         def delete(cluster: Cluster) -> Deferred[dict[bytes, KafkaError | None]]:
             check_topic(cluster, name)
@@ -74,7 +74,7 @@ class Asking(Access):
         records.raise_refusal(error, f"topic {name} cannot be deleted")
 
     def topics(self, *, internal: bool = False) -> dict[str, int]:
-        """The topics there are, each with its number of partitions; Kafka's own only if asked for."""
+        """The topics with their numbers of partitions; internal ones on request."""
 
         def look(cluster: Cluster) -> dict[str, int]:
             return {
@@ -97,16 +97,16 @@ class Asking(Access):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Record:
-        """Append a record, and return it as it lies there. Text is encoded in UTF-8; without ``partition`` the key decides,
-        as in Java's clients; a missing topic is created where ``auto.create.topics.enable`` allows. Raises LookupError where
-        there is no such topic or partition, and KafkaError where the record is refused.
+        """Append a record and return it as it is in the log. Text is encoded in UTF-8; without ``partition`` the key decides, as
+        in Java's client; a missing topic is created if ``auto.create.topics.enable`` is on. Raises LookupError for an unknown
+        topic or partition, and KafkaError with the code with which the record is refused.
         """
         named = {"key": key, "headers": headers, "partition": partition, "timestamp_ms": timestamp_ms}
         return self._ask_later(records.produce, topic, value, **named)
 
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
-        """The records of a topic, or of one partition, that a consumer of committed records sees, by partition and offset.
-        Raises LookupError where there is no such topic.
+        """The records of a topic, or of one partition, as a consumer with read_committed sees them, by partition and offset.
+        Raises LookupError if the topic does not exist.
         """
 
         def read(cluster: Cluster) -> list[Record]:
@@ -124,8 +124,8 @@ class Asking(Access):
         value: Bytes = None,
         timeout: float = TIMEOUT_S,
     ) -> Record:
-        """The first record with this key and value (whatever is given of them) for which ``where`` is true; of those that are
-        there already, or come. ``where`` is called on the broker's thread. The topic need not be there yet.
+        """Wait for a record with this key and value (if given) for which ``where`` is true; returns the first one, existing or
+        new. ``where`` is called on the broker's thread. The topic need not exist yet.
         """
         raw_key, raw_value = records.as_bytes(key), records.as_bytes(value)
 
@@ -143,7 +143,7 @@ class Asking(Access):
         *,
         timeout: float = TIMEOUT_S,
     ) -> list[Record]:
-        """As soon as there are ``count`` records for which ``where`` is true: these."""
+        """Wait for ``count`` records for which ``where`` is true; returns them."""
         found: list[Record] = []
         others: list[Record] = []
         reader: list[records.Reader] = []
@@ -160,17 +160,17 @@ class Asking(Access):
         return found[:count]
 
     def seed(self, given: Seedable) -> Sown:
-        """Put topics and records in: of a .yaml, .json, .jsonl or .csv file, a folder of them, or the object that a file would
-        say. They are there when this returns. Raises BadSeed with the place of what is wrong and what to write instead.
+        """Create topics and records from a .yaml, .json, .jsonl or .csv file, a folder of them, or an equivalent object. They exist
+        when this returns. Raises BadSeed with the place of the error and what to write instead.
         """
         from pykbroker.seeding.sowing import sow  # noqa: PLC0415 - start-up counts
 
         return self._ask_later(sow, read_seed(given))
 
     def export(self, path: str | os.PathLike[str], *topics: str, form: str = "jsonl") -> None:
-        """Write these topics, or all but Kafka's own, with their committed records: to a .yaml, .json, .jsonl or .csv file, or
-        to a folder with topics.json and a file of ``form`` for each topic. A CSV file has records alone. Raises ValueError
-        for a name that says no form, and LookupError for a topic that is not there.
+        """Write these topics, or all but internal ones, with their committed records: to a .yaml, .json, .jsonl or .csv file, or to
+        a folder with topics.json and a file of ``form`` for each topic. A CSV file has records only. Raises ValueError for a
+        name without a known suffix, and LookupError for an unknown topic.
         """
         from pykbroker.seeding import harvesting, writing  # noqa: PLC0415 - start-up counts
 
@@ -181,7 +181,7 @@ class Asking(Access):
     # ---- groups ------------------------------------------------------------------------------------------------------
 
     def group(self, group_id: str) -> Group:
-        """A group as its coordinator knows it; its state is ``Dead`` where there is none."""
+        """The present state of a group; ``Dead`` if it does not exist."""
         from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
 
         return self._ask(groups.group, group_id)
@@ -196,9 +196,9 @@ class Asking(Access):
         where: Callable[[Group], object] = lambda _: True,
         timeout: float = TIMEOUT_S,
     ) -> Group:
-        """The group once all holds that is given: its state (Kafka's word), its number of members, the partitions that its
-        members have together, and what ``where`` says, which is called on the broker's thread. Raises ValueError for a state
-        that Kafka does not have.
+        """Wait until the group has all that is given: its state (Kafka's name), its number of members, the partitions assigned to
+        its members, and ``where``, which is called on the broker's thread. Returns the group. Raises ValueError for an
+        unknown state.
         """
         from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
 
@@ -230,7 +230,7 @@ class Asking(Access):
     def wait_for_committed(
         self, group_id: str, topic: str, offset: int, *, partition: int = 0, timeout: float = TIMEOUT_S
     ) -> int:
-        """The committed offset of a partition once it is ``offset`` or more."""
+        """Wait until the committed offset of a partition is ``offset`` or more; returns it."""
         from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
 
         def look(cluster: Cluster) -> Seen[int | None]:
@@ -243,8 +243,8 @@ class Asking(Access):
     def wait_for_lag(
         self, group_id: str, topic: str | None = None, *, lag: int = 0, timeout: float = TIMEOUT_S
     ) -> dict[tuple[str, int], int]:
-        """How far a group's committed offsets are behind, by topic and partition, once no partition is more than ``lag``
-        behind: of a topic, or of all that it committed offsets of.
+        """Wait until a group lags by at most ``lag`` in every partition of a topic, or of all topics with committed offsets;
+        returns the lag by topic and partition.
         """
         from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
 
@@ -258,14 +258,14 @@ class Asking(Access):
     # ---- transactions ------------------------------------------------------------------------------------------------
 
     def transaction(self, transactional_id: str) -> Transaction:
-        """A transactional id as its coordinator knows it; its state is ``Dead`` where there is none."""
+        """The present state of a transactional id; ``Dead`` if it does not exist."""
         from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
 
         return self._ask(groups.transaction, transactional_id)
 
     def wait_for_transaction(self, transactional_id: str, *states: str, timeout: float = TIMEOUT_S) -> Transaction:
-        """A transactional id once its state (Kafka's word) is one of these; without any, once its transaction has ended:
-        its markers are in all partitions. Raises ValueError for a state that Kafka does not have.
+        """Wait until a transactional id has one of these states (Kafka's names); without any, until its transaction has ended, with
+        markers in all partitions. Returns it. Raises ValueError for an unknown state.
         """
         from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
 
@@ -279,11 +279,11 @@ class Asking(Access):
 
         return self._wait(look, f"transaction {transactional_id} is not {' or '.join(wanted)}", timeout)
 
-    # ---- whatever else ---------------------------------------------------------------------------------------------------
+    # ---- anything else ---------------------------------------------------------------------------------------------------
 
     def wait_until(self, look: Callable[[Cluster], T], *, timeout: float = TIMEOUT_S) -> T:
-        """What ``look`` returns once that is true. It is called on the broker's thread with the cluster itself, after each
-        turn in which something happened.
+        """Wait until ``look`` returns something true; returns that. It is called on the broker's thread with the cluster, after
+        each turn of the loop.
         """
 
         def seen(cluster: Cluster) -> Seen[T]:
@@ -294,7 +294,7 @@ class Asking(Access):
 
 
 def read_seed(given: Seedable) -> Seed:
-    """A seed of whatever it is given as. Raises BadSeed, OSError, or ModuleNotFoundError for YAML without its package."""
+    """Read a seed from a path or an object. Raises BadSeed, OSError, or ModuleNotFoundError for YAML without its package."""
     from pykbroker.seeding.reading import read  # noqa: PLC0415 - start-up counts
 
     return read(given)

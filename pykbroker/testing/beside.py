@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Beside:
-    """Raises ConfigError for an address that is none, and where a package is missing."""
+    """Raises ConfigError for an invalid address, and if a package is missing."""
 
     def __init__(self, address: str, host: Embedded, log: RequestLog) -> None:
         self._options = options.parse(address)
@@ -25,7 +25,7 @@ class Beside:
         self._side: HttpSide | None = None
 
     def open(self) -> None:
-        """Raises ConfigError for listeners that want a token, and StartFailed where the address cannot be had."""
+        """Open it. Raises ConfigError if secured listeners require a token, and StartFailed if the address cannot be bound."""
         self._host.begin(self._open()).result()
 
     async def _open(self) -> None:
@@ -40,7 +40,7 @@ class Beside:
         return Steering(self._host, self._log)
 
     def close(self) -> None:
-        """Harmless when repeated, and where it was not opened."""
+        """Close it; harmless when repeated, and if it was not opened."""
         opened, self._side = self._side, None
         if opened is not None and self._host.running:
             self._host.begin(opened.close()).result()

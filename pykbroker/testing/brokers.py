@@ -1,4 +1,4 @@
-"""One broker of a test's cluster, and who leads: stopped, killed, paused, started again; leaders and coordinators moved."""
+"""One broker of a test's cluster: stop, kill, pause and start it; moves of leaders and coordinators."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _GROUPS, _TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
 
 class TestBroker:
-    """A broker by its id, running or not. Each verb raises WrongBroker where it is not in the state for it."""
+    """A broker by its id, running or not. Each method raises WrongBroker if the broker is not in the required state."""
 
-    __test__ = False  # for pytest, which collects what is called so
+    __test__ = False  # for pytest, which collects classes with this name
 
     def __init__(self, host: Embedded, faults: Faults, node_id: int) -> None:
         self.id = node_id
@@ -28,15 +28,15 @@ class TestBroker:
         self._paused: PlacedFault | None = None
 
     def stop(self) -> None:
-        """Kafka's controlled shutdown: what it leads moves, connections end when they have their answers."""
+        """Kafka's controlled shutdown: leadership moves, connections close once they have their answers."""
         self._host.begin(self._host.node.brokers.stop(self.id)).result()
 
     def kill(self) -> None:
-        """Connections are cut at once, as when a machine fails; then it is fenced, and what it led moves."""
+        """Cut connections at once, as when a machine fails; then the broker is fenced and leadership moves."""
         self._host.begin(self._host.node.brokers.stop(self.id, abrupt=True)).result()
 
     def start(self) -> None:
-        """On the ports it had."""
+        """Start the broker on its ports."""
         self._host.begin(self._host.node.brokers.start(self.id)).result()
 
     def restart(self) -> None:
@@ -45,21 +45,21 @@ class TestBroker:
         self.start()
 
     def pause(self) -> None:
-        """It takes connections and answers nothing until ``resume``, as a process that hangs. It stays the leader of what it
-        leads. Harmless when repeated.
+        """Accept connections and answer nothing until ``resume``, as a process that hangs. Leadership stays. Harmless when
+        repeated.
         """
         if self._paused is None:
             self._paused = self._faults.add("*", hold=True, broker=self.id)
 
     def resume(self) -> None:
-        """It answers what it was sent meanwhile, in its order."""
+        """Answer the requests that came meanwhile, in order."""
         paused, self._paused = self._paused, None
         if paused is not None:
             paused.remove()
 
 
 def move_leader(cluster: Cluster, topic: str, partition: int, to: int) -> Deferred[None]:
-    """A new leader epoch with another leader. Fails with ValueError where it cannot lead."""
+    """Make another broker the leader, in a new leader epoch. Fails with ValueError if it cannot lead."""
 
     def refused(error: KafkaError) -> None:
         image = cluster.metadata.image.topic(topic)
@@ -76,7 +76,7 @@ def move_leader(cluster: Cluster, topic: str, partition: int, to: int) -> Deferr
 
 
 def move_coordinator(cluster: Cluster, to: int, *, group: str | None, transactional_id: str | None) -> Deferred[None]:
-    """The same for the partition that holds a group's, or a transactional id's, state. Raises ValueError, too."""
+    """The same for the partition of a group or a transactional id. Raises ValueError, too."""
     if (group is None) == (transactional_id is None):
         raise ValueError("say whose coordinator is to move: write group=..., or transactional_id=...")
     topic, key = (_GROUPS, group) if group is not None else (_TRANSACTIONS, transactional_id)

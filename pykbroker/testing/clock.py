@@ -1,7 +1,7 @@
 """Time that stands still until a test moves it, while real clients are connected.
 
-What the brokers do at a time (sessions, rebalances, transactions, retention, housekeeping) waits for ``advance``. What a
-client waits for in its own time, the long poll of a fetch above all, still passes in real time.
+Deadlines of the brokers (sessions, rebalances, transactions, retention, housekeeping) wait for ``advance``. Waits on behalf of
+a client, above all the long poll of a fetch, pass in real time.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.waits import Deferred
 
-#: A leap of time is gone through deadline by deadline, but in no more steps than this: a year has many rounds of
-#: housekeeping. A deadline is met late by at most this fraction of the leap.
+#: The most steps of an ``advance``, which goes from deadline to deadline: a year has many rounds of housekeeping. A deadline
+#: is late by at most this fraction of the advance.
 _MOST_STEPS = 2000
 
 
@@ -38,7 +38,7 @@ class ManualTime:
         self._none_under_way = asyncio.Event()
 
     def follow(self, cluster: Cluster) -> None:
-        """See what these brokers do in threads, and give clients their own time."""
+        """Track the work of these brokers in threads, and let waits of clients pass in real time."""
         runtime = self._runtime = cluster.runtime
         self._under_way = 0
         runtime.offload = self._counted(runtime.offload)
@@ -62,7 +62,7 @@ class ManualTime:
             self._none_under_way.set()
 
     async def advance(self, ms: int) -> None:
-        """Come back when all that became due has been done."""
+        """Advance the clock; returns when all that became due is done."""
         runtime = self._runtime
         assert runtime is not None
         ends = self.clock.monotonic() + ms / 1000
@@ -76,7 +76,7 @@ class ManualTime:
             await self._quiet(runtime)
 
     async def _quiet(self, runtime: Runtime) -> None:
-        """Until nothing is to be done now: the ends of turns, work bit by bit, work in threads."""
+        """Wait until nothing is due: ends of turns, sliced work, work in threads."""
         while True:
             await asyncio.sleep(0)
             if self._under_way:

@@ -1,4 +1,4 @@
-"""A disk that fails when it is told to: full, or with errors of its own. Everything else is done by the real one."""
+"""Disk faults: a wrapper of the real disk that can be full or fail with errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _READS = ("pread", "pread_cached", "read", "list", "size")
 _WRITES = ("pwrite", "write", "create", "make_directory", "rename", "truncate", "remove", "remove_tree")
 _SYNCS = ("sync", "sync_directory")
-#: What needs room.
+#: Operations that need disk space.
 _GROWS = ("pwrite", "write", "create", "make_directory")
 OPERATIONS = {"read": _READS, "write": _WRITES, "sync": _SYNCS, "grow": _GROWS, "any": _READS + _WRITES + _SYNCS}
 
@@ -27,7 +27,7 @@ class BadDiskFault(ValueError):
 
 @dataclass(slots=True, eq=False)
 class DiskFault:
-    """What fails, how, for which files, and how often at most. ``fired`` counts."""
+    """The operations that fail, the error, the paths, and the most failures. ``fired`` counts them."""
 
     operations: tuple[str, ...]
     error: int
@@ -37,14 +37,14 @@ class DiskFault:
 
 
 class DiskFaults:
-    """What a test tells the disk of its brokers. Each may be called from any thread."""
+    """The disk faults of a test. All methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._faults: list[DiskFault] = []
 
     def fill(self) -> DiskFault:
-        """There is no room left, until ``heal``: what grows fails with ENOSPC."""
+        """Fill the disk until ``heal``: operations that need space fail with ENOSPC."""
         return self.fail("grow", error="ENOSPC")
 
     def fail(
@@ -66,7 +66,7 @@ class DiskFaults:
         return fault
 
     def heal(self) -> None:
-        """The disk is whole again. Directories that a broker took offline meanwhile are back after its restart."""
+        """End all disk faults. Log directories that went offline meanwhile are online after a restart."""
         with self._lock:
             self._faults.clear()
 
@@ -87,7 +87,7 @@ class DiskFaults:
 
 
 class _Faulty:
-    """Hands everything on, and asks before."""
+    """Delegates every operation after checking the faults."""
 
     def __init__(self, real: Any, faults: DiskFaults) -> None:
         self._real = real

@@ -1,6 +1,6 @@
-"""Faults from a test: rules for its brokers, and brokers that are stopped, killed, paused, cut off or overtaken.
+"""Fault injection by a test: rules for requests to its brokers, and cut connections.
 
-Rules act on the brokers' own thread; all that stands here may be called from any other.
+Rules act on the brokers' thread; everything here may be called from any other.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 __all__ = ["BadFault", "Fault", "Faults", "NeverMatched", "NeverMatchedWarning", "PlacedFault"]
 
-#: What connections are told apart by.
+#: The properties by which ``cut`` selects connections.
 _WHO = ("client", "principal", "listener", "broker")
-#: Seconds that a wait lasts at most, unless it is told otherwise.
+#: The default timeout of a wait, in seconds.
 TIMEOUT_S = 10.0
 
 
 class NeverMatched(AssertionError):
-    """A fault that was added matched no request: the test did not test what it says."""
+    """A fault matched no request: the test has not tested it."""
 
 
 class NeverMatchedWarning(UserWarning):
-    """The same, where faults are not strict."""
+    """The same as a warning, if faults are not strict."""
 
 
 class PlacedFault:
@@ -52,20 +52,20 @@ class PlacedFault:
 
     @property
     def matched(self) -> int:
-        """Requests that it was about."""
+        """The number of requests that it matched."""
         return self._rule.matched
 
     @property
     def fired(self) -> int:
-        """Requests that it acted on."""
+        """The number of requests that it acted on."""
         return self._rule.fired
 
     def wait(self, times: int = 1, timeout: float = TIMEOUT_S) -> None:
-        """Come back when it has acted so often since it was added. Raises TimeoutError."""
+        """Wait until it has acted ``times`` times since it was added. Raises TimeoutError."""
         self._faults.wait(self._rule, times, timeout)
 
     def remove(self) -> None:
-        """End it; what it held goes on. Harmless when repeated."""
+        """Remove the fault; requests that it held continue. Harmless when repeated."""
         self._faults.remove(self)
 
     def __enter__(self) -> Self:
@@ -89,7 +89,7 @@ class Faults:
         self._never: list[Fault] = []
 
     def add(self, fault: Fault | str = "*", **words: Any) -> PlacedFault:
-        """Let a fault act from now on: a Fault, its text, or an API and the words of a fault. Raises BadFault."""
+        """Add a fault: a Fault, its text, or an API with the options of a fault. Raises BadFault."""
         check_words(words)
         if isinstance(fault, str):
             fault = Fault.parse(fault) if " " in fault and not words else Fault(fault, **words)
@@ -125,18 +125,18 @@ class Faults:
                         connection.cut()
 
     def list(self) -> list[PlacedFault]:
-        """Those that were added and not removed, in that order."""
+        """The active faults, in the order of addition."""
         return list(self._placed.values())
 
     def remove(self, placed: PlacedFault) -> None:
-        """End one; what it held goes on. Harmless when repeated."""
+        """Remove a fault; requests that it held continue. Harmless when repeated."""
         if self._placed.pop(placed.number, None) is not None:
             self._note(placed)
             if self._host.running:
                 self._host.call(lambda: self._injector().remove(placed.number))
 
     def clear(self) -> None:
-        """End all of them."""
+        """Remove all faults."""
         for placed in self.list():
             self.remove(placed)
 
@@ -149,7 +149,7 @@ class Faults:
             self._injector().clear()
 
     def wait(self, rule: Rule, times: int, timeout: float) -> None:
-        """Come back when a rule has acted so often. Raises TimeoutError."""
+        """Wait until a rule has acted ``times`` times. Raises TimeoutError."""
         ends = time.monotonic() + timeout
         with self._changed:
             while rule.fired < times:
@@ -159,7 +159,7 @@ class Faults:
                     )
 
     def end(self) -> None:
-        """Tell of faults that never matched. Raises NeverMatched where faults are strict."""
+        """Report faults that never matched. Raises NeverMatched if faults are strict."""
         for placed in self._placed.values():
             self._note(placed)
         self._placed.clear()

@@ -1,4 +1,4 @@
-"""What the coordinators know, as plain objects: groups, their members and offsets, and transactions."""
+"""The coordinators' state as plain objects: groups, their members and offsets, and transactions."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as its coordinator knows it. ``state`` is Kafka's word for it: ``Stable``, ``Empty``, ``PreparingRebalance``,
-    ``Reconciling`` ...; ``Dead`` where there is none of this name. ``type`` is ``classic`` or ``consumer``.
+    """A group. ``state`` is Kafka's name: ``Stable``, ``Empty``, ``PreparingRebalance``, ``Reconciling`` ...; ``Dead`` if the group
+    does not exist. ``type`` is ``classic`` or ``consumer``.
     """
 
     group_id: str
@@ -50,7 +50,7 @@ class Group:
 
     @property
     def assigned(self) -> Partitions:
-        """The partitions that any member has."""
+        """The partitions assigned to any member."""
         found: dict[str, set[int]] = {}
         for member in self.members:
             for topic, indexes in member.assignment.items():
@@ -66,8 +66,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transactional id as its coordinator knows it. ``state`` is Kafka's word: ``Ongoing``, ``PrepareCommit``,
-    ``CompleteCommit``, ``CompleteAbort`` ...; ``Dead`` where there is none.
+    """A transactional id. ``state`` is Kafka's name: ``Ongoing``, ``PrepareCommit``, ``CompleteCommit``, ``CompleteAbort`` ...;
+    ``Dead`` if it does not exist.
     """
 
     transactional_id: str
@@ -117,8 +117,8 @@ def committed(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
 
 
 def lags(cluster: Cluster, group_id: str, topic: str | None = None) -> dict[tuple[str, int], int]:
-    """How many offsets a group is behind the high watermark, in each partition of a topic, or of all topics that it has
-    committed offsets of. What it never committed counts from the log start offset on.
+    """The lag of a group, in offsets below the high watermark, in each partition of a topic, or of all topics with committed
+    offsets. Without a committed offset it counts from the log start offset.
     """
     offsets = committed(cluster, group_id)
     topics = {name for name, _ in offsets} if topic is None else {topic}

@@ -1,5 +1,5 @@
-"""A broker for tests, or several of one cluster, from its start to its end; what a test can do with it is in ``asking``, ``acting`` and
-``observing``.
+"""Brokers for tests: ``Kafka`` and ``KafkaCluster``, their start and stop; ``asking``, ``acting`` and ``observing`` have the other
+methods.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _running: weakref.WeakSet[Kafka] = weakref.WeakSet()
 
 
 class Kafka(Asking, Acting, Observing):
-    """One broker, or several of one cluster, in a thread of this process, from ``with`` to its end.
+    """One broker, or several of one cluster, in a thread of this process; a context manager.
 
-    ``settings`` are Kafka's broker settings, by their names or as keywords with underscores in place of dots. Data lies in
-    a temporary folder that goes with the broker, unless ``data_dir`` names one that stays. Port 0 picks a free one. ``seed``
-    is what there is at the start and after each ``reset``: a file, a folder, or the object that a file would say.
+    ``settings`` are Kafka's broker settings, by name or as keywords with underscores in place of dots. Data is in a temporary
+    folder that is removed at the end, unless ``data_dir`` names one. Port 0 picks a free one. ``seed`` has the topics and
+    records at the start and after each ``reset``: a file, a folder, or an equivalent object.
 
-    ``http`` opens the HTTP side: a port, or ``host:port`` (0 picks a free one); ``http_address`` says where it is.
+    ``http`` opens the HTTP side: a port, or ``host:port`` (0 picks a free one); ``http_address`` is its address.
 
-    ``as_version`` names the release of Kafka that it is taken for: "2.8", "3.9" or "4.3".
+    ``as_version`` is the emulated release of Kafka: "2.8", "3.9" or "4.3".
 
-    With ``process=True`` it is a process of its own, which ends with this one: to be killed, or to leave this one's time to
-    the clients. Then what looks into the broker (all but its address, its log and its end) raises RuntimeError.
+    With ``process=True`` the broker is a process of its own, which ends with this one: it can be killed, and leaves this
+    process's CPU time to the clients. All methods but address, log and stop then raise RuntimeError.
 
-    ``security`` makes its listener one of ``"ssl"``, ``"sasl_plaintext"`` or ``"sasl_ssl"``, with ``users`` (names and passwords)
-    of PLAIN; what clients need for it, ``self.security`` has.
+    ``security`` is the listener's protocol, ``"ssl"``, ``"sasl_plaintext"`` or ``"sasl_ssl"``, with ``users`` (names and
+    passwords) of PLAIN; ``self.security`` has the settings of clients.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Kafka(Asking, Acting, Observing):
         http: str | int | None = None,
         **more_settings: object,
     ) -> None:
-        """Raises ConfigError for a setting that Kafka does not have, or whose value is bad, and BadSeed or OSError for a seed
-        that cannot be read.
+        """Raises ConfigError for an unknown setting or an invalid value, and BadSeed or OSError for a seed that cannot be
+        read.
         """
         super().__init__()
         _check(clock, process=process)
@@ -112,7 +112,7 @@ class Kafka(Asking, Acting, Observing):
     # ---- from start to end -------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Come back when clients are accepted. Raises StartFailed; then nothing is left behind."""
+        """Start; returns when clients are accepted. Raises StartFailed, and then leaves nothing open."""
         if self._separate is not None:
             self._separate.start()
             return self
@@ -129,7 +129,7 @@ class Kafka(Asking, Acting, Observing):
         return self
 
     def stop(self) -> None:
-        """End the broker, and remove its data unless it was given a folder. Harmless when repeated."""
+        """Stop the broker, and remove its data unless it has a ``data_dir``. Harmless when repeated."""
         _running.discard(self)
         if self._separate is not None:
             self._separate.stop()
@@ -173,17 +173,17 @@ class Kafka(Asking, Acting, Observing):
 
     @property
     def node(self) -> Node:
-        """The brokers themselves; they belong to their own thread. Raises RuntimeError where they do not run."""
+        """The brokers themselves, to be used on their own thread. Raises RuntimeError if they do not run."""
         return self._here.node
 
     @property
     def running(self) -> bool:
-        """Whether it was started and not stopped."""
+        """Whether it is started and not stopped."""
         return (self._separate or self._embedded).running
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker that runs, with commas between, as clients want it."""
+        """``host:port`` of every running broker, separated by commas."""
         return ",".join((self._separate or self._embedded).addresses())
 
     @property
@@ -196,20 +196,20 @@ class Kafka(Asking, Acting, Observing):
 
     @property
     def pid(self) -> int:
-        """The process that the broker runs in. Raises RuntimeError where it does not run."""
+        """The id of the broker's process. Raises RuntimeError if it does not run."""
         return os.getpid() if self._separate is None else self._separate.pid
 
     @property
     def security(self) -> ReadyMade:
-        """The authority, users, certificates and tokens of its listener, and the settings of clients. Raises RuntimeError for
-        a broker without.
+        """The authority, users, certificates and tokens of its listener, and the settings of clients. Raises RuntimeError
+        without ``security``.
         """
         if self._security is None:
             raise RuntimeError('this broker has no security; write Kafka(security="sasl_ssl"), say')
         return self._security
 
     def renew_certificate(self, days: float = 365.0) -> None:
-        """Give the broker another certificate, for new connections; with fewer days than none, one that has run out."""
+        """Give the broker another certificate, for new connections; with negative ``days`` an expired one."""
         _ = self._here
         self._ask_later(secured.alter, secured.another_certificate(self.security, days))
 
@@ -220,7 +220,7 @@ class Kafka(Asking, Acting, Observing):
 
 
 class KafkaCluster(Kafka):
-    """Three brokers of one cluster, or as many as ``brokers`` says."""
+    """Three brokers of one cluster, or ``brokers``."""
 
     def __init__(self, settings: Mapping[str, object] | None = None, *, brokers: int = 3, **more: Any) -> None:
         super().__init__(settings, brokers=brokers, **more)
@@ -249,6 +249,6 @@ def _release(name: str | None) -> Release | None:
 
 @atexit.register
 def _drop_all() -> None:
-    """An interpreter that ends in the middle leaves nothing behind either."""
+    """Clean up if the interpreter ends while brokers run."""
     for kafka in list(_running):
         kafka._embedded.drop()  # noqa: SLF001 - of this module

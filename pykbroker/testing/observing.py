@@ -1,4 +1,4 @@
-"""What a test sees of the requests of its brokers' clients, which can be recorded and played again."""
+"""What a test sees of its brokers' clients: their requests, and recordings of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Observing(Access):
     """See the module."""
 
-    #: What the brokers answer by.
+    #: The brokers' dispatcher.
     _dispatcher: WatchedDispatcher
 
     def __init__(self) -> None:
@@ -29,13 +29,13 @@ class Observing(Access):
         self._interceptors.steps.append(self._requests)
 
     def unserved(self) -> list[Request]:
-        """Requests whose connections were closed instead of an answer, for their API or its version is not served, or they
-        were malformed; each says why in ``refused``.
+        """Requests that closed their connection, since the API or version is not served or they were malformed; ``refused`` has
+        the reason.
         """
         return [each for each in self.requests() if each.refused is not None]
 
     def check_served(self) -> None:
-        """Raises AssertionError where clients sent what is not served."""
+        """Raises AssertionError if clients sent requests that are not served."""
         found = self.unserved()
         if found:
             raise AssertionError("clients sent what is not served:\n" + "\n".join(map(str, found)))
@@ -43,15 +43,15 @@ class Observing(Access):
     def requests(
         self, api: str | None = None, *, client_id: str | None = None, topic: str | None = None
     ) -> list[Request]:
-        """What clients sent since the start or the last reset, in its order: all, or of an API, a client, about a topic.
-        The newest thousand are kept. Raises ValueError for an API that Kafka does not have.
+        """The requests since the start or the last reset, in order: all, or those of an API, of a client, or about a topic. The
+        last thousand are kept. Raises ValueError for an unknown API.
         """
         return chosen(self._here.call(list, self._requests), api, client_id, topic)
 
     @contextmanager
     def recording(self, path: str | os.PathLike[str]) -> Iterator[None]:
-        """Write a file with every request that clients send until the end of ``with``, and what each was answered, for
-        ``play``. Raises RuntimeError where another recording is under way.
+        """Record every request of clients and its answer to a file until the end of ``with``, for ``play``. Raises RuntimeError
+        if another recording is under way.
         """
         from pykbroker.sessions.recording import Recorder  # noqa: PLC0415 - start-up counts
 
@@ -68,21 +68,19 @@ class Observing(Access):
             recorder.session.write(Path(path))
 
     def play(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Played:
-        """Send what is recorded in a file to this broker, and say which answers differ. Raises BadSession with the line of
-        what is wrong.
-        """
+        """Replay a recording to this broker; returns the differing answers. Raises BadSession with the line of the error."""
         return play(path, self.bootstrap_servers, timeout=timeout)
 
     @property
     def interceptors(self) -> Interceptors:
-        """What looks at requests and acts on them, the outermost first."""
+        """The steps that see requests and act on them, the outermost first."""
         _ = self._here
         return self._interceptors
 
 
 def play(path: str | os.PathLike[str], bootstrap_servers: str, *, timeout: float = 30.0) -> Played:
-    """Send what is recorded in a file to any broker of Kafka's protocol, and say which answers differ. Raises BadSession with
-    the line of what is wrong, OSError, and ValueError where the session has more brokers than there are.
+    """Replay a recording to any Kafka; returns the differing answers. Raises BadSession with the line of the error, OSError, and
+    ValueError if the session has more brokers than addresses are given.
     """
     from pykbroker.sessions import playing  # noqa: PLC0415 - start-up counts
 

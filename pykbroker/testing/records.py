@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
 
-#: What keys, values and headers' values may be given as; text is encoded in UTF-8.
+#: The types of keys, values and headers' values; text is encoded in UTF-8.
 Bytes = bytes | str | None
 Headers = Mapping[str, Bytes] | Iterable[tuple[str, Bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record where it lies. ``timestamp_ms`` is in milliseconds since 1970."""
+    """A record with its place in the log. ``timestamp_ms`` is in milliseconds since 1970."""
 
     topic: str
     partition: int
@@ -49,8 +49,8 @@ def produce(
     partition: int | None = None,
     timestamp_ms: int | None = None,
 ) -> Deferred[Record]:
-    """Append a record as a producer with acks=all would, in a topic that is created where it is missing and may be. Fails
-    with LookupError where there is no such topic or partition, and with KafkaError where the record is refused.
+    """Append a record as a producer with acks=all does; a missing topic is created if allowed. Fails with LookupError for an
+    unknown topic or partition, and with KafkaError with the code with which the record is refused.
     """
     there = topic in cluster.metadata.image.topics
     may_be_made = cluster.config["auto.create.topics.enable"]
@@ -97,7 +97,7 @@ def as_bytes(value: Bytes) -> bytes | None:
 
 
 class Reader:
-    """Reads the records of a topic that consumers of committed records see, each once, as often as it is asked."""
+    """Reads the records of a topic as a consumer with read_committed, each once."""
 
     def __init__(self, cluster: Cluster, topic: str, partition: int | None = None) -> None:
         self._cluster = cluster
@@ -106,7 +106,7 @@ class Reader:
         self._read_to: dict[int, int] = {}
 
     def read(self) -> Iterator[Record]:
-        """What is new, partition by partition. Nothing where there is no such topic."""
+        """The new records, partition by partition; none for an unknown topic."""
         for partition in self._partitions():
             begin = max(self._read_to.get(partition.index, 0), partition.log_start_offset)
             end = self._read_to[partition.index] = partition.last_stable_offset
@@ -122,6 +122,6 @@ class Reader:
 
 
 def raise_refusal(error: KafkaError | None, about: str) -> None:
-    """Raises the error, where there is one, with words of what it is about."""
+    """Raise the error, if any, with its subject in the message."""
     if error is not None:
         raise KafkaError(ErrorCode(error.code), f"{about}: {error.message}")

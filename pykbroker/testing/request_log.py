@@ -1,7 +1,7 @@
-"""The requests that clients sent, and what they were answered, for a test to look at.
+"""The request log of a test: requests of clients with their answers.
 
-Kept is the newest, up to so many messages and structs inside them; records are kept up to their first bytes. So it costs
-some microseconds per request and some megabytes at most. Secrets are hidden (hiding.py).
+It keeps the last requests, up to a number of messages and of structs in them, and the first bytes of records. So it costs some
+microseconds per request and some megabytes at most. Secrets are hidden (``hiding.py``).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 #: Kafka's names of the APIs: ``Produce``, ``ApiVersions``, ``AddOffsetsToTxn``.
 API_NAMES: Final = {int(key): key.name.title().replace("_", "") for key in ApiKey}
-#: Of the records of a partition so many bytes are kept, which is enough for the batch header and small records.
+#: Bytes of a partition's records that are kept: enough for the batch header and small records.
 KEPT_RECORD_BYTES: Final = 4096
-#: Requests that are kept, and structs in all of them and their answers (topics, partitions, members ...).
+#: The most requests, and the most structs in them and their answers (topics, partitions, members ...).
 MOST_REQUESTS: Final = 1000
 MOST_STRUCTS: Final = 50_000
 
@@ -52,20 +52,20 @@ class Request:
     response: Message | None = None
     #: Names of the topics that the request names.
     topics: frozenset[str] = frozenset()
-    #: Why the connection was closed instead of an answer: not served in this version, or malformed.
+    #: Why the connection was closed without an answer: not served in this version, or malformed.
     refused: str | None = None
     #: Why the connection was closed in place of an answer to what is served: a fault, say.
     closed: str | None = None
-    #: The error all of the request was answered with, where its handler raised one.
+    #: The error of the request as a whole, if its handler raised one.
     error: ErrorCode | None = None
-    #: When it came, in milliseconds since 1970 on the broker's clock, and how long its answer took.
+    #: Its arrival, in milliseconds since 1970 on the broker's clock, and the duration until its answer.
     at_ms: int = 0
     took_ms: float | None = None
     weight: int = field(default=1, repr=False)
 
     @property
     def error_codes(self) -> frozenset[ErrorCode]:
-        """Every error that its answer tells, at the top or of a part."""
+        """Every error code in its answer, at the top or in a part."""
         codes = {ErrorCode(code) for code in _error_codes(self.response) if code}
         return frozenset(codes | ({self.error} if self.error else set()))
 

@@ -1,4 +1,4 @@
-"""The settings that a release of Kafka knows, as one value: what may be given, what is described, what stands by default."""
+"""The settings of a release of Kafka, as one value: names, definitions and defaults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Definitions(NamedTuple):
     beneath: Mapping[str, Any] = MappingProxyType({})
 
     def default_value(self, name: str) -> Any:
-        """The value of a broker setting that nobody set: ours where it differs from Kafka's, None for "not set"."""
+        """The default of a broker setting: this broker's where it differs from Kafka's, None for "not set"."""
         ours = OUR_DEFAULTS.get(name)
         if ours is not None and name in self.broker:
             return ours.value

@@ -1,4 +1,4 @@
-"""What each setting means, in a sentence. Loaded only for those who ask (DescribeConfigs with documentation)."""
+"""The documentation of each setting, one sentence. Imported on request (DescribeConfigs with documentation)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-consumer-perf-test``: how fast a cluster gives records to this client, which is Python and has one thread."""
+"""``kafka-consumer-perf-test``: the throughput of a consumer; this client is in Python, with one thread."""
 
 from __future__ import annotations
 

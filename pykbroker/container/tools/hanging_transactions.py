@@ -1,4 +1,4 @@
-"""Transactions that are open in a partition, and of which no coordinator knows: nobody will end them."""
+"""Hanging transactions: open in a partition, but unknown to their coordinator, so that they never end."""
 
 from __future__ import annotations
 

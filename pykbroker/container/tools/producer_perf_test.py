@@ -1,4 +1,4 @@
-"""``kafka-producer-perf-test``: how fast a cluster takes records from this client, which is Python and has one thread."""
+"""``kafka-producer-perf-test``: the throughput of a producer; this client is in Python, with one thread."""
 
 from __future__ import annotations
 

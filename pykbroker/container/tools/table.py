@@ -1,4 +1,4 @@
-"""Which of Kafka's commands there are, and where."""
+"""The table of Kafka's commands and their modules."""
 
 from __future__ import annotations
 

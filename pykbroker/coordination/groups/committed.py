@@ -1,4 +1,4 @@
-"""All that was committed in a shard: offsets that count, those of open transactions, and what is about to be forgotten."""
+"""The committed offsets of a shard, those of open transactions, and those about to be removed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Committed:
     def __init__(self) -> None:
         self.offsets = Offsets()
         self.pending = PendingOffsets()
-        #: How many commits there were, by which they are ordered.
+        #: The number of commits so far, which orders them.
         self.count = 0
         #: Offsets that are about to be removed; readers no longer see them.
         self._hidden: list[Gone] = []
 
     def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:
-        """Take a record that is in the log into the state."""
+        """Apply a record of the log to the state."""
         where = (key.group, key.topic, key.partition)
         if value is None:
             self.offsets.remove(*where)
@@ -43,20 +43,20 @@ class Committed:
             self.pending.put(producer_id, where, committed)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """The marker of a producer's transaction is in the log: what was committed in it counts, or goes."""
+        """A transaction marker is in the log: apply or drop the offsets of the transaction."""
         for (group_id, topic, index), committed in self.pending.end(producer_id).items():
             existing = self.offsets.of_group(group_id).get(topic, {}).get(index)
             if commit and (existing is None or existing.order < committed.order):
                 self.offsets.put(group_id, topic, index, committed)
 
     def everything_of(self, group_id: str) -> list[tuple[str, int]]:
-        """Topics and partitions that a group has committed anything for, in transactions that are still open, too."""
+        """The topics and partitions with offsets of a group, those of open transactions included."""
         found = {(topic, index) for topic, indexes in self.offsets.of_group(group_id).items() for index in indexes}
         found.update(self.pending.of_group(group_id))
         return sorted(found)
 
     def shown(self, group_id: str) -> TopicOffsets:
-        """What a group's readers are given."""
+        """The offsets that readers of a group see."""
         topics = self.offsets.of_group(group_id)
         if not self._hidden:
             return topics
@@ -71,7 +71,7 @@ class Committed:
         return {topic: partitions for topic, partitions in shown.items() if partitions}
 
     def hide(self, gone: Gone, parts: Iterator[Part]) -> Iterator[Part]:
-        """From now on nobody is given what is gone, until ``parts`` have removed it."""
+        """Hide ``gone`` from readers at once; ``parts`` remove it."""
         self._hidden.append(gone)
 
         def hidden() -> Iterator[Part]:

@@ -1,6 +1,6 @@
 """OffsetCommit, OffsetFetch and OffsetDelete of one group, and the expiry of its offsets.
 
-Who may is said by the group's kind (``kinds.py``).
+The group's kind decides who may (``kinds.py``).
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def _committed(
     expires_ms: int = -1,
     topic_id: bytes = ZERO_UUID,
 ) -> CommittedOffset | None:
-    """What a client commits for one partition; None where its metadata are too large.
+    """The committed offset of one partition; None if its metadata is too large.
 
-    They are counted as Kafka's Java does: characters beyond the basic plane are two.
+    Its size is counted in UTF-16 units, as in Kafka.
     """
     metadata = asked.committed_metadata or ""
     if len(metadata.encode("utf-16-le")) > 2 * settings.offset_metadata_max_bytes:
@@ -107,7 +107,7 @@ def _committed(
 def fetch(
     request: OffsetFetchRequestGroup, offsets: TopicOffsets, unstable: AbstractSet[tuple[str, int]] = frozenset()
 ) -> OffsetFetchResponseGroup:
-    """The offsets asked for, or all when no topics are named; where there is none, offset -1 and no error.
+    """The requested offsets, or all if no topics are named; -1 and no error where nothing is committed.
 
     Topics and partitions that are ``unstable`` are answered UNSTABLE_OFFSET_COMMIT.
     """
@@ -150,8 +150,8 @@ def _fetched(index: int, committed: CommittedOffset | None, *, unstable: bool) -
 def delete(
     group: Group, request: OffsetDeleteRequest, offsets: TopicOffsets
 ) -> tuple[list[CoordinatorRecord], OffsetDeleteResponse]:
-    """The records and the answer of an OffsetDelete. Raises KafkaError NON_EMPTY_GROUP when the group has members who
-    are not consumers, so that nobody can say which topics they read.
+    """The records and the answer of an OffsetDelete. Raises KafkaError NON_EMPTY_GROUP if the group has members that are
+    not consumers, whose subscriptions are unknown.
     """
     if not group.is_empty and group.protocol_type != PROTOCOL_TYPE:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
@@ -177,11 +177,11 @@ def expire(
     retention_ms: int,
     now_ms: int,
 ) -> list[CoordinatorRecord]:
-    """Tombstones for those of a group's offsets (topic, partition, offset) that nobody wants any more (KIP-211).
+    """Tombstones for a group's expired offsets (topic, partition, offset) (KIP-211).
 
-    An offset of a classic group ages from when it became empty; in a stable group of consumers, in one that has no
-    members ever, and in groups of the consumer protocol, from its commit. What the members of a group still read does
-    not age, nor what an open transaction committed.
+    An offset of a classic group ages from the time at which the group became empty; in a stable group of consumers, a group
+    that never had members, and a group of the consumer protocol, from its commit. Offsets of subscribed topics and of open
+    transactions do not expire.
     """
     if not group.offsets_age:
         return []

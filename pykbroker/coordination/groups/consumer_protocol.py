@@ -1,4 +1,4 @@
-"""What consumers say to each other through the coordinator, as far as it listens: the topics they subscribe to."""
+"""The topics in the subscriptions that classic consumers send to each other through the coordinator."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProto
 
 log = logging.getLogger(__name__)
 
-#: The protocol type of consumer groups; Connect and others have their own and are opaque to us.
+#: The protocol type of consumer groups; Connect and others have their own, which the coordinator does not read.
 PROTOCOL_TYPE = "consumer"
 
 
 def subscribed_topics(subscriptions: Iterable[bytes], group_id: str) -> frozenset[str] | None:
-    """The topics that any of these subscriptions names, or None when one of them cannot be read.
+    """The topics that any of these subscriptions names, or None if one cannot be decoded.
 
-    Version 0 is read whatever version is written: every later version begins with it.
+    All versions are read as version 0, with whose fields every later one begins.
     """
     topics: set[str] = set()
     try:

@@ -1,7 +1,7 @@
-"""The group coordinator: what clients ask of it, and what the metadata and time do to groups.
+"""The group coordinator: requests of clients, and effects of metadata changes and of time on groups.
 
-There is one for all brokers of the process, with one shard per partition of ``__consumer_offsets``; a shard decides
-(``shard.py``), and the runtime carries out what it decides (``coordination/runtime.py``).
+All brokers of the process share it, with one shard per partition of ``__consumer_offsets``. A shard decides (``shard.py``),
+and the runtime carries its decisions out (``coordination/runtime.py``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class GroupCoordinator:
-    """See the module. Methods raise KafkaError with NOT_COORDINATOR when the broker does not lead the group."""
+    """See the module. Methods raise KafkaError NOT_COORDINATOR if the broker does not lead the group's partition."""
 
     def __init__(self, cluster: CoordinationHost) -> None:
         self._cluster = cluster
@@ -84,7 +84,7 @@ class GroupCoordinator:
             )
         )
 
-    # What the metadata and time do to groups
+    # Metadata changes and time
 
     def _opened(self, loaded: Loaded[GroupShard]) -> None:
         shard = loaded.shard
@@ -92,9 +92,8 @@ class GroupCoordinator:
         self.shards.tell_loaded(loaded.partition, "group", len(shard.groups))
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """A deleted topic takes its committed offsets along; ``__consumer_offsets`` itself takes everything.
-
-        Groups are told of topics that changed, and settings of the broker are taken over.
+        """Apply a metadata change: the offsets of deleted topics are removed (all state with ``__consumer_offsets``
+        itself), groups are notified of changed topics, and changed broker settings take effect.
         """
         if any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
             self._settings.refresh(self._cluster.config)
@@ -184,9 +183,9 @@ class GroupCoordinator:
     def commit_in_transaction(
         self, broker: CoordinatingBroker, request: TxnOffsetCommitRequest, dialect: Dialect
     ) -> Deferred[TxnOffsetCommitResponse]:
-        """TxnOffsetCommit of topics that exist, once the group's partition is known to be part of the transaction.
+        """TxnOffsetCommit of topics that exist, once the group's partition is verified to be part of the transaction.
 
-        ``dialect`` says what the client's version understands of that.
+        ``dialect`` says which errors the client's version knows.
         """
         _check_group_id(request.group_id)
         loaded = self._runtime.at(broker, request.group_id)
@@ -202,7 +201,7 @@ class GroupCoordinator:
         return admit(self._cluster, request.transactional_id, producer, [loaded.partition], dialect).chain(commit)
 
     def end_transaction(self, index: int, producer_id: int, *, commit: bool) -> None:
-        """The marker of a transaction was appended to a partition of ``__consumer_offsets``."""
+        """A transaction marker was appended to a partition of ``__consumer_offsets``."""
         loaded = self.shards.loaded.get(index)
         if loaded is not None:
             loaded.shard.end_transaction(producer_id, commit=commit)
@@ -210,7 +209,7 @@ class GroupCoordinator:
     def fetch(
         self, broker: CoordinatingBroker, request: OffsetFetchRequestGroup, *, stable: bool = False
     ) -> Deferred[OffsetFetchResponseGroup]:
-        """OffsetFetch of one group, topics under their names; ``stable`` refuses what open transactions may change."""
+        """OffsetFetch of one group, topics by name; ``stable`` refuses offsets that open transactions may change."""
         return self._runtime.read(broker, request.group_id, GroupShard.fetch, request, stable=stable)
 
     def delete_offsets(
@@ -221,19 +220,19 @@ class GroupCoordinator:
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.delete_offsets(request, reply))
 
     def delete_group(self, broker: CoordinatingBroker, group_id: str) -> Deferred[ErrorCode]:
-        """DeleteGroups, one group: how it went."""
+        """DeleteGroups for one group; returns its result."""
         return self._runtime.ask(broker, group_id, lambda shard, reply: shard.delete_group(group_id, reply))
 
     def describe(
         self, broker: CoordinatingBroker, group_id: str, described: Callable[[Group | None], T]
     ) -> Deferred[T]:
-        """What ``described`` says of a group. It looks at once, and must not keep what it was given."""
+        """The result of ``described`` for a group. It is called at once and must not keep its argument."""
         return self._runtime.read(broker, group_id, lambda shard: described(shard.groups.get(group_id)))
 
     def describe_all(
         self, broker: CoordinatingBroker, described: Callable[[Iterable[Group]], list[T]]
     ) -> Deferred[list[T]]:
-        """The same of all groups that the broker coordinates."""
+        """The same for all groups that the broker coordinates."""
         return self._runtime.read_all(broker, lambda shard: described(shard.groups.values()))
 
 

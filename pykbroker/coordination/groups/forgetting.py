@@ -1,7 +1,7 @@
-"""What a shard forgets by itself: offsets that nobody wants any more, empty groups, offsets of topics that are deleted.
+"""Removes expired offsets, empty groups, and offsets of deleted topics.
 
-There may be very many at once, so it is said in parts. Each is to be carried out before the next one is asked for, and in
-between others may do what they like: every part looks at the state anew.
+There may be very many, so this yields parts. Each is carried out before the next one is computed, and requests come in
+between: every part reads the state again.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
     from pykbroker.coordination.groups.pending import PendingOffsets
 
-#: Whether something that was committed for a topic of this name is to be forgotten.
+#: Whether a committed offset for a topic of this name is to be removed.
 Gone = Callable[[str, "CommittedOffset"], bool]
 
-#: What looking at a group, and at one offset, weighs beside a record (``slices.py``).
+#: The weight of examining a group, and one offset, relative to a record (``runtime/slices.py``).
 _GROUP_WEIGHT = 0.3
 _OFFSET_WEIGHT = 0.1
 
 
 class Forgetting:
-    """See the module; ``largest`` is about what a part may weigh."""
+    """See the module; ``largest`` is the approximate weight of a part."""
 
     __slots__ = ("_groups", "_offsets", "_pending")
 
@@ -38,10 +38,10 @@ class Forgetting:
         self._pending = pending
 
     def expire(self, retention_ms: int, now_ms: int, largest: float) -> Iterator[Part]:
-        """Offsets that are too old (``committing.expire``), and groups that are empty and have none left."""
+        """Remove expired offsets (``committing.expire``), and empty groups without offsets."""
         part = Part()
         for group_id in list(self._groups):
-            tombstones = 0  # in this part: not replayed yet
+            tombstones = 0  # of this part, whose records are not replayed yet
             for some in _pieces(self._offsets.of_group(group_id), largest):
                 group = self._groups.get(group_id)
                 if group is None:
@@ -63,12 +63,12 @@ class Forgetting:
         yield part
 
     def _has_nothing_but(self, group_id: str, tombstones: int) -> bool:
-        """Whether a group has as many offsets as there are tombstones for them, and none in an open transaction."""
+        """Whether the tombstones remove all offsets of a group, and no open transaction has any."""
         return self._offsets.count(group_id) == tombstones and not self._pending.of_group(group_id)
 
     def forget(self, gone: Gone, topic: str | None, largest: float) -> Iterator[Part]:
-        """What was committed for topics that are deleted, in transactions that are still open, too; ``topic`` is the one it
-        can be about, None for any.
+        """Remove offsets of deleted topics, those in open transactions included; ``topic`` is the only topic concerned, None
+        for any.
         """
         part = Part()
         for group_id in dict.fromkeys((*self._offsets.groups(), *self._pending.groups())):
@@ -93,7 +93,7 @@ class Forgetting:
         return found
 
     def _is_gone(self, gone: Gone, group_id: str, topic: str, index: int) -> bool:
-        """A tombstone takes everything along, so nothing of it may be there for a topic that was made again meanwhile."""
+        """Whether all offsets of a partition are gone: a tombstone would also remove those of a recreated topic."""
         committed = self._offsets.of_group(group_id).get(topic, {}).get(index)
         found = [*([] if committed is None else [committed]), *self._pending.at((group_id, topic, index))]
         return bool(found) and all(gone(topic, each) for each in found)
@@ -105,7 +105,7 @@ def _add(part: Part, records: list[CoordinatorRecord], looked_at: int) -> None:
 
 
 def _pieces(topics: TopicOffsets | dict[str, set[int]], largest: float) -> Iterator[list[tuple[str, int]]]:
-    """Topics and partitions, as many at a time as may all become tombstones of one part."""
+    """Topics and partitions in pieces, each small enough for the tombstones of one part."""
     everything = [(topic, index) for topic, partitions in topics.items() for index in partitions]
     size = max(1, int(largest))
     for begin in range(0, len(everything), size):

@@ -12,11 +12,11 @@ Group = ClassicGroup | ConsumerGroup
 
 G = TypeVar("G", ClassicGroup, ConsumerGroup)
 
-#: Finds a group by its id, for a step that goes on after its records were replayed.
+#: Finds a group by id, for a step that continues after its records were replayed.
 Find = Callable[[str], Group | None]
 
 
 def find_of_kind(find: Find, group_id: str, kind: type[G]) -> G | None:
-    """The group if it is there and of this kind: another record may have ended it, or made it one of the other kind."""
+    """The group if it exists and is of this kind: another record may have ended or converted it."""
     group = find(group_id)
     return group if isinstance(group, kind) else None

@@ -1,7 +1,7 @@
-"""The kinds of groups, as the shard sees them: one protocol, and a module for each that carries it out.
+"""``Kind``, the interface of all kinds of groups towards the shard; one module per kind implements it.
 
-What all kinds of groups are asked is in ``Kind``. What turns a group of one kind into another is in ``consumer/migration.py``, and in
-``replaying.py`` where a record of the one is read in place of the other.
+Conversions between kinds are in ``consumer/migration.py``, and in ``replaying.py`` for records that replace a group of the
+other kind.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ G_contra = TypeVar("G_contra", contravariant=True)
 
 
 class Kind(Protocol[G_contra]):
-    """What requests and time do to groups of one kind. What has a ``reply`` answers through the Outcome; each kind's
-    function says which codes it raises.
+    """Requests and deadlines of groups of one kind. Functions with a ``reply`` answer through the Outcome; each kind's
+    function names the codes that it raises.
     """
 
     def begin(self, group: G_contra, /) -> Outcome:
-        """The group was read back out of the log."""
+        """The group was loaded from the log."""
         ...
 
     def gives_way(self, group: G_contra, /) -> bool:
-        """Whether a new member of the classic protocol begins a group of its own under this id."""
+        """Whether a new member of the classic protocol replaces the group."""
         ...
 
     def join(self, group: G_contra, joining: Joining, find: Find, /) -> Outcome:
@@ -67,19 +67,19 @@ class Kind(Protocol[G_contra]):
         ...
 
     def tick(self, group: G_contra, find: Find, /) -> Outcome:
-        """Do what has become due."""
+        """Do what is due."""
         ...
 
     def check_commit(self, group: G_contra, request: OffsetCommitRequest, version: int, /) -> None:
-        """Whether this commit is allowed."""
+        """Check that this commit is allowed."""
         ...
 
     def check_commit_in_transaction(self, group: G_contra, request: TxnOffsetCommitRequest, /) -> None:
-        """Whether this commit in a transaction is allowed."""
+        """Check that this commit in a transaction is allowed."""
         ...
 
     def check_fetch(self, group: G_contra, request: OffsetFetchRequestGroup, /) -> None:
-        """Whether the member that asks is told what is committed."""
+        """Check that the requesting member may fetch offsets."""
         ...
 
     def describe(self, group: G_contra, group_id: str, /) -> DescribedGroup:
@@ -91,7 +91,7 @@ class Kind(Protocol[G_contra]):
         ...
 
     def topics_changed(self, group: G_contra, names: frozenset[str], /) -> None:
-        """Topics came, went, or have more partitions."""
+        """Topics were created or deleted, or have more partitions."""
         ...
 
     def end(self, group: G_contra, /) -> list[CoordinatorRecord]:
@@ -107,5 +107,5 @@ _KINDS: dict[type, Kind[Any]] = {ClassicGroup: _CLASSIC, ConsumerGroup: _CONSUME
 
 
 def kind_of(group: Group | None) -> Kind[Any]:
-    """How a group is to be asked, also one that is not there."""
+    """The kind of a group; ``no_group`` for None."""
     return _KINDS[type(group)]

@@ -1,4 +1,4 @@
-"""A group that is not there: the ``Kind`` that the shard asks where nothing has been recorded of one."""
+"""The ``Kind`` of a group that does not exist."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
     from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
-_GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: older clients are told ILLEGAL_GENERATION
+_GROUP_NOT_FOUND_SINCE = 9  # OffsetCommit: earlier versions are answered ILLEGAL_GENERATION
 
 
 def begin(group: None) -> Outcome:
-    """It went before its turn came."""
+    """The group ended before its slice came."""
     return Outcome()
 
 
 def gives_way(group: None) -> bool:
-    """There is nothing in the way of a new group."""
+    """Nothing prevents a new group."""
     return True
 
 
 def join(group: None, joining: Joining, find: Find) -> Outcome:
-    """A member that names itself was of another life of the group; a new one begins a group (``GroupShard.join``)."""
+    """A member with an id belonged to an earlier group; a new one creates a group (``GroupShard.join``)."""
     return joining.refused(ErrorCode.UNKNOWN_MEMBER_ID, Outcome())
 
 
@@ -65,7 +65,7 @@ def leave(group: None, request: LeaveGroupRequest, reply: Deferred[LeaveGroupRes
 
 
 def consumer_heartbeat(group: None, heartbeat: Heartbeat) -> Outcome:
-    """The first member begins the group. Raises KafkaError with GROUP_ID_NOT_FOUND for any other, and what ``Heartbeat.beat``
+    """A new member creates the group. Raises KafkaError GROUP_ID_NOT_FOUND for any other, and what ``Heartbeat.beat``
     raises.
     """
     request = heartbeat.request
@@ -99,7 +99,7 @@ def check_fetch(group: None, request: OffsetFetchRequestGroup) -> None:
 
 
 def topics_changed(group: None, names: frozenset[str]) -> None:
-    """Nobody cares."""
+    """Nothing to do."""
 
 
 def end(group: None) -> list[CoordinatorRecord]:

@@ -1,4 +1,4 @@
-"""Committed offsets: group, topic and partition to the position that was committed."""
+"""Committed offsets by group, topic and partition."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pykbroker.wire.primitives import ZERO_UUID
 
 @dataclass(slots=True)
 class CommittedOffset:
-    """One committed position, as the log holds it."""
+    """One committed offset, as the log holds it."""
 
     offset: int
     leader_epoch: int
     metadata: str
     commit_timestamp_ms: int
-    #: When it expires, for commits that said so (OffsetCommit v2 to v4); else -1 and the broker's retention decides.
+    #: The expiry time of a commit that set one (OffsetCommit v2 to v4); -1 if the broker's retention applies.
     expire_timestamp_ms: int = -1
-    #: The topic it was committed for, where the client said which (OffsetCommit v10); else ZERO_UUID.
+    #: The topic id of the commit, if the client sent one (OffsetCommit v10); else ZERO_UUID.
     topic_id: bytes = ZERO_UUID
-    #: Where it stands among all commits of its shard, for those that a transaction's end makes count later.
+    #: Its position among all commits of its shard, which orders it against offsets of transactions that end later.
     order: int = 0
 
     @classmethod
     def from_record(cls, value: OffsetCommitValue) -> CommittedOffset:
-        """As it was written to the log."""
+        """The committed offset in a record."""
         return cls(
             value.offset,
             value.leader_epoch,
@@ -37,11 +37,11 @@ class CommittedOffset:
         )
 
     def is_for(self, topic_id: bytes) -> bool:
-        """False when it was committed for another topic of the same name; an unknown id on either side matches."""
+        """False if it was committed for another topic of the same name; an unknown id on either side matches."""
         return self.topic_id in (topic_id, ZERO_UUID) or topic_id == ZERO_UUID
 
     def expired(self, now_ms: int, unused_since_ms: int, retention_ms: int) -> bool:
-        """Whether it is to be removed: at the time that its commit named, else so long after nobody uses it any more."""
+        """Whether it has expired: at the time that its commit set, else ``retention_ms`` after its last use."""
         if self.expire_timestamp_ms >= 0:
             return now_ms >= self.expire_timestamp_ms
         return now_ms - unused_since_ms >= retention_ms
@@ -59,7 +59,7 @@ class Offsets:
         self._groups: dict[str, TopicOffsets] = {}
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
-        """Take a commit, in place of the one before."""
+        """Set a committed offset."""
         self._groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
@@ -74,7 +74,7 @@ class Offsets:
                 del self._groups[group_id]
 
     def of_group(self, group_id: str) -> TopicOffsets:
-        """Topic to partition to offset; to be read, not written."""
+        """Topic to partition to offset; read-only."""
         return self._groups.get(group_id, {})
 
     def groups(self) -> Iterator[str]:
@@ -82,11 +82,11 @@ class Offsets:
         return iter(self._groups)
 
     def count(self, group_id: str) -> int:
-        """How many a group has."""
+        """The number of offsets of a group."""
         return sum(map(len, self.of_group(group_id).values()))
 
     def present(self, group_id: str, wanted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """Topic, partition and offset of those of these partitions that have one."""
+        """Topic, partition and offset of those of these partitions that have a committed offset."""
         topics = self.of_group(group_id)
         for topic, partition in wanted:
             committed = topics.get(topic, {}).get(partition)

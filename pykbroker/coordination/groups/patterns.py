@@ -1,9 +1,8 @@
 r"""Patterns that clients send, in the syntax of RE2: of topics (KIP-848) and of transactional ids (KIP-1152).
 
-Apache Kafka matches them with RE2/J, here it is Google's RE2: both in time linear in the text, whatever the pattern.
-What RE2 takes and RE2/J refuses is refused, and the reverse, but for these: under ``(?i)``, ``\p{Ll}`` means capital
-letters here, too; counts within counts may come to 1000 at most, and a program to what fits 8 MB; Unicode's tables are
-of another year.
+Apache Kafka matches them with RE2/J, this broker with Google's RE2; both take time linear in the text. Patterns are accepted
+and refused as by RE2/J, with these differences: under ``(?i)``, ``\p{Ll}`` also matches capital letters; nested counts
+multiply to at most 1000, and a compiled program is at most 8 MB; the versions of Unicode's tables differ.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 from functools import cache
 from typing import Any
 
-#: RE2's words for a refusal, and RE2/J's.
+#: RE2's error messages, and RE2/J's.
 _DESCRIPTIONS = {
     "missing )": "missing closing )",
     "missing ]": "missing closing ]",
@@ -37,7 +36,7 @@ _TOKEN = re.compile(
 
 
 class InvalidPattern(ValueError):
-    """A pattern that is refused. The text is RE2/J's description, which Kafka puts into its answer."""
+    """The pattern is invalid. The text is RE2/J's message, which Kafka answers."""
 
 
 class Pattern:

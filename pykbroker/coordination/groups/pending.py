@@ -1,7 +1,7 @@
-"""Offsets committed in transactions that are still open: they count, or go, when the transaction's marker comes.
+"""Offsets committed in open transactions: the transaction's marker applies or drops them.
 
-While a partition has one, nobody can say what its committed offset will be; readers that ask for a stable answer are
-told UNSTABLE_OFFSET_COMMIT (KIP-447).
+While a partition has one, its committed offset is unstable, and readers that require a stable one are answered
+UNSTABLE_OFFSET_COMMIT (KIP-447).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ GroupPartition = tuple[str, str, int]
 
 
 class PendingOffsets:
-    """By producer id: (group, topic, partition) to what was committed last; and by group, so that what concerns one group
-    costs nothing for the others.
+    """By producer id: (group, topic, partition) to the last commit. Also indexed by group, so that operations on one group
+    cost nothing for others.
     """
 
     __slots__ = ("_groups", "_producers")
@@ -27,12 +27,12 @@ class PendingOffsets:
         self._groups: dict[str, dict[tuple[str, int], set[int]]] = {}
 
     def put(self, producer_id: int, where: GroupPartition, committed: CommittedOffset) -> None:
-        """Take a commit of an open transaction."""
+        """Add a commit of an open transaction."""
         self._producers.setdefault(producer_id, {})[where] = committed
         self._groups.setdefault(where[0], {}).setdefault(where[1:], set()).add(producer_id)
 
     def end(self, producer_id: int) -> dict[GroupPartition, CommittedOffset]:
-        """Forget the producer's open transaction; what was committed in it."""
+        """Remove the producer's open transaction; returns its commits."""
         ended = self._producers.pop(producer_id, {})
         for where in ended:
             producers = self._groups[where[0]][where[1:]]
@@ -42,7 +42,7 @@ class PendingOffsets:
         return ended
 
     def remove(self, where: GroupPartition) -> None:
-        """Forget what any transaction committed for a partition."""
+        """Remove the commits of all transactions for a partition."""
         for producer_id in self._groups.get(where[0], {}).get(where[1:], ()):
             offsets = self._producers[producer_id]
             del offsets[where]
@@ -58,14 +58,14 @@ class PendingOffsets:
                 del self._groups[where[0]]
 
     def groups(self) -> Iterator[str]:
-        """The groups for which anything is pending."""
+        """The groups with pending offsets."""
         return iter(self._groups)
 
     def of_group(self, group_id: str) -> AbstractSet[tuple[str, int]]:
-        """Topic and partition of everything that is pending for a group; to be read before anything changes."""
+        """Topic and partition of all pending offsets of a group; valid until the next change."""
         return self._groups.get(group_id, {}).keys()
 
     def at(self, where: GroupPartition) -> Iterator[CommittedOffset]:
-        """What open transactions committed for a partition."""
+        """The commits of open transactions for a partition."""
         for producer_id in self._groups.get(where[0], {}).get(where[1:], ()):
             yield self._producers[producer_id][where]

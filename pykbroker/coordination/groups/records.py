@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 _GROUP_VERSION = 3
 _OFFSET_VERSION = 4
-_OFFSET_WITH_EXPIRY_VERSION = 1  # the one layout with room for the retention time of OffsetCommit v2 to v4
+_OFFSET_WITH_EXPIRY_VERSION = 1  # the only layout with the expiry time of OffsetCommit v2 to v4
 
 
 def group_record(
@@ -97,15 +97,15 @@ def owner_of(record: CoordinatorRecord) -> str:
 
 
 def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
-    """Key and value as they stand in the log."""
+    """Key and value in bytes."""
     value = None if record.value is None else encode_coordinator_value(record.value, record.value_version)
     return encode_coordinator_key(record.key), value
 
 
 def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
-    """A record out of the log, or None for a type that this release does not know, as Kafka skips those.
+    """Decode a record; None for an unknown type, which Kafka skips too.
 
-    Raises WireError when the bytes are not what their type says.
+    Raises WireError if the bytes do not match the type.
     """
     try:
         key_message = decode_coordinator_key(key)

@@ -1,6 +1,6 @@
-"""Records of ``__consumer_offsets`` back into groups and offsets, whether they were appended just now or are read after a restart.
+"""Replays records of ``__consumer_offsets`` into groups and offsets, after an append and when a partition is loaded.
 
-A record of a group of one kind, where there is one of the other, ends that: so a group changes its protocol in the log.
+A record of one kind of group ends a group of the other kind with the same id: this is how a group changes its protocol.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from pykbroker.wire.internal.offset_commit import OffsetCommitKey
 
 
 class Replaying:
-    """The only place where ``groups`` and what is ``committed`` change for good."""
+    """The only code that changes the persisted state, ``groups`` and ``committed``."""
 
     def __init__(self, groups: dict[str, Group], committed: Committed, around: Surroundings) -> None:
         self._groups = groups
         self._committed = committed
         self._around = around
-        #: The consumer group that the record before this one ended.
+        #: The consumer group that the previous record ended.
         self._just_ended: str | None = None
 
     def replay(self, record: CoordinatorRecord) -> None:
-        """Take a record into the state. Types of groups not served here are skipped."""
+        """Apply a record to the state. Records of group types that are not served are skipped."""
         ended, self._just_ended = self._just_ended, None
         key, value = record.key, record.value
         if isinstance(key, OffsetCommitKey):
-            if value is not None and key.group not in self._groups:  # it exists by its offsets alone
+            if value is not None and key.group not in self._groups:  # a group with offsets alone
                 self._begin_classic(key.group)
             self._committed.replay(key, value, record.producer_id)
         elif isinstance(key, GroupMetadataKey):

@@ -1,4 +1,4 @@
-"""The broker settings that group coordination reads, in the units in which it counts."""
+"""The broker settings of group coordination."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class GroupSettings:
     max_session_timeout_ms: int = 1_800_000
     initial_rebalance_delay_ms: int = 0
     max_size: int = 2**31 - 1
-    #: How long a member that is new may wait in JoinGroup. A constant in Kafka too: such a member cannot heartbeat yet.
+    #: The session timeout of a new member that waits in JoinGroup and cannot heartbeat yet (a constant in Kafka, too).
     new_member_join_timeout_ms: int = 300_000
-    #: Those of the consumer protocol.
+    #: The settings of the consumer protocol.
     consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
 
     @classmethod
@@ -44,5 +44,5 @@ class GroupSettings:
         )
 
     def refresh(self, config: BrokerConfig) -> None:
-        """Take over settings that were altered while the broker runs."""
+        """Apply dynamic settings."""
         self.consumer = ConsumerSettings.from_config(config)

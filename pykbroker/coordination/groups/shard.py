@@ -1,7 +1,7 @@
-"""One partition of ``__consumer_offsets``: the groups that live in it, and their committed offsets.
+"""One partition of ``__consumer_offsets``: its groups and their committed offsets.
 
-Requests that concern one group come here. What they do to persisted state is said in records; ``replay`` is the only
-place where that state changes, whether the record was appended just now or is read back after a restart.
+Requests that concern one group come here. They change persisted state by records, which ``replay`` alone applies, after an
+append and when the partition is loaded.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class GroupShard(Shard):
         request: ConsumerGroupHeartbeatRequest,
         reply: Deferred[ConsumerGroupHeartbeatResponse],
     ) -> Outcome:
-        """ConsumerGroupHeartbeat, checked by itself. Raises what the kind's ``consumer_heartbeat`` raises."""
+        """ConsumerGroupHeartbeat, already validated. Raises what the kind's ``consumer_heartbeat`` raises."""
         group = self.groups.get(request.group_id)
         heartbeat = Heartbeat(context, request, reply, self.groups.get, self.around)
         return kind_of(group).consumer_heartbeat(group, heartbeat)
 
     def join(self, joining: Joining) -> Outcome:
-        """JoinGroup. A group that is new gets its record first, so that the id given out is known after a restart."""
+        """JoinGroup. A new group is recorded first, so that it is known after a restart."""
         request = joining.request
         group = self.groups.get(request.group_id)
         kind = kind_of(group)
@@ -88,7 +88,7 @@ class GroupShard(Shard):
         )
 
     def sync(self, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
-        """SyncGroup. In a group without members there is nobody to be assigned anything."""
+        """SyncGroup, which needs a group with members."""
         group = self.groups.get(request.group_id)
         if group is not None and group.is_empty:
             group = None
@@ -104,10 +104,10 @@ class GroupShard(Shard):
         group = self.groups.get(request.group_id)
         return kind_of(group).leave(group, request, reply, self.groups.get)
 
-    # Time, and the shard's own life
+    # Time and lifecycle
 
     def loaded(self) -> Iterator[str]:
-        """All groups: their members have to be heard of again."""
+        """All groups: the sessions of their members begin anew."""
         return iter(self.groups)
 
     def begin(self, key: str) -> Outcome:
@@ -116,16 +116,16 @@ class GroupShard(Shard):
         return kind_of(group).begin(group)
 
     def unload(self) -> Outcome:
-        """Whoever waits in a group is told to look for its coordinator again."""
+        """Answer all waiting requests with NOT_COORDINATOR."""
         return Outcome(replies=[reply for group in self.groups.values() for reply in group.unload().replies])
 
     def wake_at(self, key: str) -> float:
-        """When a group wants to be woken."""
+        """When a group has something due, in monotonic seconds."""
         group = self.groups.get(key)
         return math.inf if group is None else group.wake_at
 
     def tick(self, key: str) -> Outcome:
-        """Do what has become due in a group."""
+        """Do what is due in a group."""
         group = self.groups.get(key)
         return kind_of(group).tick(group, self.groups.get)
 
@@ -150,7 +150,7 @@ class GroupShard(Shard):
         return Outcome(records, [(reply, response)], producer=(request.producer_id, request.producer_epoch))
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """The marker of a producer's transaction is in the log: what was committed in it counts, or goes."""
+        """A transaction marker is in the log: apply or drop the offsets of the transaction."""
         self.committed.end_transaction(producer_id, commit=commit)
 
     def fetch(self, request: OffsetFetchRequestGroup, *, stable: bool = False) -> OffsetFetchResponseGroup:
@@ -170,9 +170,9 @@ class GroupShard(Shard):
         return Outcome(records, [(reply, response)], atomic=False)
 
     def delete_group(self, group_id: str, reply: Deferred[ErrorCode]) -> Outcome:
-        """DeleteGroups, one group: with its offsets, and only when it has no members.
+        """DeleteGroups for one group without members; its offsets are removed too.
 
-        Where these are too many for one batch, the record that ends the group comes last.
+        If they need several batches, the tombstone of the group comes last.
         """
         group = self.groups.get(group_id)
         if group is None:
@@ -184,11 +184,11 @@ class GroupShard(Shard):
         return Outcome([*tombstones, *kind_of(group).end(group)], [(reply, ErrorCode.NONE)], atomic=False)
 
     def expire(self, largest: float = WEIGHT_OF_A_STEP) -> Iterator[Part]:
-        """Remove offsets that nobody wants any more, and empty groups that have none left."""
+        """Remove expired offsets, and empty groups without offsets."""
         return self._forgetting.expire(self._settings.offsets_retention_ms, self._clock.now_ms(), largest)
 
     def forget_topic(self, topic: str, topic_id: bytes, largest: float = WEIGHT_OF_A_STEP) -> Iterator[Part]:
-        """Remove what was committed for a topic that is deleted, unless it was committed for another of that name."""
+        """Remove the offsets of a deleted topic, but not those of another topic with its name."""
         newest = self.committed.count
         return self._forget(
             lambda name, committed: name == topic and committed.order <= newest and committed.is_for(topic_id),
@@ -199,8 +199,8 @@ class GroupShard(Shard):
     def forget_topics_gone(
         self, topic_ids: Callable[[str], bytes | None], largest: float = WEIGHT_OF_A_STEP
     ) -> Iterator[Part]:
-        """Remove what was committed for topics that were deleted while this shard was not loaded; ``topic_ids`` gives
-        the id of the topic that has a name now. Else a topic made again would be read from where the former one was.
+        """Remove the offsets of topics that were deleted while this shard was not loaded; ``topic_ids`` has the current id
+        of a name. Otherwise a recreated topic would be read from the old topic's offsets.
         """
         return self._forget(
             lambda name, committed: committed.topic_id not in (ZERO_UUID, topic_ids(name)),
@@ -209,11 +209,11 @@ class GroupShard(Shard):
         )
 
     def _forget(self, gone: Gone, topic: str | None, largest: float) -> Iterator[Part]:
-        """From now on nobody is given what is gone, also where the tombstones are still to come."""
+        """Hide the offsets of deleted topics at once; the tombstones follow."""
         return self.committed.hide(gone, self._forgetting.forget(gone, topic, largest))
 
     def topics_changed(self, names: Iterable[str]) -> None:
-        """Topics came, went, or have more partitions: groups that read them look at their metadata again."""
+        """Topics were created or deleted, or have more partitions: notify the groups that subscribe to them."""
         changed = frozenset(names)
         for group in self.groups.values():
             kind_of(group).topics_changed(group, changed)
@@ -227,7 +227,7 @@ class GroupShard(Shard):
     # The log
 
     def replay(self, record: CoordinatorRecord) -> None:
-        """Take a record that is in the log into the state."""
+        """Apply a record of the log to the state."""
         self._replaying.replay(record)
 
 

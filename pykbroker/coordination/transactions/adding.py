@@ -1,7 +1,7 @@
-"""AddPartitionsToTxn: partitions join the transaction before anything is written to them.
+"""AddPartitionsToTxn: adds partitions to a transaction before anything is written to them.
 
-Also asked by partition leaders and group coordinators: whether a partition is in the transaction (transaction version 1,
-KIP-890), or to add it as its first batch arrives (version 2).
+Partition leaders and group coordinators send it too: to verify that a partition is in the transaction (transaction version
+1, KIP-890), or to add it when its first batch arrives (version 2).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def add_partitions(
     client_version: int,
     now_ms: int,
 ) -> Transaction:
-    """The next value, or the same one when nothing is new.
+    """The next value, or the same object if no partition is new.
 
     Raises KafkaError with INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED or CONCURRENT_TRANSACTIONS.
     """
@@ -46,7 +46,7 @@ def add_partitions(
 def verify_partitions(
     transaction: Transaction | None, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode]:
-    """For each partition NONE, or TRANSACTION_ABORTABLE when it is not in the transaction.
+    """For each partition NONE, or TRANSACTION_ABORTABLE if it is not in the transaction.
 
     Raises what ``add_partitions`` raises.
     """

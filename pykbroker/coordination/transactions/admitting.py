@@ -1,8 +1,8 @@
 """Whether batches of a transaction may be written to their partitions (KIP-890).
 
-A batch that nobody would ever end blocks its partition's readers for good. So the first batch in a partition is written
-only when the coordinator knows that the partition is in the transaction (transaction version 1), or has just added it
-(version 2, where producers do not ask themselves). Batches after the first are admitted by the open transaction.
+A batch whose transaction never ends (a hanging transaction) blocks readers with read_committed for good. So the first batch
+in a partition is appended only once the coordinator has verified that the partition is in the transaction (transaction
+version 1) or has added it (version 2). Later batches are admitted by the open transaction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Refusal(NamedTuple):
-    """An error as clients of a dialect are to see it; most speak for themselves."""
+    """An error as clients of a dialect see it."""
 
     code: ErrorCode
     message: str | None = None
@@ -28,8 +28,8 @@ class Refusal(NamedTuple):
 
 Refusals = dict["TopicPartition", Refusal]
 
-#: What says nothing about the transaction. Old clients repeat the request only for an error they know, and this is one
-#: that does not make them look for another leader.
+#: Retriable errors of the verification. Old clients retry only for an error that they know, and this one does not make them
+#: look for another leader.
 _NOT_NOW = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -38,11 +38,11 @@ _NOT_NOW = (
 
 
 class Dialect(NamedTuple):
-    """What the client's version of a request understands."""
+    """The features of KIP-890 that the client's version of a request has."""
 
-    #: Partitions are added as their first batch arrives.
+    #: Partitions are added when their first batch arrives.
     adds: bool
-    #: TRANSACTION_ABORTABLE is known.
+    #: The client knows TRANSACTION_ABORTABLE.
     knows_abortable: bool
 
 
@@ -53,9 +53,9 @@ def admit(
     partitions: Sequence[Partition],
     dialect: Dialect,
 ) -> Deferred[Refusals]:
-    """The partitions that ``producer`` (id and epoch) may not write to in its transaction, and why.
+    """The partitions to which ``producer`` (id and epoch) may not write in its transaction, with the errors.
 
-    Raises KafkaError with KAFKA_STORAGE_ERROR when a partition's log cannot be opened.
+    Raises KafkaError KAFKA_STORAGE_ERROR if a partition's log cannot be opened.
     """
     asked = [
         (each.topic, each.index) for each in partitions if not each.log.has_open_transaction(producer[0], producer[1])

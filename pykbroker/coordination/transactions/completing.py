@@ -1,7 +1,6 @@
-"""From a decided transaction to a completed one: a marker in each of its partitions, then the completion.
+"""Completes a prepared transaction: writes a marker to each of its partitions, then records the completion.
 
-Nothing here is remembered: after a restart all markers are written again, and a partition that has its marker already
-takes a second one for what it is.
+Progress is not persisted: after a restart all markers are written again, and a second marker in a partition has no effect.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: A partition that answers so has seen a later epoch or coordinator: the transaction is over there, whatever it was.
+#: Errors of a partition that has seen a later producer or coordinator epoch: the transaction has ended there.
 _OVER = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 _LONGEST_RETRY_MS = 10_000
 
-#: Markers that are written before anybody else has a turn, and what one of them weighs (``slices.py``).
+#: Markers that are written in the first turn, and the weight of one (``runtime/slices.py``).
 WRITTEN_AT_ONCE = 20
 _MARKER_WEIGHT = 8
 
 
 class Completion:
-    """See the module. ``finished`` appends the completion and says whether it could; ``wanted`` says whether to go on."""
+    """See the module. ``finished`` appends the completion and returns whether that succeeded; ``wanted`` says whether to go on."""
 
     def __init__(
         self,
@@ -59,7 +58,7 @@ class Completion:
         self._left: deque[TopicPartition] = deque(sorted(prepared.partitions))
 
     def run(self) -> None:
-        """Write the markers that are left, of very many some at a time; complete the transaction when none is."""
+        """Write the remaining markers, many of them in slices; complete the transaction when none is left."""
         if len(self._left) <= WRITTEN_AT_ONCE:
             for _ in self._write_all():
                 pass
@@ -91,13 +90,13 @@ class Completion:
                 producer_epoch=prepared.producer_epoch,
                 transaction_version=prepared.client_version,
             )
-        except Exception as error:  # noqa: BLE001 - a transaction that is never completed stops its readers
+        except Exception as error:  # noqa: BLE001 - a transaction that is never completed blocks its readers
             self._refused(where, error)
             return None
         return None if written is None else written.recover(Exception, partial(self._refused, where))
 
     def _refused(self, where: TopicPartition, error: Exception) -> None:
-        """The marker is not in the log, or may be lost with the power: it is written again, unless none is needed."""
+        """The marker is not in the log or may be lost: write it again, unless none is needed."""
         code = error.code if isinstance(error, KafkaError) else None
         log.warning(
             "Transaction marker of producer id %s cannot be written to %s-%d: %s",
@@ -118,7 +117,7 @@ class Completion:
     def _try_to_finish(self) -> bool:
         try:
             return self._finished()
-        except Exception:  # tried again, as what cannot be appended
+        except Exception:  # retried, as after a failed append
             log.exception(
                 "Unhandled error while completing a transaction of producer id %s", self._prepared.producer_id
             )

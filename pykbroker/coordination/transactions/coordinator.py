@@ -1,13 +1,12 @@
-"""The transaction coordinator: what clients and brokers ask of it, and what time does to transactions.
+"""The transaction coordinator: requests of clients and brokers, timeouts and expiry.
 
-There is one for all brokers of the process, with one shard per partition of ``__transaction_state``. What a step does is
-decided by pure functions (``initializing``, ``adding``, ``ending``); the runtime appends it (``coordination/runtime.py``),
-and only then does it count.
+All brokers of the process share it, with one shard per partition of ``__transaction_state``. Pure functions decide each step
+(``initializing``, ``adding``, ``ending``); it takes effect once the runtime has appended it (``coordination/runtime.py``).
 
-An end goes: the decision is appended (PREPARE_COMMIT or PREPARE_ABORT), a marker is written to every partition of the
-transaction, the completion is appended. Where all partitions are in this process, the three usually happen in one go,
-before the client has its answer. Where a topic's flush settings make it wait for the disk, or a disk fails, the
-transaction stays prepared meanwhile; one that is found prepared after a restart goes on in ``completing``.
+A transaction ends in three steps: the decision (PREPARE_COMMIT or PREPARE_ABORT) is appended, a marker is written to every
+partition, the completion is appended. They usually happen in one turn, before the client has its answer. While a topic's
+flush settings require a sync, or a disk fails, the transaction stays prepared; one found prepared after a restart is completed
+by ``completing``.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: What an abort weighs, and its markers half of it each, and the look at a transactional id that nothing is due for (``slices.py``).
+#: The weight of an abort (and half of it for each marker), and of examining an id with nothing due (``runtime/slices.py``).
 _ABORT_WEIGHT = 16
 _LOOK_WEIGHT = 0.02
 
 
 class ProducerIdentity(NamedTuple):
-    """What a producer signs its batches with."""
+    """The producer id and epoch of a producer's batches."""
 
     producer_id: int
     epoch: int
@@ -67,7 +66,7 @@ class TransactionCoordinator:
             new_shard=TransactionShard,
             opened=self._opened,
             effects=self._complete,
-            eager=True,  # what is open needs somebody who ends it in time
+            eager=True,  # open transactions must be aborted when they time out
         )
         self.shards = self._runtime.shards
         self.partition_of = self._runtime.partition_of
@@ -83,10 +82,10 @@ class TransactionCoordinator:
     def init_producer_id(
         self, broker: CoordinatingBroker, transactional_id: str, timeout_ms: int, expected: Expected | None
     ) -> Deferred[ProducerIdentity]:
-        """The identity of a new incarnation of the producer.
+        """The producer id and new epoch of a transactional producer.
 
         Raises, or fails with, KafkaError: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR,
-        CONCURRENT_TRANSACTIONS, PRODUCER_FENCED.
+        CONCURRENT_TRANSACTIONS or PRODUCER_FENCED.
         """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -179,7 +178,7 @@ class TransactionCoordinator:
         commit: bool,
         client_version: int,
     ) -> Deferred[ProducerIdentity]:
-        """Commit or abort; the identity to go on with. Raises or fails with what ``end_transaction`` and
+        """Commit or abort; returns the producer id and epoch to use next. Raises or fails with what ``end_transaction`` and
         ``_ask`` raise.
         """
 
@@ -195,7 +194,7 @@ class TransactionCoordinator:
             )
             if changed is transaction:
                 return Outcome(replies=[(reply, _identity(changed))])
-            # The epochs of the identity may be used up: then the client goes on with the one that the completion brings.
+            # If the epochs are exhausted, the client continues with the producer id of the completion.
             return self._change(changed, (reply, _identity(changed.completed(changed.updated_ms))))
 
         return self._ask(broker, transactional_id, step)
@@ -220,7 +219,7 @@ class TransactionCoordinator:
         transactional_id: str,
         step: Callable[[Transaction | None, Deferred[T]], Outcome],
     ) -> Deferred[T]:
-        """Take a step from the value of a transactional id, None where there is none. Raises KafkaError INVALID_REQUEST for an
+        """Take a step on the value of a transactional id, None if it is unknown. Raises KafkaError INVALID_REQUEST for an
         empty id, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
         """
         if not transactional_id:
@@ -239,7 +238,7 @@ class TransactionCoordinator:
         )
 
     def _change(self, changed: Transaction, *replies: tuple[Deferred[T], T | KafkaError]) -> Outcome:
-        """The next value of a transactional id; where it decides a transaction, its markers are to be written."""
+        """The outcome of a transactional id's next value; if that decides a transaction, the effect is to write its markers."""
         return Outcome(
             [records.record(changed, self._server_version)],
             list(replies),
@@ -264,7 +263,7 @@ class TransactionCoordinator:
     # Time
 
     def _abort_timed_out(self) -> Steps:
-        """Each transaction that is late, unless its producer ended it before its turn came."""
+        """Abort each transaction that has timed out, unless its producer ended it before its slice came."""
         now_ms = self._cluster.runtime.clock.now_ms()
         for loaded in list(self.shards.loaded.values()):
             late = list(loaded.shard.timed_out(now_ms))
@@ -298,7 +297,7 @@ class TransactionCoordinator:
         return each_alone(self._runtime.append_parts(loaded, self._expired(loaded.shard)) for loaded in shards)
 
     def _expired(self, shard: TransactionShard) -> Iterator[Part]:
-        """Tombstones of ids that nobody used for so long; what cannot be appended is tried again in the next round."""
+        """Tombstones of expired ids; what cannot be appended is retried in the next round."""
         now_ms, expiration_ms = self._cluster.runtime.clock.now_ms(), self._settings.expiration_ms
         expired = [each.transactional_id for each in shard.expired(now_ms, expiration_ms)]
         yield Part(weight=_LOOK_WEIGHT * len(shard.transactions))

@@ -1,8 +1,8 @@
 """EndTxn, and aborts that the coordinator decides on: to PREPARE_COMMIT or PREPARE_ABORT, the point of no return.
 
-A repeated request must be known from a new one. Up to transaction version 1 the epoch stays, so a repeat is one whose
-outcome is already the state's. From version 2 on every end bumps the epoch (KIP-890), so a repeat carries the epoch
-before, and these rules hold where nothing is open:
+A repeated request must be told from a new one. Up to transaction version 1 the epoch stays, so a repeat is a request whose
+result is already the state. From version 2 every end bumps the epoch (KIP-890), so a repeat carries the previous epoch, and
+these rules hold if no transaction is open:
 
                      abort, repeated   abort, new    commit, repeated   commit, new
     EMPTY            PRODUCER_FENCED   epoch bump    PRODUCER_FENCED    INVALID_TXN_STATE
@@ -26,7 +26,7 @@ from pykbroker.coordination.transactions.transaction import (
 )
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
-#: What each decided state was decided for.
+#: The result that each decided state stands for: True for commit.
 _OUTCOME = {
     TransactionState.PREPARE_COMMIT: True,
     TransactionState.COMPLETE_COMMIT: True,
@@ -45,7 +45,7 @@ def end_transaction(
     new_producer_id: Callable[[], int],
     now_ms: int,
 ) -> Transaction:
-    """The next value, in a prepared state; or the same one for a repeat of a request that was carried out.
+    """The next value, in a prepared state; or the same object for a repeated request.
 
     Raises KafkaError with INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS (the outcome is the one
     asked for, and markers are still being written) or INVALID_TXN_STATE.
@@ -71,7 +71,7 @@ def end_transaction(
 def abort_ongoing(
     transaction: Transaction, server_version: int, new_producer_id: Callable[[], int], now_ms: int
 ) -> Transaction:
-    """Abort an open transaction whose producer is late or replaced, under an epoch that it never learns."""
+    """Abort an open transaction that timed out or whose producer was replaced, under an epoch unknown to that producer."""
     if server_version < EPOCH_BUMP_SINCE:
         return transaction.step(
             TransactionState.PREPARE_ABORT,
@@ -84,7 +84,7 @@ def abort_ongoing(
 
 
 def _check_identity(transaction: Transaction, producer_id: int, producer_epoch: int) -> bool:
-    """Up to version 1; whether the request may be a repeat, which its outcome then tells. Raises KafkaError
+    """Up to version 1: whether the request may be a repeat, which its result then decides. Raises KafkaError
     INVALID_PRODUCER_ID_MAPPING or PRODUCER_FENCED.
     """
     if transaction.producer_id != producer_id:
@@ -95,7 +95,7 @@ def _check_identity(transaction: Transaction, producer_id: int, producer_epoch: 
 
 
 def _check_bumped_identity(transaction: Transaction, producer_id: int, producer_epoch: int) -> bool:
-    """From version 2 on; whether the request is a repeat of one that bumped the epoch already. Raises KafkaError
+    """From version 2: whether the request repeats one that has bumped the epoch. Raises KafkaError
     INVALID_PRODUCER_ID_MAPPING or PRODUCER_FENCED.
     """
     rotated = (
@@ -126,7 +126,7 @@ def _prepare(
     if client_version >= EPOCH_BUMP_SINCE:
         if transaction.epoch_exhausted:
             next_producer_id = new_producer_id()
-        # The very last epoch is that of a marker only: the client goes on with the next producer id and epoch 0.
+        # The last epoch is for a marker only: the client continues with the next producer id and epoch 0.
         epoch, last_epoch = min(epoch + 1, MAX_EPOCH), epoch
     return transaction.step(
         TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT,
@@ -134,7 +134,7 @@ def _prepare(
         producer_epoch=epoch,
         last_producer_epoch=last_epoch,
         next_producer_id=next_producer_id,
-        # An abort of nothing has no start of its own, but completed transactions must have one.
+        # An abort without a transaction has no start time, but completed transactions must have one.
         start_ms=now_ms if transaction.state in AT_REST else transaction.start_ms,
         client_version=client_version,
     )

@@ -1,12 +1,12 @@
-"""InitProducerId with a transactional id: a new incarnation of the producer, which fences the one before (KIP-98).
+"""InitProducerId with a transactional id: a new epoch of the producer, which fences earlier ones (KIP-98).
 
-    the id is new                  a producer id of its own, epoch 0
-    at rest                        the next epoch; a new producer id when the epochs are used up
-    a transaction is open          it is aborted first, under the next epoch, and the client is told to try again
-    markers are being written      the client is told to try again
+    the id is new                  a new producer id, epoch 0
+    at rest                        the next epoch; a new producer id if the epochs are exhausted
+    a transaction is open          it is aborted first, under the next epoch, and the client must retry
+    markers are being written      the client must retry
 
-A producer that recovers from an error says which id and epoch it had (KIP-360): it gets the next epoch when they are the
-current ones, the same answer again when it repeats itself, and PRODUCER_FENCED when another took over.
+A producer that recovers from an error names its id and epoch (KIP-360): it gets the next epoch if they are the current ones,
+the same answer again for a repeated request, and PRODUCER_FENCED if another producer has taken over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 class Expected(NamedTuple):
-    """What a recovering producer believes to be its identity."""
+    """The producer id and epoch that a recovering producer names."""
 
     producer_id: int
     epoch: int
@@ -41,9 +41,9 @@ def init_producer_id(
     new_producer_id: Callable[[], int],
     now_ms: int,
 ) -> Transaction:
-    """The next value: in state EMPTY with the identity to answer, or in PREPARE_ABORT, and the client must ask again.
+    """The next value: in state EMPTY with the producer id and epoch to answer, or in PREPARE_ABORT, and the client must retry.
 
-    ``transaction`` has no epoch where the transactional id is new. Raises KafkaError with CONCURRENT_TRANSACTIONS or
+    ``transaction`` has no epoch if the transactional id is new. Raises KafkaError CONCURRENT_TRANSACTIONS or
     PRODUCER_FENCED.
     """
     if expected is not None and not _may_go_on(transaction, expected):
@@ -71,7 +71,7 @@ def init_producer_id(
 
 
 def _may_go_on(transaction: Transaction, expected: Expected) -> bool:
-    """Whether the identity is, or just was, this transactional id's; its epoch is looked at later."""
+    """Whether the producer id is, or was before the last step, this transactional id's; its epoch is checked later."""
     return (
         transaction.producer_epoch == NO_EPOCH
         or expected.producer_id == transaction.producer_id
@@ -80,7 +80,7 @@ def _may_go_on(transaction: Transaction, expected: Expected) -> bool:
 
 
 def _next_epoch(transaction: Transaction, expected: Expected | None) -> tuple[int, int]:
-    """Producer epoch and last epoch after a take-over, a recovery, or the repeat of a recovery."""
+    """Producer epoch and last epoch after a take-over, a recovery, or a repeated recovery."""
     epoch = transaction.producer_epoch
     if expected is None:
         return epoch + 1, NO_EPOCH

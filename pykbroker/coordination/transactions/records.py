@@ -1,7 +1,7 @@
-"""Records of ``__transaction_state`` in Kafka's layout: the transactional id, and what is known of it or a tombstone.
+"""Records of ``__transaction_state`` in Kafka's layout: the transactional id, and its state or a tombstone.
 
-Values have version 1 where the cluster's transaction.version is at least 1, else version 0 (TransactionLog of Kafka
-4.3.1); both are read.
+Values have version 1 if the cluster's transaction.version is at least 1, else version 0 (TransactionLog of Kafka 4.3.1);
+both are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pykbroker.wire.internal.transaction_log import PartitionsSchema, Transactio
 
 log = logging.getLogger(__name__)
 
-_TAGGED_SINCE = 1  # the value version with tagged fields, and the transaction version it came with
+_TAGGED_SINCE = 1  # the value version with tagged fields, and the transaction version that introduced it
 
 
 def record(transaction: Transaction, server_version: int) -> CoordinatorRecord:
@@ -33,7 +33,7 @@ def record(transaction: Transaction, server_version: int) -> CoordinatorRecord:
 
 
 def tombstone(transactional_id: str) -> CoordinatorRecord:
-    """The end of a transactional id."""
+    """The tombstone of a transactional id."""
     return CoordinatorRecord(transactional_id, None, 0)
 
 
@@ -43,7 +43,7 @@ def owner_of(record: CoordinatorRecord) -> str:
 
 
 def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
-    """Key and value as they stand in the log."""
+    """Key and value in bytes."""
     key = encode_coordinator_key(TransactionLogKey(transactional_id=record.key))
     if record.value is None:
         return key, None
@@ -72,9 +72,9 @@ def _by_topic(transaction: Transaction) -> list[PartitionsSchema]:
 
 
 def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
-    """A transactional id and its value; None for a type of record that is not known.
+    """Decode a transactional id and its value; None for an unknown type of record.
 
-    Raises WireError when the bytes are not what their type says.
+    Raises WireError if the bytes do not match the type.
     """
     try:
         message = cast("TransactionLogKey", decode_coordinator_key(key, TRANSACTION_RECORDS))

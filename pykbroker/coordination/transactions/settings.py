@@ -1,4 +1,4 @@
-"""The broker settings that transaction coordination reads. Times in milliseconds; defaults are Apache Kafka's."""
+"""The broker settings of transaction coordination. Times in milliseconds; defaults are Apache Kafka's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TransactionSettings:
     abort_interval_ms: int = 10_000
     expiration_ms: int = 604_800_000
     expiration_interval_ms: int = 3_600_000
-    #: How long to wait before a marker that could not be written is tried again, at first; a constant in Kafka, too.
+    #: The first delay before a failed marker is retried; a constant in Kafka, too.
     marker_retry_ms: int = 100
 
     @classmethod

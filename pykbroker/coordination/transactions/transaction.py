@@ -1,13 +1,13 @@
-"""One transactional id: what the coordinator knows of its producer and of the transaction it is in.
+"""One transactional id: its producer and its transaction.
 
-The states and the ways between them are those of Kafka's TransactionState; a ``Transaction`` is a value, and a step is a
-new value, which counts once it stands in ``__transaction_state``.
+States and transitions are those of Kafka's TransactionState. A ``Transaction`` is a value; a step is a new value, which takes
+effect once it is in ``__transaction_state``.
 
     EMPTY -> ONGOING -> PREPARE_COMMIT -> COMPLETE_COMMIT
                      -> PREPARE_ABORT  -> COMPLETE_ABORT
 
-From a completed state a new transaction begins (ONGOING), or a new producer takes over (EMPTY). With transaction version
-2 an abort is also possible where nothing was added yet.
+From a completed state a new transaction begins (ONGOING), or a new producer takes over (EMPTY). With transaction version 2 a
+transaction without partitions can be aborted, too.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ TopicPartition = tuple[str, int]
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1
 MAX_EPOCH = 2**15 - 1
-#: From this transaction version on the epoch rises with every transaction (KIP-890).
+#: From this transaction version the epoch rises with every transaction (KIP-890).
 EPOCH_BUMP_SINCE = 2
 
 
 class TransactionState(IntEnum):
-    """States as they stand in the log; ``title`` is how clients see them."""
+    """States as in the log; ``title`` is the name that clients see."""
 
     EMPTY = 0
     ONGOING = 1
@@ -43,9 +43,9 @@ class TransactionState(IntEnum):
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
-#: Nothing of a transaction is open in these.
+#: States without an open transaction.
 AT_REST = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
-#: The outcome is decided, and markers are still to be written.
+#: States in which markers are to be written.
 PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
 
 _PREVIOUS: dict[TransactionState, frozenset[TransactionState]] = {
@@ -59,7 +59,7 @@ _PREVIOUS: dict[TransactionState, frozenset[TransactionState]] = {
 
 
 class IllegalTransition(RuntimeError):
-    """A step that no rule allows was about to be taken: a defect here, not a client's mistake."""
+    """A step that no rule allows: a bug of the broker, not an error of a client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +69,11 @@ class Transaction:
     transactional_id: str
     producer_id: int
     producer_epoch: int = NO_EPOCH
-    #: The producer id before the last step; it differs from ``producer_id`` after the epochs of one were used up.
+    #: The producer id before the last step; it differs from ``producer_id`` after its epochs were exhausted.
     previous_producer_id: int = NO_PRODUCER_ID
-    #: The producer id that takes over when this transaction is complete, where the epochs are used up.
+    #: The producer id that takes over when this transaction is complete, if the epochs are exhausted.
     next_producer_id: int = NO_PRODUCER_ID
-    #: The epoch before the last bump, by which a repeated request is known. Kafka's record has no room for it, so after
+    #: The epoch before the last bump, which identifies a repeated request. Kafka's record has no field for it, so after
     #: a restart it is NO_EPOCH.
     last_producer_epoch: int = NO_EPOCH
     timeout_ms: int
@@ -86,15 +86,15 @@ class Transaction:
 
     @property
     def epoch_exhausted(self) -> bool:
-        """Whether the producer has had its last epoch: the very last is kept for fencing."""
+        """Whether the producer has used its last epoch; the highest one is reserved for fencing."""
         return is_exhausted(self.producer_epoch)
 
     def is_late(self, now_ms: int) -> bool:
-        """Whether it is open, and older than its producer allowed."""
+        """Whether it is open and has timed out."""
         return self.state is TransactionState.ONGOING and self.start_ms + self.timeout_ms < now_ms
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
-        """Whether it is at rest, and nobody used the transactional id for so long."""
+        """Whether it is at rest, and the transactional id has expired."""
         return self.state in AT_REST and self.updated_ms <= now_ms - expiration_ms
 
     def step(self, state: TransactionState, now_ms: int, **changes: Any) -> Transaction:
@@ -122,5 +122,5 @@ class Transaction:
 
 
 def is_exhausted(epoch: int) -> bool:
-    """Whether no producer may be given an epoch after this one."""
+    """Whether no epoch may follow this one."""
     return epoch >= MAX_EPOCH - 1

@@ -1,4 +1,4 @@
-"""Brokers of the process: stopped, killed and started while the others go on."""
+"""Stops, kills and starts single brokers of the process."""
 
 from __future__ import annotations
 

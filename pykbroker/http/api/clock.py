@@ -1,4 +1,4 @@
-"""The clock of the brokers, which a test may move."""
+"""The brokers' manual clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The description of the interface, in OpenAPI 3.1: made of the table."""
+"""The OpenAPI 3.1 description of the interface, generated from the table."""
 
 from __future__ import annotations
 

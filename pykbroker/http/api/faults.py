@@ -1,4 +1,4 @@
-"""Rules by which requests go wrong."""
+"""Fault injection: rules for requests."""
 
 from __future__ import annotations
 

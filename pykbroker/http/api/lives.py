@@ -1,4 +1,4 @@
-"""As new, or as it was: what a test does between two cases."""
+"""Reset and snapshots, between the cases of a test."""
 
 from __future__ import annotations
 

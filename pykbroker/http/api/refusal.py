@@ -1,4 +1,4 @@
-"""What is not done, in words."""
+"""Error answers with messages."""
 
 from __future__ import annotations
 

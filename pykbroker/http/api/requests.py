@@ -1,4 +1,4 @@
-"""What clients sent, and what they were answered."""
+"""The request log: requests of clients with their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics and records, put in and taken out: in the forms of files (docs/seeds.md)."""
+"""Import and export of topics and records, in the formats of docs/seeds.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the interface drives: the objects that the Python interface drives, too."""
+"""The objects behind the interface, which it shares with the Python interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that can be asked below ``/api/v1``."""
+"""All routes below ``/api/v1``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access lists: a page of them, one more, one less. What each means is Kafka's, by Kafka's names."""
+"""Access lists: list, add and remove, by Kafka's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks the brokers of this process what a client would: real requests, through all but the socket.
+"""Sends real requests to the brokers of this process, as a client would, but without a socket.
 
 The dispatcher is one of its own. Faults, quotas and the log of requests are about clients, and the console is where faults
 are ended. The authorizer holds: where there is one, the console may what it allows ``User:console``.

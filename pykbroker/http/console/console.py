@@ -1,4 +1,4 @@
-"""What the console's handlers share: the brokers, what is counted of them, and the tails that run."""
+"""The state that the console's handlers share: brokers, counts, and active tails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups: those there are, one with its members, offsets and lag, and what an operator does to it."""
+"""Groups: list, details with members, offsets and lag, and operations on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas of users, clients and addresses: a page of them, set, and taken away."""
+"""Quotas of users, clients and addresses: list, set and remove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records: looked for, looked at, and produced."""
+"""Records: search, details, and produce."""
 
 from __future__ import annotations
 

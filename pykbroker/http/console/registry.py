@@ -1,4 +1,4 @@
-"""Schemas of a schema registry of others, by the ids that its clients write before a value.
+"""Schemas from an external schema registry, by the ids that its clients write before a value.
 
 The one address that the broker was started with is asked, and nothing else: no redirect is followed and no proxy of the environment
 taken. What comes from there is a stranger's like the records: it is cut off where it is too long, has to be what such a registry
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from typing import Any, Final
 
 import aiohttp
@@ -32,6 +33,7 @@ class Registry:
         self._address = address.rstrip("/")
         self._kept: dict[int, dict[str, Any]] = {}
         self._asking = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._trusted: ssl.SSLContext | None = None
 
     async def schema(self, number: int) -> dict[str, Any]:
         """The ``kind`` and ``text`` of a schema. Raises Refusal."""
@@ -51,7 +53,7 @@ class Registry:
                 aiohttp.ClientSession(
                     timeout=timeout, headers=_HEADERS, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
                 ) as session,
-                session.get(url, allow_redirects=False) as answer,
+                session.get(url, allow_redirects=False, ssl=await self._trust()) as answer,
             ):
                 if answer.status == 404:
                     raise Refusal(404, f"the schema registry has no schema {number}")
@@ -63,6 +65,14 @@ class Registry:
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             why = str(error)[:200] or type(error).__name__
             raise Refusal(502, f"the schema registry at {self._address} cannot be asked: {why}") from error
+
+    async def _trust(self) -> ssl.SSLContext | bool:
+        """The authorities of the system, for an address of https. Reading them takes a while, so a thread does."""
+        if not self._address.startswith("https:"):
+            return True
+        if self._trusted is None:
+            self._trusted = await asyncio.to_thread(ssl.create_default_context)
+        return self._trusted
 
 
 async def _limited(content: aiohttp.StreamReader) -> bytes:

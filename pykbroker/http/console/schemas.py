@@ -1,4 +1,4 @@
-"""What the ids of schemas stand for, where a registry is known."""
+"""The schemas of ids, if a schema registry is configured."""
 
 from __future__ import annotations
 

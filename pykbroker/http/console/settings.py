@@ -1,4 +1,4 @@
-"""Settings of brokers and topics with what they mean, and their change."""
+"""Settings of brokers and topics, with documentation and alterations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics and their partitions: listed from the metadata, changed by requests."""
+"""Topics and partitions: listed from the metadata, changed by requests."""
 
 from __future__ import annotations
 

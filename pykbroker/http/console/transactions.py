@@ -1,4 +1,4 @@
-"""Transactional ids: what state each is in, and the end of one that hangs."""
+"""Transactional ids: their states, and the abort of a hanging transaction."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which errors an answer tells, read off its class once (``refusals/shapes.py``)."""
+"""The error codes in an answer, by the structure of its class (``refusals/shapes.py``)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any, Final
 
-from pykbroker.metadata.answers import EncodedOnce
+from pykbroker.metadata.encoded_once import EncodedOnce
 from pykbroker.refusals.shapes import error_sites, once
 from pykbroker.wire.message import Message
 

@@ -1,4 +1,4 @@
-"""Brokers and the controller: who runs, what each leads, and what changed."""
+"""Metrics of brokers and the controller: running brokers, leaderships, and changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups: their states and members, what they have committed, and how far they are behind."""
+"""Metrics of groups: states, members, committed offsets, and lag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How late the event loop is: a timer that looks when it comes.
+"""The delay of the event loop, measured by a timer.
 
 The gauge of ``runtime/turns.py`` is exact, and costs a tenth of a small request while it measures. This one costs nothing but
 its own twenty turns a second, and finds every turn that is long enough to matter.

@@ -1,4 +1,4 @@
-"""What clients ask, counted as it passes: a step of the dispatcher, there only while the HTTP side is on.
+"""Counts requests: a step of the dispatcher, present only while the HTTP side is on.
 
 It costs two microseconds per request, so the way of a produce and of a fetch is short here. What can be read off the broker
 when somebody looks is not counted.

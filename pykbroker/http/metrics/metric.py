@@ -1,4 +1,4 @@
-"""What a metric is: its name, what it counts, and what to do when it moves."""
+"""The definition of a metric: its name, its meaning, and what to do about it."""
 
 from __future__ import annotations
 

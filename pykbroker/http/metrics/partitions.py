@@ -1,4 +1,4 @@
-"""Partitions: who leads and holds them, and how long and large their logs are."""
+"""Metrics of partitions: leaders, replicas, offsets and sizes of their logs."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""The process: its memory, its core, and how long its event loop lets others wait."""
+"""Metrics of the process: memory, CPU time, and delays of the event loop."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
-
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from pykbroker import __version__
 from pykbroker.http.metrics.metric import Metric, counter, gauge, summary
 from pykbroker.runtime.clock import thread_seconds
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric as ClientMetric
 
     from pykbroker.brokers.cluster import Cluster
@@ -64,10 +64,21 @@ class Process:
         self._clock = clock
         self._idle = 1.0
         self._looked = (clock.monotonic(), thread_seconds())
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-        PlatformCollector(registry=self._registry)
-        GCCollector(registry=self._registry)
+
+    @cached_property
+    def _registry(self) -> CollectorRegistry:
+        """Of the first page on."""
+        from prometheus_client import (  # noqa: PLC0415 - start-up counts
+            CollectorRegistry,
+            GCCollector,
+            PlatformCollector,
+            ProcessCollector,
+        )
+
+        registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=registry)
+        return registry
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
         page.add(BUILD_INFO, 1, __version__)

@@ -1,4 +1,4 @@
-"""What clients use of their quotas, and connections that wait or were refused. Nothing where there is neither quota nor limit."""
+"""Metrics of quotas and connection limits: usage, and waiting or refused connections. Absent without quotas and limits."""
 
 from __future__ import annotations
 

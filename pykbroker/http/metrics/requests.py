@@ -1,4 +1,4 @@
-"""Requests by API, version and error, how long they took, and what they wrote and read by topic."""
+"""Metrics of requests by API, version and error, their durations, and bytes and records by topic."""
 
 from __future__ import annotations
 

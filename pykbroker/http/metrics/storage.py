@@ -1,4 +1,4 @@
-"""Log directories, compaction, and what the start had to recover."""
+"""Metrics of log directories, compaction, and the recovery at the start."""
 
 from __future__ import annotations
 

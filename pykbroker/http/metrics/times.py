@@ -1,4 +1,4 @@
-"""How long things took, as counts by size: cheap to note, and good for quantiles and for Prometheus' histograms alike.
+"""Durations as counts by bucket: cheap to record, for quantiles and for Prometheus' histograms.
 
 A time falls into one of eight equal parts between two powers of two of a microsecond, so a quantile is known to an eighth
 of itself. Up to fifteen microseconds every one has a part of its own.

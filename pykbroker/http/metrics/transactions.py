@@ -1,4 +1,4 @@
-"""Transactional ids by state, and how long the oldest transaction has been open."""
+"""Metrics of transactional ids by state, and the age of the oldest open transaction."""
 
 from __future__ import annotations
 

@@ -93,14 +93,20 @@ class ParquetTable(Table):
         self.folder.delete(f"{STAGING}/{log}")
 
     def _stage(self, rows: DataFrame, commit: str, prefix: str, removed: tuple[str, ...]) -> None:
-        """Writes the rows where no reader looks, in a folder that no other attempt has, and commits them."""
+        """Writes the rows where no reader looks, in a folder that no other attempt has, and commits them, unless another attempt has.
+
+        Raises LakeError where what is to be removed is another's meanwhile.
+        """
         staged = f"{STAGING}/{commit.partition('/')[0]}/{uuid.uuid4().hex}"
         rows.write.partitionBy(*self.shape.divided_by).parquet(self.folder.at(staged))
         added = {}
         for file in self.folder.files(staged):
             day, _, part = file.rpartition("/")
             added[file] = f"{day}/{prefix}{part}"
-        self.folder.write(commit, json.dumps({"staged": staged, "added": added, "removed": removed}))
+        if not self.folder.create(commit, json.dumps({"staged": staged, "added": added, "removed": removed})):
+            self.folder.delete(staged)
+            if removed:
+                raise LakeError(f"Another process has changed {self.folder.at(RECORDS)} meanwhile; run this again.")
 
     def _finish(self, commit: str) -> None:
         """Moves what is staged to where readers see it; what was moved before is left alone."""

@@ -16,10 +16,13 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Final
 
+from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.waits import attempt
 from pykbroker.security.sasl.signed_tokens import KeySetError, VerificationKey, find_key, parse_key_set
 
 if TYPE_CHECKING:
+    from http.client import HTTPResponse
+
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.timers import Timer
 
@@ -132,6 +135,16 @@ def fetch_keys(url: str, context: SSLContext | None) -> Keys:
     """What an address has. Raises OSError or KeySetError."""
     try:
         with urllib.request.urlopen(url, timeout=_PATIENCE_S, context=context) as answer:  # noqa: S310 - http(s), see below
-            return parse_key_set(answer.read(_MOST_BYTES))
+            return parse_key_set(_body(answer))
     except (OSError, ValueError) as error:
         raise KeySetError(f"{url} gave no keys: {error}") from error
+
+
+def _body(answer: HTTPResponse) -> bytes:
+    """The timeout of a socket is for each piece of it, and pieces may be as small as they like. Raises KeySetError."""
+    body, ends = bytearray(), SystemClock().monotonic() + _PATIENCE_S
+    while len(body) < _MOST_BYTES and (piece := answer.read1(_MOST_BYTES - len(body))):
+        if SystemClock().monotonic() > ends:
+            raise KeySetError(f"it took longer than {_PATIENCE_S:g} s")
+        body += piece
+    return bytes(body)

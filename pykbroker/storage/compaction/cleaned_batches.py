@@ -1,8 +1,7 @@
 """Batches as compaction reads and writes them: with fewer records, with none, with a time for their tombstones.
 
-Of a record it needs the key, whether there is a value, and where its bytes end; all else is passed over. A batch that
-loses records is made of the bytes of those that stay: base offset and base timestamp do not change, so neither does a
-record.
+Of a record only the key, the presence of a value and the end are decoded. A batch that loses records is built from the bytes
+of those that stay: base offset and base timestamp do not change, so neither does a record.
 
     record => length varint | attributes int8 | timestamp delta varlong | offset delta varint | key length varint | key
               | value length varint | value | headers
@@ -28,11 +27,11 @@ from pykbroker.wire.records import Record, decode_records, encode_batch
 
 @dataclass(slots=True)
 class ScannedBatch:
-    """A batch with its decompressed records, which are known by their numbers: 0 is the first."""
+    """A batch with its decompressed records, numbered from 0."""
 
     header: BatchHeader
     payload: bytes
-    #: Where each record ends in the payload.
+    #: The end of each record in the payload.
     ends: list[int]
     keys: list[bytes | None]
     #: Numbers of the records without a value.
@@ -40,9 +39,9 @@ class ScannedBatch:
 
 
 def scan_batch(header: BatchHeader, data: Buffer) -> ScannedBatch:
-    """Find the records of a batch that is known to be sound. Raises WireError or IndexError where it is not.
+    """Find the records of a valid batch. Raises WireError or IndexError if it is not valid.
 
-    Straight-line on purpose, as a million records go through: short varints, which most are, are read in place.
+    Inlined for speed, since it scans every record: varints of one byte, the usual case, are read in place.
     """
     payload = decompress(header.compression, data[HEADER_SIZE:]) if header.compression else bytes(data[HEADER_SIZE:])
     found = ScannedBatch(header, payload, [], [], [])
@@ -82,7 +81,7 @@ def scan_batch(header: BatchHeader, data: Buffer) -> ScannedBatch:
 
 
 def _uvarint(data: bytes, position: int) -> tuple[int, int]:
-    """An unsigned number, and the position behind it; n >> 1 is the length that it stands for, if n is even."""
+    """An unsigned varint and the position after it; of an even n the decoded length is n >> 1."""
     number, shift = 0, 0
     while True:
         byte = data[position]
@@ -94,7 +93,7 @@ def _uvarint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def keep_records(batch: ScannedBatch, kept: Sequence[int], level: int | None) -> tuple[BatchHeader, bytes]:
-    """The batch with only these records, of which there is at least one: same place in the log, codec and producer."""
+    """The batch with only these records, at least one; offsets, codec and producer stay."""
     header, payload = batch.header, batch.payload
     starts = [0, *batch.ends]
     body: Buffer = b"".join([payload[starts[number] : starts[number + 1]] for number in kept])
@@ -115,21 +114,21 @@ def keep_records(batch: ScannedBatch, kept: Sequence[int], level: int | None) ->
 
 
 def _timestamp_delta(payload: bytes, start: int) -> int:
-    """Of the record that begins at ``start``, in milliseconds."""
+    """The timestamp delta of the record that begins at ``start``, in milliseconds."""
     _, position = _uvarint(payload, start)
     zigzag, _ = _uvarint(payload, position + 1)
     return (zigzag >> 1) ^ -(zigzag & 1)
 
 
 def emptied(header: BatchHeader) -> tuple[BatchHeader, Buffer]:
-    """The batch without its records: who wrote it, its offsets and sequences are left."""
+    """The batch without records; producer, offsets and sequences stay."""
     return _encode(header, [], None, None)
 
 
 def with_delete_horizon(
     header: BatchHeader, data: Buffer, horizon_ms: int, level: int | None
 ) -> tuple[BatchHeader, Buffer]:
-    """The batch with the time from which its tombstones, or its marker, may go (KIP-534)."""
+    """The batch with the time from which its tombstones or its marker may be removed (KIP-534)."""
     return _encode(header, decode_records(data, header=header), horizon_ms, level)
 
 

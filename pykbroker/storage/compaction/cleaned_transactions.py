@@ -1,4 +1,4 @@
-"""Which batches belong to aborted transactions, and which markers to transactions whose data is gone."""
+"""Finds batches of aborted transactions, and markers of transactions whose data is gone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pykbroker.wire.records import decode_records
 
 
 class CleanedTransactions:
-    """Follows the open transactions while batches go by in order, as Kafka's CleanedTransactionMetadata."""
+    """Tracks open transactions over the batches in order, as Kafka's CleanedTransactionMetadata does."""
 
     def __init__(self, aborted: list[AbortedTxn]) -> None:
         self._coming = sorted(aborted, key=lambda txn: txn.first_offset, reverse=True)
@@ -35,7 +35,7 @@ class CleanedTransactions:
         return False
 
     def end(self, header: BatchHeader, data: Buffer) -> tuple[bool, AbortedTxn | None]:
-        """At a control batch: whether no data of its transaction is left, and the aborted transaction it ends if some is."""
+        """Handle a control batch: whether no data of its transaction is left, and otherwise the aborted transaction that it ends."""
         self._begin_until(header.last_offset)
         if header.record_count == 0:
             return True, None

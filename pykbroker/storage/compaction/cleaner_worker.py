@@ -1,7 +1,6 @@
-"""What a worker process runs to compact a log: the job on the real disk, at a bounded rate.
+"""The compaction of a log in a worker process: the job on the real disk, at a bounded rate.
 
-A process, not a thread: going through records is Python's work, and a thread would hold up the loop for milliseconds at
-a time.
+A thread would hold the GIL while it scans records and stall the loop for milliseconds at a time.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""The work of one compaction, on files alone: it may run in another thread or another process.
+"""One compaction, on files alone, so that it may run in another thread or process.
 
-Kafka's log cleaner in two passes. The first reads the dirty part of the log and finds each key's newest record; it
-stops when the memory given to it is used, and then the rest is left for the next time. The second copies all segments
-up to there and leaves out what is superseded: a record whose key has a newer one, records of aborted transactions,
-tombstones and transaction markers whose time is over (KIP-534). Offsets and order stay, batches keep their place and
-codec; one that loses nothing is copied as it is, without looking into it again where it is a dirty one. Keys are
-compared as they are, not by a hash.
+Kafka's log cleaner in two passes. The first reads the dirty part of the log and finds each key's newest record; it stops
+when its memory is used up, and leaves the rest to the next compaction. The second copies all segments up to there without
+superseded records: those with a newer record of their key, records of aborted transactions, and expired tombstones and
+transaction markers (KIP-534). Offsets, order and codecs stay; a batch that loses nothing is copied unchanged, a dirty one
+without being decompressed again. Keys are compared in full, not by a hash.
 
 New segments are written as ``.cleaned``, synced, and renamed to ``.swap``: from then on recovery completes the swap.
 """
@@ -36,13 +35,13 @@ from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.primitives import Buffer
 
 _WRITE_BYTES = 1024 * 1024
-#: The last time that a batch can name.
+#: The largest timestamp of a batch.
 _LAST_MS = 2**63 - 1
 
 
 @dataclass(slots=True)
 class LastRecord:
-    """Where a producer stands: its last data batch, or only an epoch where its data is gone."""
+    """The state of a producer: its last data batch, or only an epoch if its data is gone."""
 
     last_data_offset: int
     epoch: int
@@ -67,7 +66,7 @@ class CleaningJob:
 
 @dataclass(slots=True)
 class CleanedGroup:
-    """A new segment, and the ones it takes the place of."""
+    """A new segment, and those that it replaces."""
 
     base_offset: int
     replaced: list[int]
@@ -77,11 +76,11 @@ class CleanedGroup:
 
 @dataclass(slots=True)
 class CleaningResult:
-    """What was done. ``end_offset``: the log is clean below it."""
+    """The result of a compaction; the log is clean below ``end_offset``."""
 
     groups: list[CleanedGroup]
     end_offset: int
-    #: False: there was no room on the disk for what comes behind the groups.
+    #: False if the disk had no room for the segments after the groups.
     complete: bool = True
     bytes_read: int = 0
     bytes_written: int = 0
@@ -90,11 +89,11 @@ class CleaningResult:
 
 
 def clean(job: CleaningJob, disk: Disk, pause: Callable[[int], None] | None = None) -> CleaningResult:
-    """Do the job. ``pause`` is told how many bytes were read or written, and may wait to keep to a rate.
+    """Do the job. ``pause`` is called with the number of bytes read or written, and may wait to keep a rate.
 
-    It takes no more than half of what is free on the disk: the files that it replaces go later, and producers go on meanwhile.
-    Where that ends, the rest is left for another time. Raises NoRoomError where there is none for the first one, or OSError; what it had written then is
-    of no use (``leftovers``).
+    It uses no more than half of the free disk space, since replaced files are removed later and producers append meanwhile.
+    Beyond that, the rest is left to the next compaction. Raises NoRoomError if there is no room for the first segment, or
+    OSError; files written until then are useless (``leftovers``).
     """
     cleaner = _Cleaner(job, disk, pause or _no_pause)
     cleaner.map_keys()
@@ -120,25 +119,25 @@ class _Cleaner:
         self._disk = disk
         self._pause = pause
         self._newest = NewestRecords(job.memory_bytes, job.upper_offset - job.segments[0][0])
-        #: Number of the dirty record that the second pass comes to next.
+        #: Number of the next dirty record of the second pass.
         self._next = 0
         #: Last offset that the first pass has covered.
         self._mapped = job.first_dirty_offset - 1
         self._result = CleaningResult([], job.first_dirty_offset)
         self._read_since_pause = 0
-        #: From when on the tombstones and markers of this time may go.
+        #: The time from which tombstones and markers found now may be removed.
         self._horizon = min(job.now_ms + job.config.delete_retention_ms, _LAST_MS)
 
     # -- first pass ---------------------------------------------------------------------------------------------------
 
     def map_keys(self) -> None:
-        """Newest record of each key in the dirty part, as far as memory reaches; at least one batch."""
+        """Find the newest record of each key in the dirty part, as far as memory suffices; at least one batch."""
         job, newest = self._job, self._newest
         start = job.first_dirty_offset
         ends = [base for base, _, _ in job.segments[1:]] + [job.upper_offset]
         dirty = [(entry, end) for entry, end in zip(job.segments, ends, strict=True) if end > start]
         begin = dirty[0][0][0]
-        # Of a transaction that ended before, no marker would be met that says so.
+        # The marker of a transaction that ended before lies outside this range.
         transactions = CleanedTransactions([txn for txn in job.aborted if txn.last_offset >= begin])
         for (base, size, has_aborted), following in dirty:
             segment = Segment(self._disk, job.directory, base, has_aborted=has_aborted)
@@ -164,7 +163,7 @@ class _Cleaner:
     # -- second pass --------------------------------------------------------------------------------------------------
 
     def rewrite(self) -> CleaningResult:
-        """Copy the segments, group by group, without what is superseded."""
+        """Copy the segments, group by group, without superseded records."""
         result = self._result
         result.end_offset = self._mapped + 1
         transactions = CleanedTransactions(self._job.aborted)
@@ -177,7 +176,7 @@ class _Cleaner:
             if needed + kept > free:
                 if not written:
                     raise NoRoomError(needed, free)
-                # What is written is clean for itself: what supersedes its records lies behind it.
+                # The groups written so far are clean: newer records of their keys come later in the log.
                 result.end_offset = max(group[0][0], self._job.first_dirty_offset)
                 result.complete = False
                 break
@@ -195,7 +194,7 @@ class _Cleaner:
         return self._disk.free_bytes(self._job.directory)[1]
 
     def _groups(self) -> list[list[tuple[int, int, bool]]]:
-        """Neighbours that fit into one segment are joined."""
+        """Group neighbouring segments that fit into one."""
         groups: list[list[tuple[int, int, bool]]] = []
         size = 0
         for entry in self._job.segments:
@@ -245,7 +244,7 @@ class _Cleaner:
         return target
 
     def _must_leave_trace(self, header: BatchHeader) -> bool:
-        """An empty batch stays in the place of a producer's last one, whose sequence it remembers, and at the end of the
+        """Whether an empty batch must stay: for a producer's last batch, to keep its sequence, and at the end of the
         cleaned range, so that the log has no gap there.
         """
         if header.last_offset + 1 == self._job.upper_offset:
@@ -258,7 +257,7 @@ class _Cleaner:
         return header.is_control and header.producer_epoch == last.epoch
 
     def _keep_marker(self, header: BatchHeader, data: Buffer, *, empty: bool) -> tuple[BatchHeader, Buffer] | None:
-        """A marker goes when its transaction's data has been gone for delete.retention.ms."""
+        """Whether a marker stays: it is removed delete.retention.ms after the data of its transaction."""
         if empty and header.record_count == 0:
             return (header, data) if self._must_leave_trace(header) else None
         if empty and header.has_delete_horizon and header.base_timestamp <= self._job.now_ms:
@@ -270,7 +269,7 @@ class _Cleaner:
         return header, data
 
     def _fates(self, header: BatchHeader) -> bytearray | None:
-        """What the first pass found out about the records of a dirty batch; None for a clean one. Once for each batch."""
+        """The first pass' result for the records of a dirty batch; None for a clean one. Call it once for each batch."""
         if header.last_offset < self._job.first_dirty_offset:
             return None
         first = self._next
@@ -299,7 +298,7 @@ class _Cleaner:
         return header, data
 
     def _kept(self, batch: ScannedBatch, fates: bytearray | None) -> list[int]:
-        """Numbers of the records that stay: their key has no newer one, and a tombstone's time is not over."""
+        """Numbers of the records that stay: newest of their key, and no expired tombstone."""
         if fates is not None:
             kept = [number for number, fate in enumerate(fates) if fate != GOES]
         else:
@@ -311,7 +310,7 @@ class _Cleaner:
         return kept
 
     def _trace(self, header: BatchHeader) -> tuple[BatchHeader, Buffer] | None:
-        """What is left of a batch that loses all its records."""
+        """The replacement of a batch that loses all its records, if any."""
         return emptied(header) if self._must_leave_trace(header) else None
 
     def _count(self, size: int) -> None:
@@ -322,7 +321,7 @@ class _Cleaner:
 
 
 class _Output:
-    """Batches on their way into a new segment, written in large pieces."""
+    """Writes batches to a new segment, in large pieces."""
 
     def __init__(self, segment: Segment, config: LogConfig, count: Callable[[int], None]) -> None:
         self._segment = segment

@@ -1,4 +1,4 @@
-"""Compaction seen from the loop: which log is due, what a worker has to do, and putting its work in the place of the old.
+"""Compaction as the loop sees it: selects the log that is due, plans the worker's job, and installs its result.
 
 Rules of Kafka's LogCleanerManager: a log is cleaned from its first dirty offset (kept in cleaner-offset-checkpoint) up to
 the first segment that is active, holds an open transaction, or is younger than min.compaction.lag.ms; it is due when its
@@ -32,7 +32,7 @@ class Cleanable:
 
     log: Log
     first_dirty_offset: int
-    #: Where the first segment begins that must not be cleaned.
+    #: The base offset of the first segment that must not be cleaned.
     upper_offset: int
     ratio: float
     overdue: bool
@@ -43,7 +43,7 @@ class Cleanable:
 
 
 def cleanable(log: Log, checkpoint: int | None, now_ms: int) -> Cleanable | None:
-    """What can be cleaned of a compacted log; None where there is nothing, or work on it is going on. Raises OSError."""
+    """The cleanable part of a compacted log; None if there is none, or a compaction or move is under way. Raises OSError."""
     if not log.config.compact or log.pinned_by is not None or len(log.segments) < 2:
         return None
     first_dirty = log.log_start_offset if checkpoint is None else max(checkpoint, log.log_start_offset)
@@ -72,8 +72,8 @@ def cleanable(log: Log, checkpoint: int | None, now_ms: int) -> Cleanable | None
 def _first_uncleanable(log: Log, first_dirty: int, now_ms: int) -> int:
     """The beginning of the first segment that is active, uncommitted, unsynced, undecided or too young.
 
-    Undecided is also a transaction whose end is not on the disk yet: lost with the power, it could end the other way,
-    and what its records had superseded would be missing.
+    A transaction is undecided until its marker is synced: after a power loss it could end the other way, and records that
+    it superseded would be missing.
     """
     limit = min(log.stable_point, log.recovery_point, log.high_watermark, log.active.base_offset)
     lag = log.config.min_compaction_lag_ms
@@ -86,8 +86,8 @@ def _first_uncleanable(log: Log, first_dirty: int, now_ms: int) -> int:
 
 
 def look_ahead(logs: Iterable[tuple[Log, int | None]], now_ms: int) -> bool:
-    """Whether any of these logs is due; each comes with its checkpoint. For a thread: it reads what planning the compaction
-    reads, so that the loop need not wait for the disk. Errors are left for the planning to find.
+    """Whether any of these logs, each with its checkpoint, is due. Runs in a thread and reads what planning reads, so that the
+    loop does not wait for the disk. Errors are left to the planning.
     """
     due = False
     for log, checkpoint in logs:
@@ -102,7 +102,7 @@ def look_ahead(logs: Iterable[tuple[Log, int | None]], now_ms: int) -> bool:
 
 
 class CompactionPlan:
-    """One compaction: ``job`` is done by ``cleaning.clean`` in any thread or process, then ``finish``."""
+    """One compaction: ``cleaning.clean`` does ``job`` in any thread or process, then ``finish`` is called."""
 
     def __init__(self, chosen: Cleanable, now_ms: int, memory_bytes: int) -> None:
         log = self.log = chosen.log
@@ -125,9 +125,9 @@ class CompactionPlan:
         log.pin(self)
 
     def finish(self, result: CleaningResult) -> int | None:
-        """Put the new segments in the place of the old; the offset below which the log is clean now.
+        """Replace the old segments by the new ones; returns the offset below which the log is clean now.
 
-        None where the log was truncated or deleted meanwhile: then nothing changes. Raises KAFKA_STORAGE_ERROR.
+        None if the log was truncated or deleted meanwhile: then nothing changes. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         log = self.log
         if log.pinned_by is not self:
@@ -153,7 +153,7 @@ class CompactionPlan:
         return result.end_offset
 
     def remove_leftovers(self) -> None:
-        """After a failure: remove what was written for it, which may fill the disk; for any thread. Raises
+        """After a failure: remove the files written so far, which may fill the disk; in any thread. Raises KafkaError
         KAFKA_STORAGE_ERROR.
         """
         directory = self.log.directory
@@ -163,7 +163,7 @@ class CompactionPlan:
             raise directory.failed(error, f"removing what a compaction of {self.log.name} has left") from error
 
     def _install(self, group: CleanedGroup) -> None:
-        """Old files to ``.deleted``, then the new ones to their names: a crash in between is completed by recovery."""
+        """Rename old files to ``.deleted``, then new ones to their final names; after a crash in between recovery completes it."""
         log = self.log
         replaced = set(group.replaced)
         old = [segment for segment in log.segments if segment.base_offset in replaced]

@@ -1,7 +1,7 @@
-"""A map from keys to numbers that takes little more memory than the keys' own bytes.
+"""A map from keys to numbers that needs little more memory than the bytes of the keys.
 
-A dictionary costs about 110 bytes beside each key; this one about twelve. Keys are compared as they are. It is two to three
-times slower, so it is for when a dictionary no longer fits.
+A dictionary needs about 110 bytes besides each key, this map about twelve. Keys are compared in full. It is two to three
+times slower, so it is used only if a dictionary does not fit.
 
 Keys of one length share a table of buckets, chosen by hash; a bucket is one ``bytes`` of entries, each a key and its number.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 #: A table gets one more bucket when they hold more entries than this on average.
 _ENTRIES_PER_BUCKET = 12
-#: A bucket's place in its list, its object, what allocation rounds up, and leaves unused between buckets (measured).
+#: Bytes of a bucket besides its entries: list slot, object, rounding and fragmentation of the allocator (measured).
 _BUCKET_BYTES = 104
 
 
@@ -20,7 +20,7 @@ class DenseKeys:
     def __init__(self, largest: int) -> None:
         self._width = max(1, (largest.bit_length() + 7) // 8)
         self._tables: dict[int, _Table] = {}
-        #: About how many bytes of memory are taken.
+        #: The approximate memory in bytes.
         self.memory_bytes = 0
 
     def __contains__(self, key: bytes) -> bool:
@@ -28,7 +28,7 @@ class DenseKeys:
         return table is not None and table.find(key)[1] >= 0
 
     def swap(self, key: bytes, number: int) -> int | None:
-        """Give the key a number; returns the one that it had, None where it is new."""
+        """Set the number of a key; returns the previous one, or None."""
         table = self._tables.get(len(key))
         if table is None:
             table = self._tables[len(key)] = _Table(len(key), self._width)
@@ -41,8 +41,8 @@ class DenseKeys:
 
 
 class _Table:
-    """The keys of one length. Buckets are split one by one, in their order (linear hashing): so the sizes of buckets are
-    the same mixture at all times, and what one split frees the next appends take up.
+    """The keys of one length. Buckets are split one by one, in order (linear hashing): so the mixture of bucket sizes stays
+    the same, and later appends reuse the memory that a split frees.
     """
 
     def __init__(self, key_bytes: int, width: int) -> None:
@@ -50,7 +50,7 @@ class _Table:
         self._width = width
         self._stride = key_bytes + width
         self._buckets = [b""]
-        #: A power of two, less one: as many buckets there will be before hashes are told apart by one more bit.
+        #: A power of two minus one, the mask of the hash; it grows by one bit once that many buckets exist.
         self._mask = 0
         self._count = 0
 
@@ -59,7 +59,7 @@ class _Table:
         return self._count * self._stride + len(self._buckets) * _BUCKET_BYTES
 
     def find(self, key: bytes) -> tuple[int, int]:
-        """Which bucket, and the key's place in it, or -1."""
+        """The bucket, and the position of the key in it, or -1."""
         which = hash(key) & self._mask
         if which >= len(self._buckets):
             which &= self._mask >> 1
@@ -84,7 +84,7 @@ class _Table:
         return int.from_bytes(bucket[place:end])
 
     def _split(self) -> None:
-        """One more bucket, with those entries of an older one that have its number in their hash."""
+        """Add a bucket, and move the entries of an older one to it whose hash selects it."""
         buckets, stride, size = self._buckets, self._stride, self._key_bytes
         new = len(buckets)
         if new > self._mask:

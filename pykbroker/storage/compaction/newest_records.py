@@ -1,7 +1,7 @@
-"""What compaction's first pass finds out: which records of the dirty part are the newest of their keys.
+"""The result of compaction's first pass: which records of the dirty part are the newest of their keys.
 
-Records have numbers in the order in which they lie, whatever their offsets. So the second pass knows the fate of a dirty
-record without its key, and does not even decompress a batch that stays or goes as a whole.
+Records are numbered in log order, whatever their offsets. So the second pass knows the fate of a dirty record without its
+key, and does not decompress a batch that stays or goes as a whole.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pykbroker.storage.compaction.cleaned_batches import ScannedBatch
 from pykbroker.storage.compaction.dense_keys import DenseKeys
 
-#: What the two objects of a dictionary's entry cost beside the key's own bytes: their heads, the number, rounding up.
+#: Bytes of a dictionary entry's two objects besides the bytes of the key: headers, the number, rounding.
 _OBJECT_BYTES = 72
 
 #: Fates: the newest record of its key, one that has a newer one or no key at all, and a newest one without a value.
@@ -20,7 +20,7 @@ STAYS, GOES, TOMBSTONE = 0, 1, 2
 
 
 class NewestRecords:
-    """Filled batch by batch, in at most ``memory_bytes`` plus one batch. ``records``: how many there are to come at most.
+    """Filled batch by batch, in at most ``memory_bytes`` plus one batch. ``records`` is the largest possible number of them.
 
     Keys are in a dictionary while there is room, then in a denser map.
     """
@@ -30,7 +30,7 @@ class NewestRecords:
         self._plain: dict[bytes, int] | None = {}
         self._plain_bytes = 0
         self._dense = DenseKeys(records)
-        #: One byte for each record so far.
+        #: The fate of each record so far, one byte each.
         self.fates = bytearray()
 
     @property
@@ -40,11 +40,11 @@ class NewestRecords:
         return used >= self._memory_bytes
 
     def pass_over(self, count: int) -> None:
-        """Records that are no news of any key: markers, and those of aborted transactions."""
+        """Skip records without effect on any key: markers, and those of aborted transactions."""
         self.fates += bytes(count)
 
     def add(self, batch: ScannedBatch) -> None:
-        """The next batch."""
+        """Add the next batch."""
         first = len(self.fates)
         self.fates += bytes(len(batch.keys))
         if self._plain is None:
@@ -80,7 +80,7 @@ class NewestRecords:
             number += 1
 
     def _condense(self, newest: dict[bytes, int]) -> None:
-        """Move the keys over, freeing each."""
+        """Move the keys into the denser map, freeing each."""
         swap = self._dense.swap
         while newest:
             swap(*newest.popitem())
@@ -88,5 +88,5 @@ class NewestRecords:
 
     @property
     def has(self) -> Callable[[bytes], bool]:
-        """Tells whether a key is in the dirty part."""
+        """A function that tells whether a key is in the dirty part."""
         return (self._dense if self._plain is None else self._plain).__contains__

@@ -1,7 +1,7 @@
-"""When a log whose compaction has failed may be tried again.
+"""Pauses after failed compactions of a log.
 
-A full disk, too many open files or a killed process are over some time; a damaged log is not, and each try reads it in
-full. So the pause doubles with every failure, up to an hour.
+A full disk, too many open files or a killed worker are temporary; a damaged log is not, and each attempt reads it in full. So
+the pause doubles with every failure, up to an hour.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class Retries:
     """Logs whose last compaction failed. Times are monotonic seconds."""
 
     def __init__(self) -> None:
-        #: The pause after the last failure, and when it is over.
+        #: The pause after the last failure, and its end.
         self._pauses: dict[Log, tuple[float, float]] = {}
 
     def __len__(self) -> int:
-        """How many logs are left alone, or were until now."""
+        """The number of logs with a pause."""
         return len(self._pauses)
 
     def may_try(self, log: Log, now: float) -> bool:
@@ -32,7 +32,7 @@ class Retries:
         return pause is None or pause[1] <= now
 
     def failed(self, log: Log, now: float) -> float:
-        """Note a failure; for how many seconds the log is left alone now."""
+        """Note a failure; returns the pause in seconds."""
         before = self._pauses.get(log)
         pause = _FIRST_PAUSE_S if before is None else min(2 * before[0], _LONGEST_PAUSE_S)
         self._pauses[log] = (pause, now + pause)

@@ -1,7 +1,7 @@
-"""Which logs lie as a clean shutdown left them, told after a kill: they need no recovery, and opening them can wait.
+"""Detects, after an unclean shutdown, the logs that are unchanged since the last clean one: these need no recovery.
 
-A clean shutdown writes down what the last files of every log look like, in a file of ours beside the checkpoints (Apache Kafka
-does not look at it). All of them are on the disk then. Whoever appends, rolls or rebuilds an index changes a size or a time.
+A clean shutdown syncs every log and stores size and time of change of its last files, in a file beside the checkpoints that
+Apache Kafka ignores. Appends, rolls and rebuilt indexes change a size or a time.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pykbroker.storage.disk import Disk, replace_file
 
 CLOSED_LOGS = "pykbroker-closed-logs"
 
-#: Base offset of the last segment; size and time of change of its files.
+#: The base offset of the last segment; size and time of change of its files.
 Look = tuple[int, ...]
 
 
 def look_now(disk: Disk, directory: str, key: TopicPartition) -> Look | None:
-    """What the last files of a log look like; None where it is not there, or something in its directory is unfinished."""
+    """The present state of a log's last files; None if the log does not exist or its directory has unfinished files."""
     path = f"{directory}/{key[0]}-{key[1]}"
     try:
         names = set(disk.list(path))
@@ -36,7 +36,7 @@ def look_now(disk: Disk, directory: str, key: TopicPartition) -> Look | None:
 
 
 def read_looks(disk: Disk, directory: str) -> dict[TopicPartition, Look]:
-    """What the last clean shutdown wrote down; nothing where that is missing or damaged. Raises OSError."""
+    """The states stored by the last clean shutdown; empty if the file is missing or damaged. Raises OSError."""
     path = f"{directory}/{CLOSED_LOGS}"
     if not disk.exists(path):
         return {}
@@ -49,7 +49,7 @@ def read_looks(disk: Disk, directory: str) -> dict[TopicPartition, Look]:
 
 
 def write_looks(disk: Disk, directory: str, looks: Mapping[TopicPartition, Look]) -> None:
-    """Replace what is written down, by nothing where there is no room for it; it is on the disk then. Raises OSError."""
+    """Replace the stored states and sync them; without disk space, by none. Raises OSError."""
     path = f"{directory}/{CLOSED_LOGS}"
     lines = (f"{topic} {partition} {' '.join(map(str, look))}" for (topic, partition), look in looks.items())
     try:
@@ -60,7 +60,7 @@ def write_looks(disk: Disk, directory: str, looks: Mapping[TopicPartition, Look]
 
 
 def drop_looks(disk: Disk, directory: str, gone: Collection[TopicPartition]) -> None:
-    """Forget what is written down about partitions that are gone, before others have their names. Raises OSError."""
+    """Remove the states of deleted partitions, before new ones have their names. Raises OSError."""
     looks = read_looks(disk, directory)
     left = {key: look for key, look in looks.items() if key not in gone}
     if len(left) < len(looks):

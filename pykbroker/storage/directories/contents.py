@@ -1,4 +1,4 @@
-"""What lies beside the logs of a log directory: whose it is, the offset checkpoints, the marker of a clean shutdown."""
+"""One log directory: meta.properties, the offset checkpoints, the directories of partitions, the clean shutdown marker."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ logger = logging.getLogger(__name__)
 
 METADATA_LOG = "__cluster_metadata"
 
-#: What file systems take, and Kafka assumes.
+#: The longest file name, as file systems limit it and Kafka assumes.
 _LONGEST_NAME = 255
 
 
 class ForeignDirectoryError(ValueError):
-    """The directory belongs to another node or cluster, or nobody can say to whom; the text says what to do."""
+    """The directory belongs to another node or cluster, or its owner is unknown; the text says what to do."""
 
 
 def check_ours(disk: Disk, path: str) -> None:
-    """See that a directory is a broker's, or empty: nothing in it is touched otherwise. One that is missing may be made.
+    """Check that a directory is a log directory, empty, or missing: nothing in any other is touched.
 
-    Raises ForeignDirectoryError, or OSError where it cannot be read.
+    Raises ForeignDirectoryError, or OSError if it cannot be read.
     """
     if not disk.exists(path) or "cluster.id" in checkpoints.read_meta_properties(disk, path):
         return
@@ -57,7 +57,7 @@ def _some(found: list[str]) -> str:
 
 
 class DirectoryContents:
-    """One directory of ``log.dirs``, in Kafka's layout. Runs in one thread, but for the writing of checkpoints."""
+    """One directory of ``log.dirs``, in Kafka's layout. Runs in one thread, except for the writing of checkpoints."""
 
     def __init__(self, directory: LogDirectory) -> None:
         self.directory = directory
@@ -65,22 +65,22 @@ class DirectoryContents:
         self.directory_id = ""
         #: Whether the last shutdown was clean: set by ``load``.
         self.clean = False
-        #: How many partitions lie here.
+        #: The number of partitions here.
         self.partitions = 0
-        #: Logs that are not open and lie as they were closed, although the last shutdown was unclean.
+        #: Closed logs that are unchanged since a clean shutdown, although the last one was unclean.
         self.closed: set[TopicPartition] = set()
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_starts: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.cleaner_offsets: dict[TopicPartition, int] = {}
-        #: Partitions whose directories were renamed, perhaps not on the disk yet, and the new names.
+        #: Partitions with renamed directories, whose renames may not be synced, and the new names.
         self._aside: dict[TopicPartition, str] = {}
-        #: What the checkpoint files say.
+        #: The content of the checkpoint files.
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._writing = threading.Lock()
-        #: Numbers of the newest plan to write them, and of the newest that was carried out.
+        #: The number of the newest plan to write them, and of the newest one carried out.
         self._planned = self._carried_out = 0
-        #: Partitions that left, and the number of the last plan that may know of them.
+        #: Partitions that are gone, and the number of the last plan that may include them.
         self._forgotten: dict[TopicPartition, int] = {}
 
     @property
@@ -90,9 +90,9 @@ class DirectoryContents:
     # -- starting -----------------------------------------------------------------------------------------------------
 
     def load(self, node_id: int, cluster_id: str) -> None:
-        """Make the directory where it is missing, see whose it is, read the checkpoints, remove what was deleted.
+        """Create the directory if missing, check its owner, read the checkpoints, remove deleted partitions' files.
 
-        Raises OSError where the directory cannot be used, ForeignDirectoryError where it belongs to somebody else.
+        Raises OSError if the directory cannot be used, ForeignDirectoryError if it belongs to another node or cluster.
         """
         disk, path = self.directory.disk, self.path
         disk.make_directory(path, sync=True)
@@ -100,7 +100,7 @@ class DirectoryContents:
         found = set(disk.list(path))
         self._load_meta_properties(node_id, cluster_id)
         for name in sorted(found):
-            # The copy of an interrupted move (Kafka's, too) is removed: the log itself lies elsewhere.
+            # The copy of an interrupted move (Kafka's, too) is removed: the log itself is elsewhere.
             left_over = names.put_aside_as(name) in (names.DELETE, names.FUTURE)
             if left_over and names.remove_partition(disk, f"{path}/{name}"):
                 logger.info("Removed %s/%s, left over from the last run", path, name)
@@ -139,8 +139,8 @@ class DirectoryContents:
             replace_file(disk, path, checkpoints.encode_properties(properties))
 
     def _find_closed(self, found: Iterable[str]) -> None:
-        """See which logs need no recovery. The others are forgotten, on the disk too: what recovery makes of their files may
-        be lost with the power, and whatever that leaves must not look as if it had been closed.
+        """Find the logs that need no recovery. The stored states of the others are removed, on the disk too: a power loss
+        may undo their recovery, and the result must not pass for a cleanly closed log.
         """
         disk, path = self.directory.disk, self.path
         looks = closed_logs.read_looks(disk, path)
@@ -151,8 +151,8 @@ class DirectoryContents:
         self.closed.update(still)
 
     def _remove_leftovers(self, found: Iterable[str], closed: Collection[TopicPartition]) -> None:
-        """Remove what a compaction was writing when the process ended, before anything is opened: it may fill the disk, and
-        opening writes. A log that lies as it was closed has none of that.
+        """Remove the files of unfinished compactions before any log is opened: they may fill the disk, and opening writes.
+        A log that was closed cleanly has none.
         """
         disk = self.directory.disk
         for name in sorted(found):
@@ -163,7 +163,7 @@ class DirectoryContents:
                     remove_leftovers(disk, directory, disk.list(directory))
 
     def _read(self, name: str, there: set[TopicPartition]) -> dict[TopicPartition, int]:
-        """What a checkpoint says of the partitions that are ``there``; what it says of others is of topics that are gone."""
+        """The checkpoint's entries for the partitions that are ``there``; others are of deleted topics."""
         try:
             offsets = checkpoints.read_offsets(self.directory.disk, f"{self.path}/{name}")
         except CorruptCheckpointError as error:
@@ -176,15 +176,15 @@ class DirectoryContents:
     # -- serving ------------------------------------------------------------------------------------------------------
 
     def holds(self, name: str) -> bool:
-        """Whether the directory of the partition ``name``, or a file in such a one, lies here."""
+        """Whether the partition ``name``, or a file in its directory, is here."""
         return not self.directory.offline and self.directory.disk.exists(f"{self.path}/{name}")
 
     def partition_names(self) -> list[tuple[str, int]]:
-        """Topic and index of the partitions that have files here, of topics that may be gone. Raises OSError."""
+        """Topic and index of the partitions with files here, including those of deleted topics. Raises OSError."""
         return _partitions(self.directory.disk.list(self.path))
 
     def adopt(self, key: TopicPartition, other: DirectoryContents) -> None:
-        """A partition will lie here, whose log was closed well in another directory."""
+        """Take over a partition whose log was closed cleanly in the log directory ``other``."""
         self.partitions += 1
         self.closed.add(key)
         for mine, theirs in zip(self._checkpoints, other._checkpoints, strict=True):
@@ -204,7 +204,7 @@ class DirectoryContents:
         self._forgotten[key] = self._planned
 
     def make(self, key: TopicPartition) -> None:
-        """Make the directory of a partition where it is missing, and room for it before. Raises OSError or
+        """Create the directory of a partition if missing, after ``plan_room``'s work. Raises OSError or KafkaError
         KAFKA_STORAGE_ERROR.
         """
         path = f"{self.path}/{key[0]}-{key[1]}"
@@ -218,18 +218,18 @@ class DirectoryContents:
         self.directory.disk.make_directory(path)
 
     def plan_room(self, keys: Collection[TopicPartition]) -> Callable[[], None] | None:
-        """What makes room for new partitions of these names; None where there is room. To be called once, in any thread; it
-        raises OSError or KAFKA_STORAGE_ERROR.
+        """The work that frees these names for new partitions, None if they are free: to be called once, in any thread. It
+        raises OSError or KafkaError KAFKA_STORAGE_ERROR.
 
-        A directory that was put aside does not come back under its old name after a power loss then, and what is written down
-        beside the logs says nothing of it.
+        It syncs the renames of old directories, so that none returns under its old name after a power loss, and removes
+        the old partitions from the checkpoints.
         """
         if not any(key in self._aside or self._may_be_written(key) for key in keys):
             return None
         return partial(self._make_room_for_others, dict(self._aside), self._plan_writing())
 
     def _may_be_written(self, key: TopicPartition) -> bool:
-        """Whether a checkpoint file says something of a partition that is no longer here, or a writer may be about to."""
+        """Whether a checkpoint file has, or a pending write may add, an entry of a partition that is gone."""
         written = list(self._written.values())
         return self._forgotten.get(key, -1) >= self._carried_out or any(key in offsets for offsets in written)
 
@@ -243,8 +243,8 @@ class DirectoryContents:
         write_checkpoints()
 
     def put_aside(self, key: TopicPartition, why: str) -> str:
-        """Rename a partition's directory to ``<name>.<32 hex digits>-<why>``, as Kafka does; its new path. Of a topic's long
-        name only the beginning stays.
+        """Rename a partition's directory to ``<name>.<32 hex digits>-<why>``, as Kafka does; returns the new path. A long
+        topic name is cut.
         """
         topic, partition = key
         end = f"-{partition}.{self.directory.random.getrandbits(128):032x}{why}"
@@ -254,28 +254,28 @@ class DirectoryContents:
         return aside
 
     def note(self, log: Log) -> None:
-        """Take over what the checkpoints say of an open log."""
+        """Apply the checkpoints to an open log."""
         key = log.topic, log.partition
         if log.topic != METADATA_LOG:
             self.recovery_points[key] = log.recovery_point
             self.high_watermarks[key] = log.high_watermark
             if log.log_start_offset > 0:
-                # Kafka leaves out starts at a segment's beginning; a power loss can bring a removed segment back.
+                # Kafka omits log start offsets at a segment's base offset; but a power loss can restore a removed segment.
                 self.log_starts[key] = log.log_start_offset
             else:
                 self.log_starts.pop(key, None)
 
     def note_cut(self, log: Log) -> None:
-        """Where a log that was just loaded ends before its recovery point, have the checkpoint say so before anything is
-        appended: the next recovery would begin behind that otherwise. Raises KAFKA_STORAGE_ERROR.
+        """If a loaded log ends before its recovery point, correct the checkpoint before anything is appended: otherwise the
+        next recovery would skip new batches. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         if log.log_end_offset < self.recovery_points.get((log.topic, log.partition), 0):
             self.note(log)
             self._plan_writing()()
 
     def plan_checkpoints(self, logs: Iterable[Log]) -> Callable[[], None]:
-        """What writes the offset checkpoints as the open ``logs`` of this directory make them; to be called once, in any
-        thread.
+        """The writing of the offset checkpoints, with the present state of the open ``logs`` of this directory: to be called
+        once, in any thread.
         """
         for log in logs:
             self.note(log)
@@ -293,7 +293,7 @@ class DirectoryContents:
         return partial(self._write_checkpoints, content, self._planned)
 
     def _write_checkpoints(self, content: dict[str, dict[TopicPartition, int]], number: int) -> None:
-        """An older plan than one that was carried out does nothing, and none writes of partitions that left after it was made."""
+        """A plan older than one carried out does nothing; partitions that have left since it was made are omitted."""
         with self._writing:
             if number < self._carried_out:
                 return
@@ -311,8 +311,9 @@ class DirectoryContents:
                 raise self.directory.refused(error, "writing checkpoints") from error
 
     def mark_clean_shutdown(self, broker_epoch: int, logs: Iterable[Log]) -> None:
-        """Leave the marker that spares the next start a recovery, and what the one after that needs should it end with a kill:
-        how the ``logs`` of this directory lie, which were closed, and those that nobody opened. Raises KAFKA_STORAGE_ERROR.
+        """Write the clean shutdown marker, which spares the next start a recovery, and the states of the closed ``logs`` and
+        of those that were not opened, which help the start after an unclean shutdown. Raises KafkaError
+        KAFKA_STORAGE_ERROR.
         """
         disk, path = self.directory.disk, self.path
         try:
@@ -332,13 +333,13 @@ class DirectoryContents:
 
 
 def _partitions(found: Iterable[str]) -> list[TopicPartition]:
-    """The partitions that have directories of these names."""
+    """The partitions whose directories have these names."""
     matches = (names.PARTITION.fullmatch(name) for name in found)
     return [(match["topic"], int(match["index"])) for match in matches if match is not None]
 
 
 def _random_uuid_text(random: Random) -> str:
-    """A random id in Kafka's form: 16 bytes in base64 for URLs; never one that begins with a dash, as Kafka's."""
+    """A random id in Kafka's form: 16 bytes in URL-safe base64, not beginning with a dash."""
     while True:
         raw = bytearray(random.getrandbits(128).to_bytes(16, "big"))
         raw[6] = raw[6] & 0x0F | 0x40

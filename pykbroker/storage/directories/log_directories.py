@@ -1,4 +1,4 @@
-"""The directories of ``log.dirs`` together: which of them a partition lies in, and which a new one goes to."""
+"""All log directories (``log.dirs``): finds the one of each partition, and selects one for a new partition."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from pykbroker.wire.errors import KafkaError
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-#: Before any end of a log.
+#: Less than the end of any log.
 _NO_END = (False, -1, -1)
 
 
 class LogDirectories:
-    """The first has the metadata log, and partitions as the others have, unless ``metadata_apart``."""
+    """The first one holds the metadata log and, unless ``metadata_apart``, partitions as the others do."""
 
     def __init__(
         self, paths: Sequence[Path], disk: Disk, clock: Clock, random: Random, *, metadata_apart: bool
     ) -> None:
         self.all = [DirectoryContents(LogDirectory(str(path.absolute()), disk, clock, random)) for path in paths]
-        #: Where partitions may lie.
+        #: The log directories of partitions.
         self.of_partitions = self.all[1:] if metadata_apart else self.all
-        #: Where new partitions will lie, whose files are not made yet.
+        #: The log directories of new partitions without files.
         self._placed: dict[TopicPartition, DirectoryContents] = {}
 
     def __iter__(self) -> Iterator[DirectoryContents]:
@@ -44,14 +44,14 @@ class LogDirectories:
 
     @property
     def metadata(self) -> DirectoryContents:
-        """The directory with the metadata log."""
+        """The log directory with the metadata log."""
         return self.all[0]
 
     def load(self, node_id: int, cluster_id: str) -> None:
-        """See whose the directories are, and read what lies beside the logs; one that cannot be used is offline.
+        """Check the owners of the log directories and read their checkpoints; one that cannot be used is offline.
 
-        Raises OSError where it is the one with the metadata log, or where none is left for partitions;
-        ForeignDirectoryError where one belongs to another node or cluster.
+        Raises OSError if it is the one with the metadata log, or none is left for partitions;
+        ForeignDirectoryError if one belongs to another node or cluster.
         """
         for contents in self.all:  # before anything is written in any
             with contextlib.suppress(OSError):
@@ -66,18 +66,18 @@ class LogDirectories:
 
     @property
     def usable(self) -> list[DirectoryContents]:
-        """Those that are not offline."""
+        """The log directories that are not offline."""
         return [contents for contents in self.all if not contents.directory.offline]
 
     def at(self, directory: LogDirectory) -> DirectoryContents:
-        """The one that is this directory."""
+        """The contents of this log directory."""
         return next(contents for contents in self.all if contents.directory is directory)
 
     # -- where partitions lie -----------------------------------------------------------------------------------------
 
     def plan_room(self, keys: Collection[TopicPartition]) -> Callable[[], None] | None:
-        """What makes room for new partitions of these names, of which others were deleted: it waits for the disk, and is to
-        be called once, in any thread, before anybody is told of the new ones. None where there is room.
+        """The work that frees these names for new partitions, None if they are free. It waits for the disk and is to be
+        called once, in any thread, before the new partitions are published.
         """
         plans = [
             (contents.directory, plan)
@@ -100,14 +100,14 @@ class LogDirectories:
         return make_room if plans else None
 
     def place(self, key: TopicPartition) -> None:
-        """Choose the directory of a new partition, whose files are made when it is first opened: as Kafka does, the one
-        with the fewest partitions.
+        """Choose the log directory of a new partition: as in Kafka, the one with the fewest partitions. Files are created
+        on first use.
         """
         if len(self.of_partitions) > 1:
             self._place(key, self._emptiest())
 
     def place_in(self, contents: DirectoryContents, key: TopicPartition) -> bool:
-        """Have a partition in a directory of choice; False where it has files in another one already."""
+        """Set the log directory of a partition without files; False if it has files in another one."""
         holding = self.holding(key)
         if holding is None:
             self.forget_placed(key)
@@ -119,16 +119,16 @@ class LogDirectories:
         self._placed[key] = contents
 
     def forget_placed(self, key: TopicPartition) -> None:
-        """A partition that has no files yet will have none."""
+        """Forget the chosen log directory of a partition that was deleted before it had files."""
         placed = self._placed.pop(key, None)
         if placed is not None:
             placed.partitions -= 1
 
     def holding(self, key: TopicPartition) -> DirectoryContents | None:
-        """The directory that has a partition's files; None where they are nowhere, or in one that is offline.
+        """The log directory with a partition's files; None if there is none, or it is offline.
 
-        Something of that name may lie in another one too, which is no partition: somebody's, or one that lost all its files
-        with the power.
+        Another log directory may have an entry of that name that is no partition: a foreign one, or one that lost all its
+        files in a power loss.
         """
         name = f"{key[0]}-{key[1]}"
         found = [contents for contents in self.of_partitions if contents.holds(name)]
@@ -137,8 +137,8 @@ class LogDirectories:
         return found[0] if found else None
 
     def of(self, key: TopicPartition, topic_id: bytes | None = None) -> DirectoryContents:
-        """Where a partition lies, or is to be made. Raises KAFKA_STORAGE_ERROR where that is perhaps one that is offline: what a
-        former topic of the name has left in another one does not stand in for it, where ``topic_id`` says whose the partition is.
+        """The log directory of a partition, existing or new. Raises KafkaError KAFKA_STORAGE_ERROR if it may be an offline one: a
+        directory of an earlier topic of that name, with another id than ``topic_id``, is not used instead.
         """
         if key[0] == METADATA_LOG:
             return self.metadata
@@ -157,7 +157,7 @@ class LogDirectories:
         return found
 
     def _is_surely_in(self, found: DirectoryContents, key: TopicPartition, topic_id: bytes) -> bool:
-        """Where all directories can be read, that was seen to at the start, and no id is read again."""
+        """Whether ``found`` certainly has the partition. If no log directory is offline, the start has checked it."""
         if not any(contents.directory.offline for contents in self.of_partitions):
             return True
         path = f"{found.path}/{key[0]}-{key[1]}"
@@ -168,7 +168,7 @@ class LogDirectories:
             return False
 
     def expected(self, key: TopicPartition) -> DirectoryContents:
-        """Where a partition without files would be made."""
+        """The log directory in which a partition without files would be created."""
         return self._placed.get(key) or self._emptiest()
 
     def _emptiest(self) -> DirectoryContents:
@@ -176,14 +176,14 @@ class LogDirectories:
         return min(usable or self.of_partitions, key=lambda contents: contents.partitions)
 
     def existing(self) -> set[TopicPartition]:
-        """The partitions that have files. Raises OSError."""
+        """The partitions with files. Raises OSError."""
         usable = (contents for contents in self.of_partitions if not contents.directory.offline)
         return {key for contents in usable for key in contents.partition_names()}
 
     def size_of(self, key: TopicPartition) -> tuple[LogDirectory, int]:
-        """Where a log that is not open lies, or would lie, and how many bytes of batches it has.
+        """The log directory of a closed log, and its size in bytes of batches.
 
-        Waits for the disk; for any thread. Raises KAFKA_STORAGE_ERROR.
+        Waits for the disk; in any thread. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         contents = self.holding(key)
         if contents is None:
@@ -197,7 +197,7 @@ class LogDirectories:
             raise contents.directory.failed(error, f"looking at {name}") from error
 
     def warm(self, names: Iterable[str]) -> None:
-        """Read what the opening of these logs will read, so that it need not wait for the disk; for any thread."""
+        """Read the files that opening these logs reads, so that it does not wait for the disk; in any thread."""
         for name in names:
             for contents in self.of_partitions:
                 warm(contents.directory.disk, f"{contents.path}/{name}")
@@ -205,9 +205,9 @@ class LogDirectories:
     # -- strays -------------------------------------------------------------------------------------------------------
 
     def put_strays_aside(self, known: Mapping[TopicPartition, bytes]) -> None:
-        """Rename the directories of partitions that the metadata does not know, as Kafka does: nothing is lost, and a new
-        topic of that name begins empty. ``known``: the topic ids. A kill between the end of a topic and that of its files
-        leaves such. What holds anything else is no partition, whatever its name, and stays.
+        """Rename the directories of partitions that are not in the metadata (``known`` are the topic ids), as Kafka does:
+        nothing is lost, and a new topic of that name begins empty. A kill between the deletion of a topic and that of its
+        files leaves strays. Directories with other content are no partitions and stay.
         """
         places: dict[TopicPartition, list[DirectoryContents]] = {}
         for contents in self.of_partitions:
@@ -221,11 +221,11 @@ class LogDirectories:
 
 
 def _home(key: TopicPartition, topic_id: bytes | None, found: list[DirectoryContents]) -> DirectoryContents | None:
-    """Which of the directories with files of its name has a partition.
+    """The log directory of a partition among those with files of its name.
 
-    There are two after a kill between the renames at the end of a move, and then both are equal; where a disk failed there, the
-    log that went on ends behind the other one; and a directory that was offline while the topic was deleted and made again
-    has the old one's. One that cannot say whose it is, as a loss of power may leave it, has it where no other one does.
+    There are several after a kill between the renames of a move (both logs are equal), after a disk error there (the log in
+    use is longer), or if a log directory was offline while the topic was recreated (it has the old topic's id). A directory
+    without a readable topic id, as a power loss may leave it, is used only if there is no other.
     """
     if topic_id is None:
         return None
@@ -236,8 +236,8 @@ def _home(key: TopicPartition, topic_id: bytes | None, found: list[DirectoryCont
 
 
 def _end_of(contents: DirectoryContents, key: TopicPartition, topic_id: bytes) -> tuple[bool, int, int]:
-    """Whether the directory names the topic, and where the log ends: base offset and size of its last segment; ``_NO_END`` where
-    it names another one. Raises OSError.
+    """Whether the directory has the topic's id, and the end of the log: base offset and size of its last segment; ``_NO_END``
+    if it has another topic's id. Raises OSError.
     """
     disk, path = contents.directory.disk, f"{contents.path}/{key[0]}-{key[1]}"
     stored = read_topic_id(disk, path)
@@ -255,7 +255,7 @@ def _put_aside_if_partition(contents: DirectoryContents, key: TopicPartition) ->
 
 
 def _tried(contents: DirectoryContents, action: Callable[[], _T]) -> _T | None:
-    """What the action returns; None where it fails, which takes the directory offline, or it is that already."""
+    """The result of the action; None if the log directory is offline, or goes offline because the action fails."""
     if not contents.directory.offline:
         try:
             return action()
@@ -265,7 +265,7 @@ def _tried(contents: DirectoryContents, action: Callable[[], _T]) -> _T | None:
 
 
 def put_stray_aside(contents: DirectoryContents, key: TopicPartition) -> None:
-    """Rename the directory of a partition of which only the name is known, or not even that. Raises OSError."""
+    """Rename the directory of a stray partition. Raises OSError."""
     aside = contents.put_aside(key, STRAY)
     logger.warning(
         "Stray partition %s/%s-%d (its topic does not exist, or it is a second copy) renamed to %s",

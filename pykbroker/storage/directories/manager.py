@@ -1,7 +1,7 @@
-"""All logs of a broker: opening, deleting, the rounds of housekeeping, clean shutdown.
+"""All logs of a process: opening, deletion, housekeeping, clean shutdown.
 
-The log directories are Kafka's: a subdirectory ``<topic>-<partition>`` per log, checkpoints and meta.properties beside
-them (``DirectoryContents``). Logs are opened when they are first asked for, and recovered then after an unclean shutdown.
+Log directories have Kafka's layout: a subdirectory ``<topic>-<partition>`` per log, with checkpoints and meta.properties
+beside them (``DirectoryContents``). Logs are opened on first use, and recovered then after an unclean shutdown.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _Outcomes = Iterable[KafkaError | None]
 
 
 class LogManager:
-    """Owner of the logs. Runs in one thread, but for the ``run`` of plans.
+    """The owner of the logs. Runs in one thread, except for the ``run`` of plans.
 
-    ``directory`` holds the metadata log, and partitions as those of ``others`` do, unless ``metadata_apart``.
+    ``directory`` holds the metadata log and, unless ``metadata_apart``, partitions as ``others`` do.
     """
 
     def __init__(
@@ -64,36 +64,36 @@ class LogManager:
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.cleaner_memory_bytes = cleaner_memory_bytes
-        #: Written into the marker of a clean shutdown (KIP-966).
+        #: Written to the clean shutdown marker (KIP-966).
         self.broker_epoch = -1
         #: The logs opened so far.
         self.logs: dict[TopicPartition, Log] = {}
         self._retries = Retries()
-        #: Told of each compaction that ended, by those who count them: what it did, or the error that it ended with.
+        #: Called after each compaction, with its result or its error; for metrics.
         self.on_compaction: Callable[[CleaningResult | BaseException], None] = lambda _: None
 
     def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int]:
-        """Where a log lies, or would lie, and how many bytes of batches it has. It is not opened for that.
+        """The log directory of a log, and its size in bytes of batches. The log is not opened.
 
-        Waits for the disk; for any thread. Raises KAFKA_STORAGE_ERROR.
+        Waits for the disk; in any thread. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         log = self.logs.get((topic, partition))
         if log is not None:
             log.directory.check()
-            with contextlib.suppress(FileNotFoundError):  # segments went while we looked
+            with contextlib.suppress(FileNotFoundError):  # segments were removed meanwhile
                 return log.directory, log.size_bytes
         return self.directories.size_of((topic, partition))
 
     # -- starting and stopping ----------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """See whose the directories are, and read what lies beside the logs.
+        """Check the owners of the log directories and read their checkpoints.
 
-        Where the last shutdown was unclean (``clean`` is False then), each log is recovered when it is opened, with
-        its own settings; whoever does not want to wait for that later opens all of them before serving.
+        After an unclean shutdown (``clean`` is False) each log is recovered when it is opened, with its own settings; the
+        broker opens all of them before it serves clients.
 
-        A directory that cannot be used is offline from the start, and the others are served (``LogDirectories.load`` says what is
-        raised).
+        A log directory that cannot be used is offline, and the others are served. Raises what ``LogDirectories.load``
+        raises.
         """
         self.directories.load(self.node_id, self.cluster_id)
 
@@ -104,19 +104,19 @@ class LogManager:
 
     @property
     def compactions_put_off(self) -> int:
-        """Logs whose compaction failed, and is tried again after a while."""
+        """The number of logs whose compaction failed and is retried later."""
         return len(self._retries)
 
     @property
     def directory_ids(self) -> list[str]:
-        """directory.id of each directory that is in use for partitions."""
+        """directory.id of each online log directory of partitions."""
         return [contents.directory_id for contents in self.directories.of_partitions if not contents.directory.offline]
 
     def shutdown(self, apply: Callable[[Callable[[Log], KafkaError | None], Iterable[Log]], _Outcomes] = map) -> None:
-        """Flush and close every log, write the checkpoints, and last the marker of a clean shutdown.
+        """Flush and close every log, write the checkpoints, and last the clean shutdown marker.
 
-        ``apply`` calls a function with each of the logs, like ``map``; that of a thread pool lets their syncs share the
-        disk. Raises KAFKA_STORAGE_ERROR where any of it failed, when all else is done; the next start recovers then.
+        ``apply`` calls a function with each log, like ``map``; with a thread pool the syncs overlap. Raises KafkaError
+        KAFKA_STORAGE_ERROR if any of it failed, once all else is done; the next start then recovers.
         """
         logs = list(self.logs.values())
         closed = list(zip(logs, apply(_close, logs), strict=True))
@@ -133,9 +133,9 @@ class LogManager:
     # -- logs ---------------------------------------------------------------------------------------------------------
 
     def open(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> Log:
-        """The log of a partition; made if it is not there. Raises KAFKA_STORAGE_ERROR.
+        """Open the log of a partition, created if it does not exist. Raises KafkaError KAFKA_STORAGE_ERROR.
 
-        A directory of the same name that belonged to another topic id is put aside: the topic was deleted and made again.
+        A directory of the same name with another topic id is renamed: the topic was deleted and recreated.
         """
         key = (topic, partition)
         log = self.logs.get(key)
@@ -168,7 +168,7 @@ class LogManager:
         if stored is None:
             _check_free(disk, log)
             disk.write(metadata, checkpoints.encode_partition_metadata(topic_id), sync=False)
-        if stored is None or not clean:  # a process that was killed may have written it and never synced it
+        if stored is None or not clean:  # a killed process may have written it without syncing
             log.must_sync([metadata])
         recovery.load(
             log,
@@ -182,16 +182,16 @@ class LogManager:
         return log
 
     def needs_recovery(self, key: TopicPartition) -> bool:
-        """Whether opening the log, which has files, would recover it. Raises KAFKA_STORAGE_ERROR."""
+        """Whether opening the log, which has files, would recover it. Raises KafkaError KAFKA_STORAGE_ERROR."""
         contents = self.directories.of(key)
         return not contents.clean and key not in contents.closed
 
     def is_open(self, log: Log) -> bool:
-        """Whether the log is still in use: not deleted since."""
+        """Whether the log is in use: opened and not deleted since."""
         return self.logs.get((log.topic, log.partition)) is log
 
     def delete(self, log: Log) -> None:
-        """Take a log out of use at once; its files are removed after file.delete.delay.ms. Raises KAFKA_STORAGE_ERROR."""
+        """Delete a log; its files are removed after file.delete.delay.ms. Raises KafkaError KAFKA_STORAGE_ERROR."""
         key = log.topic, log.partition
         end_flushes(log)
         log.unpin()
@@ -202,7 +202,7 @@ class LogManager:
         log.moved(self._discard(self.directories.at(log.directory), key, log.config))
 
     def delete_unopened(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> None:
-        """The same for a log that was not opened, which need not be there at all. Raises KAFKA_STORAGE_ERROR."""
+        """Delete a log that is not open and may have no files. Raises KafkaError KAFKA_STORAGE_ERROR."""
         key = topic, partition
         self.directories.forget_placed(key)
         contents = self.directories.holding(key)
@@ -212,7 +212,7 @@ class LogManager:
     def _discard(
         self, contents: DirectoryContents, key: TopicPartition, config: LogConfig, *, sync: bool = False
     ) -> str:
-        """Put a partition's directory aside, to be removed later; its new path. ``sync``: it lasts, when this returns."""
+        """Rename a partition's directory, to be removed later; returns the new path. With ``sync`` the rename is synced."""
         contents.forget(key)
         try:
             aside = contents.put_aside(key, DELETE)
@@ -224,10 +224,10 @@ class LogManager:
         return aside
 
     def finish_move(self, move: LogMove) -> None:
-        """Complete the move of a log, which is opened again where it lies now. Raises OSError or KAFKA_STORAGE_ERROR; the log
-        is still served from where it was then.
+        """Complete the move of a log, which is opened again in its new log directory. Raises OSError or KafkaError
+        KAFKA_STORAGE_ERROR; the log is then still served from the old one.
 
-        Nothing is appended before the old directory's new name lasts: it would come back as it was.
+        Nothing is appended before the rename of the old directory is synced: otherwise a power loss could restore it.
         """
         log, key = move.log, (move.log.topic, move.log.partition)
         source, target = self.directories.at(log.directory), move.target
@@ -243,11 +243,11 @@ class LogManager:
         del self.logs[key]
         end_flushes(log)
         self._retries.forget(log)
-        with contextlib.suppress(KafkaError):  # the directory that it has left is offline
+        with contextlib.suppress(KafkaError):  # the old log directory is offline
             log.moved(self._discard(source, key, log.config, sync=True))
 
     def unopened(self, names: Collection[TopicPartition]) -> list[TopicPartition]:
-        """Those of the partitions that have files, but whose log is not open. Raises OSError."""
+        """Those of the partitions with files whose log is not open. Raises OSError."""
         there = self.directories.existing()
         return [key for key in names if key in there and key not in self.logs]
 
@@ -260,28 +260,30 @@ class LogManager:
     # -- housekeeping -------------------------------------------------------------------------------------------------
 
     def retain(self, logs: Iterable[Log], now_ms: int) -> None:
-        """These logs' part of the round; ``retention.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR
-        where a directory failed, after the logs of the others.
+        """Apply retention to these logs; ``retention.look_ahead`` may have read what it needs. Raises KafkaError
+        KAFKA_STORAGE_ERROR if a log directory failed, after the logs of the others.
         """
         _all(partial(apply_retention, log, now_ms) for log in logs if self.is_open(log) and not log.directory.offline)
 
     def forget_producers(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget, in all open logs, the producers that have no open transaction and wrote nothing for so long."""
+        """Remove expired producer states without an open transaction from all open logs."""
         for log in self.logs.values():
             log.producers.remove_expired(now_ms, expiration_ms)
 
     @property
     def removals_due(self) -> bool:
-        """Whether the delay of any removed file is over."""
+        """Whether the delay of any deleted file is over."""
         return any(contents.directory.removals_due for contents in self.directories.usable)
 
     def plan_removals(self) -> Callable[[], None]:
-        """What removes the files whose delay is over; to be called once, in any thread. It raises KAFKA_STORAGE_ERROR."""
+        """The removal of the files whose delay is over: to be called once, in any thread. It raises KafkaError
+        KAFKA_STORAGE_ERROR.
+        """
         plans = [contents.directory.plan_removals() for contents in self.directories.usable]
         return lambda: _all(plans)
 
     def compacted(self) -> list[tuple[Log, int | None]]:
-        """The logs that compaction has to care for, each with the offset up to which it is clean."""
+        """The compacted logs, each with the offset below which it is clean."""
         now = self.metadata_directory.clock.monotonic()
         return [
             (log, self.directories.at(log.directory).cleaner_offsets.get((log.topic, log.partition)))
@@ -290,9 +292,9 @@ class LogManager:
         ]
 
     def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
-        """The compaction that is most wanted; None where none is due. See ``finish_compaction``.
+        """The most urgent compaction; None if none is due. See ``finish_compaction``.
 
-        ``compaction.look_ahead`` may have read what it needs. Raises KAFKA_STORAGE_ERROR.
+        ``compaction.look_ahead`` may have read what it needs. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         compacted = self.compacted()
         if not compacted:
@@ -312,13 +314,13 @@ class LogManager:
 
     @contextlib.contextmanager
     def _left_alone_where_it_fails(self, log: Log) -> Iterator[None]:
-        """The planning of a log's compaction: what fails with one must not keep all others from it, round after round. Raises
-        KAFKA_STORAGE_ERROR where the directory failed.
+        """Pause a log whose planning fails, so that it does not keep other logs from compaction. Raises KafkaError
+        KAFKA_STORAGE_ERROR if the log directory failed.
         """
         try:
             yield
         except OSError as error:
-            raise log.directory.failed(error, f"looking for what to compact in {log.name}") from error
+            raise log.directory.failed(error, f"planning the compaction of {log.name}") from error
         except Exception as error:
             if log.directory.offline:
                 raise
@@ -329,10 +331,10 @@ class LogManager:
             )
 
     def finish_compaction(self, plan: CompactionPlan, result: CleaningResult | BaseException) -> None:
-        """Take over what ``cleaning.clean(plan.job, disk)`` returned, in any thread or process, or the error it raised.
+        """Install the result of ``cleaning.clean(plan.job, disk)``, or handle its error.
 
-        A log whose compaction failed, or lacked room for a part, is left alone for a while. What the failed one wrote must be
-        gone by then (``plan.remove_leftovers``). Raises KAFKA_STORAGE_ERROR.
+        A log whose compaction failed or lacked disk space is paused. Files of the failed one must have been removed
+        (``plan.remove_leftovers``). Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         log = plan.log
         self.on_compaction(result)
@@ -354,28 +356,28 @@ class LogManager:
             )
 
     def _pause(self, log: Log) -> float:
-        """Leave a log alone for a while; for how many seconds."""
+        """Pause compactions of a log; returns the seconds."""
         return self._retries.failed(log, self.metadata_directory.clock.monotonic())
 
     def due_flushes(self) -> list[Log]:
-        """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have begun a new segment."""
+        """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have a new segment."""
         now = self.metadata_directory.clock.monotonic()
         return [log for log in self._usable_logs() if log.begin_flush_if_due(now)]
 
     def flush(self, logs: Iterable[Log]) -> None:
-        """Flush these logs; for any thread. Raises KAFKA_STORAGE_ERROR where one was refused, after all others."""
+        """Flush these logs; in any thread. Raises KafkaError KAFKA_STORAGE_ERROR if one failed, after all others."""
         _all(log.flush for log in logs)
 
     def plan_checkpoints(self) -> Callable[[], None]:
-        """What writes the offset checkpoints as they are now; to be called once, in any thread. It raises
-        KAFKA_STORAGE_ERROR where a directory failed, after those of the others.
+        """The writing of the offset checkpoints with their present values: to be called once, in any thread. It raises
+        KafkaError KAFKA_STORAGE_ERROR if a log directory failed, after those of the others.
         """
         plans = [contents.plan_checkpoints(self._logs_in(contents)) for contents in self.directories]
         return lambda: _all(plans)
 
 
 def _all(actions: Iterable[Callable[[], object]]) -> None:
-    """Do all of them, then raise the first error of any: one that fails each time must not hold up the others for ever."""
+    """Do all actions, then raise the first error, so that one that always fails does not block the others."""
     failed = []
     for action in actions:
         try:
@@ -387,7 +389,7 @@ def _all(actions: Iterable[Callable[[], object]]) -> None:
 
 
 def _check_free(disk: Disk, log: Log) -> None:
-    """A directory that somebody made for other things is not taken for a partition. Raises KAFKA_STORAGE_ERROR."""
+    """Check that no foreign directory has the log's name. Raises KafkaError KAFKA_STORAGE_ERROR."""
     foreign = strangers(disk.list(log.path))
     if foreign:
         raise KafkaError(
@@ -397,7 +399,7 @@ def _check_free(disk: Disk, log: Log) -> None:
 
 
 def _belongs(disk: Disk, path: str, topic_id: bytes) -> bool:
-    """Whether the directory is the topic's. A name alone says nothing: somebody's files may lie there."""
+    """Whether the directory is the topic's. The name alone is no proof: it may hold foreign files."""
     stored = checkpoints.read_topic_id(disk, path)
     return stored == topic_id or (stored is None and not strangers(disk.list(path)))
 

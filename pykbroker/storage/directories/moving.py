@@ -1,8 +1,8 @@
 """Moving a log from one directory to another while it is served (KIP-113).
 
-The files are copied to ``<topic>-<partition>.<32 hex digits>-future`` in the new directory, as often as it takes for the copy
-to be nearly complete; then, between two appends, the rest, and the names change. What a kill leaves is the old log, or
-both, which are equal then.
+Files are copied to ``<topic>-<partition>.<32 hex digits>-future`` in the new log directory until the copy is nearly complete;
+then, between two appends, the rest is copied and the directories are renamed. A kill leaves the old log, or both, which are
+equal then.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.segment import Segment
 
 _CHUNK_BYTES = 1024 * 1024
-#: So much is copied while the log waits.
+#: Bytes that are copied while the log waits.
 _REST_BYTES = 1024 * 1024
 
 
 class LogMove:
-    """One move: ``copy`` in any thread until it is ``nearly_complete``, then, where the log lives, ``LogManager.finish_move``.
+    """One move: ``copy`` in any thread until ``nearly_complete``, then ``LogManager.finish_move`` in the owner's thread.
 
-    Meanwhile neither retention nor compaction takes segments away. Methods raise OSError.
+    Meanwhile neither retention nor compaction removes segments. Methods raise OSError.
     """
 
     def __init__(self, log: Log, target: DirectoryContents) -> None:
         self.log = log
         self.target = target
         self.path = f"{target.path}/{log.name}.{target.directory.random.getrandbits(128):032x}{FUTURE}"
-        #: Bytes of each file that are in the copy.
+        #: Bytes of each file in the copy.
         self._copied: dict[str, int] = {}
-        #: Base offsets of the closed segments that are in the copy with all their files.
+        #: Base offsets of the closed segments that are copied completely.
         self._complete: set[int] = set()
         log.pin(self)
 
     @property
     def wanted(self) -> bool:
-        """Whether the log is still there, and nobody has called the move off."""
+        """Whether the log exists and the move was not cancelled."""
         return self.log.pinned_by is self
 
     @property
@@ -57,14 +57,14 @@ class LogMove:
         return behind <= _REST_BYTES and all(segment.base_offset in self._complete for segment in closed)
 
     def copy(self) -> None:
-        """Copy the closed segments, and of the active one the batches that are there now; on the disk afterwards."""
+        """Copy the closed segments and the present batches of the active one, and sync the copy."""
         self.target.directory.disk.make_directory(self.path)
         *closed, active = self.log.segments
         self._copy_segments(closed)
         self._copy(active.log.path, active.size)
 
     def complete(self) -> None:
-        """Close the log and copy what is left. Raises KAFKA_STORAGE_ERROR, too."""
+        """Close the log and copy the rest. Raises KafkaError KAFKA_STORAGE_ERROR, too."""
         log, disk = self.log, self.target.directory.disk
         close(log)
         self._copy_segments(log.segments)
@@ -75,7 +75,9 @@ class LogMove:
         disk.sync_directory(self.path)
 
     def install(self) -> None:
-        """Give the copy the log's name. Raises KAFKA_STORAGE_ERROR where it may have that or not: the directory is offline then."""
+        """Rename the copy to the log's name. Raises KafkaError KAFKA_STORAGE_ERROR if the outcome is unknown: the log directory is
+        offline then.
+        """
         disk = self.target.directory.disk
         disk.rename(self.path, f"{self.target.path}/{self.log.name}")
         try:
@@ -88,7 +90,7 @@ class LogMove:
         self.log.unpin(self)
 
     def remove_copy(self) -> None:
-        """Remove what was copied; for any thread."""
+        """Remove the copy; in any thread."""
         with contextlib.suppress(OSError):
             self.target.directory.disk.remove_tree(self.path)
 

@@ -1,7 +1,6 @@
-"""Reading ahead what the opening of a log reads, so that the loop can open it without waiting for the disk.
+"""Reads the files of a log ahead, so that the loop can open it without waiting for the disk.
 
-Opening changes things (it tidies and repairs), so it belongs to the loop; reading can be done by a thread before, and
-leaves nothing but pages in the page cache.
+Opening changes files, so the loop does it; a thread reads them before, which only fills the page cache.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def warm(disk: Disk, path: str) -> None:
-    """Read what the start after a clean shutdown needs of the log in this directory, if it is there: small files, the first bytes of the
-    first segment, and the end of the last. Errors are left for the opening to find.
+    """Read what opening the log in this directory reads after a clean shutdown: small files, the first bytes of the first
+    segment, and the end of the last. Errors are left to the opening.
     """
     with contextlib.suppress(OSError, KafkaError):
         _warm_log(disk, path)
@@ -40,7 +39,7 @@ def _warm_log(disk: Disk, path: str) -> None:
 
 
 def _warm_end(segment: Segment) -> None:
-    """The last entries of the indexes, the first batch, and the batches behind the last entry."""
+    """Read the last entries of the indexes, the first batch, and the batches after the last entry."""
     indexes = SegmentIndexes(segment.disk, segment.path(".index"), segment.path(".timeindex"), segment.base_offset)
     whole = indexes.load(segment.size)
     segment.first_batch_timestamp()
@@ -51,12 +50,12 @@ def _warm_end(segment: Segment) -> None:
     segment.close()
 
 
-#: As much of a log is looked for in memory; a longer one is read ahead in any case.
+#: The largest log, in bytes, that is checked for being in memory; a larger one is always read ahead.
 _LOOKED_AT_BYTES = 8 * 1024 * 1024
 
 
 def in_memory(log: Log) -> bool:
-    """Whether all of a log can be read without waiting for the disk. Errors are left for the reading to find."""
+    """Whether all of a log can be read without waiting for the disk. Errors are left to the reading."""
     if not all(segment.size_known for segment in log.segments) or log.size_bytes > _LOOKED_AT_BYTES:
         return False
     try:
@@ -68,14 +67,14 @@ def in_memory(log: Log) -> bool:
 
 
 def read_ahead(log: Log) -> None:
-    """Read all of a log, for a thread, so that the loop finds it in memory. Errors are left for the loop to find."""
+    """Read all of a log, in a thread, so that the loop finds it in memory. Errors are left to the loop."""
     with contextlib.suppress(OSError, KafkaError):
         for _ in log.batches():
             pass
 
 
 def directory_bytes(disk: Disk, path: str) -> int:
-    """Bytes of the segments in a log's directory, 0 where there is none. Waits for the disk."""
+    """Bytes of the segments in a log's directory, 0 if there is none. Waits for the disk."""
     total = 0
     with contextlib.suppress(FileNotFoundError):
         for name in disk.list(path):

@@ -18,7 +18,7 @@ _CHUNK = 128 * _ENTRY.size
 
 
 class AbortedTxn(NamedTuple):
-    """A transaction that was aborted: its data lies between ``first_offset`` and the marker at ``last_offset``."""
+    """An aborted transaction: its data is between ``first_offset`` and the marker at ``last_offset``."""
 
     producer_id: int
     first_offset: int
@@ -49,7 +49,7 @@ class AbortedIndex:
     def collect(
         self, start_offset: int, upper_offset: int, read: Reader = read_blocking
     ) -> tuple[list[AbortedTxn], bool]:
-        """Those that touch [start_offset, upper_offset), and whether later segments need not be asked."""
+        """Transactions that overlap [start_offset, upper_offset), and whether later segments need no search."""
         found: list[AbortedTxn] = []
         for txn in self._entries_from(start_offset, read):
             if txn.first_offset < upper_offset:

@@ -1,9 +1,9 @@
 """The two sparse indexes of a segment: offset to position, and timestamp to offset.
 
 Kafka's files: ``.index`` holds (offset - base: int32, position: int32), ``.timeindex`` holds (timestamp: int64,
-offset - base: int32), both rising. Kafka maps a preallocated file; here entries are kept in a short tail in memory and
-written in groups, so that a file never holds anything but entries, also after a kill (whatever was not written is
-rebuilt by recovery, which reads the batches anyway). Look-ups bisect with positional reads; nothing is loaded whole.
+offset - base: int32), both rising. Kafka maps a preallocated file; here the last entries are kept in memory and written in groups, so
+that a file holds nothing but entries, even after a kill (recovery rebuilds unwritten ones from the batches that it reads).
+Look-ups bisect with positional reads; no index is loaded as a whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pykbroker.wire.primitives import Buffer
 _OFFSET_ENTRY = Struct(">ii")
 _TIME_ENTRY = Struct(">qi")
 
-#: Entries kept in memory before they are written together.
+#: Entries kept in memory before they are written.
 _TAIL_ENTRIES = 128
 #: Bisection stops here and reads the remaining entries at once.
 _BLOCK_ENTRIES = 256
@@ -27,7 +27,7 @@ Reader = Callable[[File, int, int], Buffer]
 
 
 class WouldBlockError(Exception):
-    """The bytes are not in memory; ask again from a thread that may wait."""
+    """The bytes are not in memory; retry in a thread that may wait."""
 
 
 def read_blocking(file: File, size: int, position: int) -> Buffer:
@@ -44,10 +44,10 @@ def read_cached(file: File, size: int, position: int) -> Buffer:
 
 
 class SparseIndex:
-    """Rising pairs of numbers in a file, the youngest of them in memory.
+    """Rising pairs of numbers in a file, the last of them in memory.
 
     Only the thread that owns the log appends and truncates. Look-ups may run in another thread, over the first
-    ``count`` entries as they were when the look-up was planned.
+    ``count`` entries at the time of planning.
     """
 
     __slots__ = ("_entry", "_tail", "_written", "file", "last")
@@ -57,14 +57,14 @@ class SparseIndex:
         self._entry = entry
         self._written = 0
         self._tail: list[tuple[int, int]] = []
-        #: The youngest entry, or None.
+        #: The last entry, or None.
         self.last: tuple[int, int] | None = None
 
     def __len__(self) -> int:
         return self._written + len(self._tail)
 
     def load(self) -> bool:
-        """Take over the entries of an existing file; False where its size is not that of whole entries."""
+        """Load the entries of an existing file; False if its size is no multiple of an entry's."""
         size = self.file.size()
         self._tail = []
         self._written, rest = divmod(size, self._entry.size)
@@ -76,23 +76,23 @@ class SparseIndex:
         return self._entry.unpack(data)
 
     def append(self, first: int, second: int) -> None:
-        """Add an entry, in memory; it reaches the file by ``make_room`` or ``write_tail``."""
+        """Add an entry in memory; ``make_room`` or ``write_tail`` writes it."""
         self.last = (first, second)
         self._tail.append(self.last)
 
     def make_room(self) -> None:
-        """Write the entries in memory once there are many. Raises OSError; nothing is lost by that."""
+        """Write the entries in memory if there are many. Raises OSError, without losing an entry."""
         if len(self._tail) >= _TAIL_ENTRIES:
             self.write_tail()
 
     def write_tail(self) -> bool:
-        """Write what is in memory only; whether there was anything."""
+        """Write the entries in memory; returns whether there were any."""
         if not self._tail:
             return False
         pack = self._entry.pack
         data = b"".join([pack(*entry) for entry in self._tail])
         self.file.pwrite(data, self._written * self._entry.size)
-        # One assignment each, file first: a look-up in between finds the entries twice, never not at all.
+        # One assignment each, file first: a concurrent look-up may see entries twice, but misses none.
         self._written += len(self._tail)
         self._tail = []
         return True
@@ -148,7 +148,7 @@ class SparseIndex:
         self.file.truncate(0)
 
     def close(self) -> None:
-        """Write the tail and give back the descriptor."""
+        """Write the entries in memory and close the descriptor."""
         self.write_tail()
         self.file.close()
 

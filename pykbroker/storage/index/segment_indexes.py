@@ -1,6 +1,6 @@
-"""Both sparse indexes of a segment, and the largest timestamp that it holds: what is derived from its batches.
+"""Both sparse indexes of a segment, and its largest timestamp.
 
-An entry is due when more than index.interval.bytes were written since the last one, as in Kafka's LogSegment.
+An entry is added when more than index.interval.bytes were written since the last one, as in Kafka's LogSegment.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ class SegmentIndexes:
         self.base_offset = base_offset
         self.by_offset = OffsetIndex(disk, offset_path)
         self.by_time = TimeIndex(disk, time_path)
-        #: Largest timestamp and the last offset of the batch that has it; -1 where no batch has one.
+        #: The largest timestamp and the last offset of its batch; -1 if no batch has a timestamp.
         self.largest = -1
         self.largest_offset = -1
-        #: No further entry has room: the next batch begins a new segment.
+        #: The indexes are full: the next batch begins a new segment.
         self.full = False
         self._bytes_since_entry = 0
 
     @classmethod
     def create(cls, disk: Disk, offset_path: str, time_path: str, base_offset: int) -> SegmentIndexes:
-        """Make both files, empty; what was in them is gone."""
+        """Create both files, empty."""
         disk.create(offset_path)
         disk.create(time_path)
         return cls(disk, offset_path, time_path, base_offset)
 
     def load(self, log_size: int) -> bool:
-        """Take over both files; False where they are missing or show damage, such as the zeros of a preallocated file
-        that was never cut to its size.
+        """Load both files; False if they are missing or damaged, for instance a preallocated file of Kafka that was never
+        trimmed.
         """
         try:
             whole = self.by_offset.load() and self.by_time.load()
@@ -51,13 +51,13 @@ class SegmentIndexes:
         self.largest, self.largest_offset = (last[0], last[1] + self.base_offset) if last else (-1, -1)
 
     def make_room(self, interval: int) -> None:
-        """Before a batch is written: do what may fail, so that ``note`` changes nothing but memory."""
+        """Before a batch is written: do what may fail, so that ``note`` changes only memory."""
         if self._bytes_since_entry > interval:
             self.by_offset.make_room()
             self.by_time.make_room()
 
     def note(self, position: int, size: int, last_offset: int, timestamp: int, config: LogConfig) -> None:
-        """Note a batch at ``position`` of the .log file, with entries if they are due."""
+        """Note a batch at ``position`` of the .log file, with index entries if due."""
         if timestamp > self.largest:
             self.largest, self.largest_offset = timestamp, last_offset
         if self._bytes_since_entry <= config.index_interval_bytes:
@@ -90,13 +90,13 @@ class SegmentIndexes:
         return entry[1] if entry else 0
 
     def finish(self) -> bool:
-        """Complete the files; whether anything was written."""
+        """Write all entries; returns whether anything was written."""
         self._add_time()
         by_offset, by_time = self.by_offset.write_tail(), self.by_time.write_tail()
         return by_offset or by_time
 
     def truncate(self, offset: int) -> None:
-        """Forget the batches that end at ``offset`` or later; those behind the last entry must be noted again."""
+        """Forget batches that end at ``offset`` or later; those after the last entry must be noted again."""
         self.by_offset.truncate(0, offset - self.base_offset)
         self.by_time.truncate(1, offset - self.base_offset)
         self._take_largest()
@@ -109,6 +109,6 @@ class SegmentIndexes:
         self.by_time.file.sync()
 
     def close(self) -> None:
-        """Give back the descriptors."""
+        """Close the descriptors."""
         self.by_offset.file.close()
         self.by_time.file.close()

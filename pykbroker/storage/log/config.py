@@ -1,7 +1,7 @@
-"""The settings of one log, as numbers the store works with.
+"""The settings of one log, as numbers.
 
-Names, defaults and meaning are those of Kafka's topic settings (Apache Kafka 4.3.1, ``LogConfig``). Validation of what
-users write is the business of the broker's configuration; here values are taken as they come.
+Names, defaults and meaning are those of Kafka's topic settings (Apache Kafka 4.3.1, ``LogConfig``). The broker's
+configuration validates what users write; values are not validated here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _NEVER = 2**63 - 1
 
 @dataclass(slots=True, frozen=True)
 class LogConfig:
-    """What a log does with what it holds. Sizes in bytes, times in milliseconds."""
+    """The settings of a log. Sizes in bytes, times in milliseconds."""
 
     segment_bytes: int = 1024**3
     segment_ms: int = 7 * 24 * 3600 * 1000
@@ -42,9 +42,9 @@ class LogConfig:
     compression_zstd_level: int = 3
     preallocate: bool = False
     min_insync_replicas: int = 1
-    #: Nothing here asks to look into a batch that a producer sent: computed.
+    #: Computed: no setting requires decoding a producer's batch.
     opaque_batches: bool = field(init=False, default=True)
-    #: The age at which a segment rolls; max.compaction.lag.ms counts too where the log is compacted (KIP-354): computed.
+    #: Computed: the age at which a segment rolls, which max.compaction.lag.ms bounds for a compacted log (KIP-354).
     roll_ms: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -60,9 +60,9 @@ class LogConfig:
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, object]) -> LogConfig:
-        """From a topic's effective settings under Kafka's names; what is absent keeps its default.
+        """From a topic's effective settings under Kafka's names; absent ones have the default.
 
-        Values may be typed or text. Raises ValueError where a text is no number.
+        Values may be typed or text. Raises ValueError if a text is no number.
         """
         values: dict[str, object] = {}
         for name, (attribute, convert) in _SETTINGS.items():

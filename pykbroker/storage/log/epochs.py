@@ -1,4 +1,4 @@
-"""Which leader epoch began at which offset: the cache behind leader-epoch-checkpoint (KIP-101, KIP-320)."""
+"""The start offsets of leader epochs, stored in leader-epoch-checkpoint (KIP-101, KIP-320)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochs:
     """Epochs with their start offsets; both rise.
 
-    The checkpoint file is written when the log is flushed and not before: every batch names its epoch, so recovery
-    finds again what a kill took from memory.
+    The checkpoint file is written when the log is flushed: every batch has its epoch, so recovery finds epochs that a kill
+    took from memory.
     """
 
     __slots__ = ("_entries", "changed")
@@ -23,7 +23,7 @@ class LeaderEpochs:
         self._entries: list[tuple[int, int]] = []
         for epoch, start in entries:
             self.assign(epoch, start)
-        #: True when memory holds what the file does not.
+        #: Whether memory has entries that the file lacks.
         self.changed = False
 
     def entries(self) -> list[tuple[int, int]]:
@@ -36,7 +36,7 @@ class LeaderEpochs:
         return self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that ``epoch`` begins at ``start_offset``; entries that contradict it are dropped, a repeat is ignored."""
+        """Note the start offset of ``epoch``; contradicting entries are dropped, a repeat is ignored."""
         entries = self._entries
         if epoch < 0 or (entries and entries[-1][0] == epoch and start_offset >= entries[-1][1]):
             return
@@ -46,9 +46,9 @@ class LeaderEpochs:
         self.changed = True
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(epoch, end offset) of the largest epoch not above ``epoch``: where a reader of that epoch must stop.
+        """(epoch, end offset) of the largest epoch not above ``epoch``, where a reader of that epoch must stop.
 
-        (-1, -1) where nothing is known, as OffsetForLeaderEpoch answers.
+        (-1, -1) if none is known, as OffsetForLeaderEpoch answers.
         """
         if epoch == UNDEFINED_EPOCH or epoch > self.latest or not self._entries:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
@@ -65,20 +65,20 @@ class LeaderEpochs:
         return self._entries[above - 1][0] if above else UNDEFINED_EPOCH
 
     def truncate_end(self, end_offset: int) -> None:
-        """Forget epochs that begin at ``end_offset`` or later."""
+        """Remove epochs that begin at ``end_offset`` or later."""
         while self._entries and self._entries[-1][1] >= end_offset:
             self._entries.pop()
             self.changed = True
 
     def truncate_start(self, start_offset: int) -> None:
-        """Forget epochs that end before ``start_offset``; the one that holds it begins there from now on."""
+        """Remove epochs that end before ``start_offset``; the one that contains it begins there now."""
         below = bisect_right(self._entries, start_offset, key=_start)
         if below and self._entries[:below] != [(self._entries[below - 1][0], start_offset)]:
             self._entries[:below] = [(self._entries[below - 1][0], start_offset)]
             self.changed = True
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all epochs."""
         self.changed = self.changed or bool(self._entries)
         self._entries.clear()
 

@@ -1,7 +1,6 @@
-"""Making appended data survive a power loss: planned by the loop, carried out in any thread, noted by the loop.
+"""Flushes of a log: planned by the loop, run in any thread, noted by the loop.
 
-Appends go on while a plan is made and runs; what they add meanwhile is the next plan's. So one sync serves all that
-waits for it.
+Appends continue meanwhile and are part of the next plan. So all requests that wait share one sync.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pykbroker.storage.log.state import LogState
 
 
 class FlushPlan:
-    """One flush of a log as it is now: ``run`` then ``finish``."""
+    """One flush of a log's present content: ``run``, then ``finish``."""
 
     __slots__ = ("_log", "work")
 
@@ -23,8 +22,8 @@ class FlushPlan:
         self.work = log.begin_flush()
 
     def run(self) -> None:
-        """Sync; waits for the disk. Raises KAFKA_STORAGE_ERROR. The directory is offline then, since what a failed sync
-        left on the disk cannot be known, but for a full disk that does not take the epochs.
+        """Sync; waits for the disk. Raises KafkaError KAFKA_STORAGE_ERROR: the log directory is then offline, since the
+        outcome of a failed sync is unknown, unless only the epochs found the disk full.
         """
         log = self._log
         refusal = log.directory.failed
@@ -48,7 +47,7 @@ class FlushPlan:
         try:
             work.active.sync()
         except FileNotFoundError:
-            # Retention has deleted the segment, which is no longer the active one: it needs no sync.
+            # Retention has deleted the segment, which is no longer active: it needs no sync.
             if any(segment.log is work.active for segment in log.segments):
                 raise
         for path in work.paths:
@@ -70,12 +69,12 @@ class FlushPlan:
                     replace_file(log.directory.disk, f"{log.path}/{LEADER_EPOCHS}", encode_epochs(epochs))
 
     def finish(self) -> None:
-        """Note that the data is on the disk."""
+        """Note that the data is synced."""
         self._log.mark_flushed(self.work.end_offset, self.work.stable_offset)
 
 
 def flush(log: LogState) -> None:
-    """Plan, sync and note, where anything is to be synced; see ``FlushPlan.run``."""
+    """Plan, run and finish a flush if anything is unsynced. Raises what ``FlushPlan.run`` raises."""
     if log.unflushed:
         plan = FlushPlan(log)
         plan.run()
@@ -83,7 +82,7 @@ def flush(log: LogState) -> None:
 
 
 def end_flushes(log: LogState) -> None:
-    """Mark a log as deleted: from now on no flush, begun or not, writes a file in a directory of its name."""
+    """Mark a log as deleted: from now on no flush, under way or not, writes a file to a directory of its name."""
     log.mark_deleted()
     if log.flushes:
         with log.epochs_lock:  # another flush may be writing it

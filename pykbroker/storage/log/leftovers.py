@@ -1,4 +1,4 @@
-"""What deletions, unfinished writes and compactions leave in a log's directory when they end too soon."""
+"""Removes files that interrupted deletions, writes and compactions leave in a log's directory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def offset_in(name: str) -> int:
 
 
 def remove_leftovers(disk: Disk, directory: str, names: Iterable[str]) -> set[str]:
-    """Remove what is of no use in the directory of a log that is not open, if a broker named it; the names that remain. Raises OSError.
+    """Remove useless files with a broker's names from the directory of a closed log; returns the remaining names. Raises OSError.
 
-    A compaction that has renamed all it wrote to ``.swap`` is not among it: recovery completes that.
+    The ``.swap`` files of a compaction that is complete stay: recovery installs them.
     """
     kept = set(names)
     cleaned = min((offset_in(name) for name in kept if name.endswith(CLEANED)), default=2**63)
@@ -33,9 +33,9 @@ def remove_leftovers(disk: Disk, directory: str, names: Iterable[str]) -> set[st
 
 
 def remove_unused_segments(disk: Disk, directory: str) -> None:
-    """Remove all that a failed compaction wrote for a log that is in use; for any thread. Raises OSError.
+    """Remove all files of a failed compaction of a log in use; in any thread. Raises OSError.
 
-    Nothing where the log's directory was put aside meanwhile.
+    Nothing is removed if the log's directory was renamed meanwhile.
     """
     try:
         names = disk.list(directory)
@@ -46,7 +46,7 @@ def remove_unused_segments(disk: Disk, directory: str) -> None:
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
-    """A segment's .log first: what is left of it without that does not count, should this end too soon as well."""
+    """Names in the order of removal, a segment's .log first: without it the other files are ignored after a crash."""
     return sorted(names, key=lambda name: (".log" not in name, name))
 
 

@@ -1,8 +1,7 @@
-"""The log of one partition: segments in order, and what is known of their content.
+"""The log of one partition: appends, reads, and the operations of its other modules.
 
-All methods run in the thread that owns the logs, but for ``ReadPlan.read``, ``flush``, ``FlushPlan`` and the look-ups
-(``lookup``), which may run in any. Errors are KafkaError: what a client did wrong, or KAFKA_STORAGE_ERROR after a disk
-error.
+All methods run in the thread that owns the logs, except ``ReadPlan.read``, ``flush``, ``FlushPlan`` and the look-ups
+(``lookup``), which may run in any. Errors are KafkaError: a client's mistake, or KAFKA_STORAGE_ERROR after a disk error.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from pykbroker.wire.records import decode_records
 
 @dataclass(slots=True)
 class AppendResult:
-    """Where a batch stands in the log."""
+    """The place of an appended batch in the log."""
 
     base_offset: int
     last_offset: int
-    #: Milliseconds where the log sets timestamps (or of the batch that is repeated), else -1.
+    #: The timestamp in milliseconds if the log sets it (or the repeated batch has one), else -1.
     log_append_time: int
     log_start_offset: int
-    #: It stood there already, nothing was written.
+    #: A repeated batch: nothing was written.
     duplicate: bool = False
-    #: Set by the partition: completes when the batch is committed, fails with KafkaError when it may be lost; None where it is
+    #: Set by the partition: completes when the batch is committed, fails with KafkaError if it may be lost; None if it is
     #: committed already.
     committed: Deferred[None] | None = None
 
@@ -59,9 +58,9 @@ class Log(LogState):
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
     ) -> AppendResult:
-        """Append one batch: check it, give it its offsets, write it.
+        """Validate one batch, assign its offsets, and write it.
 
-        ``records`` is patched in place where it is writable, and not kept. ``transaction_version`` is that of the
+        ``records`` is patched in place if it is writable, and not kept. ``transaction_version`` is that of the
         client, or of the coordinator which writes an end-of-transaction marker. Raises what ``validate_batch`` raises,
         RECORD_LIST_TOO_LARGE for a batch larger than a segment, what ``Producers`` raise (INVALID_PRODUCER_EPOCH,
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED), and KAFKA_STORAGE_ERROR.
@@ -98,7 +97,7 @@ class Log(LogState):
         )
 
     def _repeat(self, batch: BatchMemory) -> AppendResult:
-        """The answer to a producer that sends a batch again."""
+        """The answer for a repeated batch."""
         return AppendResult(
             batch.first_offset, batch.last_offset, batch.timestamp, self.log_start_offset, duplicate=True
         )
@@ -106,7 +105,7 @@ class Log(LogState):
     def _write(
         self, header: BatchHeader, data: Buffer, leader_epoch: int, now_ms: int, aborted: AbortedTxn | None
     ) -> None:
-        """Put the batch at the end of the active segment, or of a new one. All or nothing."""
+        """Write the batch at the end of the active segment, or to a new one; atomically."""
         last = header.last_offset
         segment = self.segments[-1]
         config = self.config
@@ -126,7 +125,7 @@ class Log(LogState):
         self.log_end_offset = last + 1
 
     def _taken_back(self, segment: Segment, size: int, offset: int, error: OSError) -> KafkaError:
-        """Restore the segment after a failed append; the error to answer with."""
+        """Restore the segment after a failed append; returns the KafkaError KAFKA_STORAGE_ERROR to raise."""
         try:
             segment.take_back(size)
             segment.aborted.truncate(offset)
@@ -135,11 +134,11 @@ class Log(LogState):
         return self.directory.refused(error, f"appending to {self.name}")
 
     def begin_epoch(self, leader_epoch: int) -> None:
-        """A leader of ``leader_epoch`` begins to write at the log end offset."""
+        """Record that ``leader_epoch`` begins at the log end offset."""
         self.epochs.assign(leader_epoch, self.log_end_offset)
 
     def roll(self, now_ms: int) -> Segment:
-        """Begin a new segment at the log end offset. Raises KAFKA_STORAGE_ERROR; the old one stays active then."""
+        """Begin a new segment at the log end offset. Raises KafkaError KAFKA_STORAGE_ERROR; the old one then stays active."""
         return trimming.roll(self, now_ms)
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -147,10 +146,10 @@ class Log(LogState):
     def plan_read(
         self, offset: int, max_bytes: int, *, upper_offset: int | None = None, at_least_one: bool = True
     ) -> ReadPlan | None:
-        """A read of whole batches from the one that holds ``offset``; None where nothing is below ``upper_offset``.
+        """A read of whole batches from the one that contains ``offset``; None if nothing is below ``upper_offset``.
 
-        ``upper_offset`` is the high watermark or the last stable offset; the log end offset when not given.
-        Raises OFFSET_OUT_OF_RANGE outside [log start offset, log end offset].
+        ``upper_offset`` is the high watermark or the last stable offset; by default the log end offset. Raises KafkaError
+        OFFSET_OUT_OF_RANGE outside [log start offset, log end offset].
         """
         if self.directory.offline:
             raise self.directory.refusal()
@@ -169,26 +168,26 @@ class Log(LogState):
     def aborted_transactions(
         self, start_offset: int, upper_offset: int, read: Reader = read_blocking
     ) -> list[AbortedTxn]:
-        """The aborted transactions that touch [start_offset, upper_offset), for fetches of committed data.
+        """The aborted transactions that overlap [start_offset, upper_offset), for fetches with read_committed.
 
-        With ``read_cached`` it raises WouldBlockError where it would have to wait for the disk: then ask in a thread.
+        With ``read_cached`` it raises WouldBlockError if it would wait for the disk: then retry in a thread.
         """
         return lookup.aborted_transactions(self, start_offset, upper_offset, read)
 
     def offset_for_timestamp(self, timestamp: int, upper_offset: int | None = None) -> TimestampOffset | None:
-        """The first record with at least ``timestamp``, below ``upper_offset``; None where there is none. Waits for the
-        disk: to be asked in a thread.
+        """The first record with at least ``timestamp``, below ``upper_offset``; None if there is none. Waits for the disk:
+        call it in a thread.
         """
         return lookup.offset_for_timestamp(self, timestamp, upper_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp of the log; None where no record has one (KIP-734). Waits for the
-        disk: to be asked in a thread.
+        """The first record with the largest timestamp of the log; None if no record has one (KIP-734). Waits for the disk:
+        call it in a thread.
         """
         return lookup.offset_of_max_timestamp(self)
 
     def active_producers(self) -> list[ProducerEntry]:
-        """State of every producer id that is remembered, for DescribeProducers. Not to be changed."""
+        """The state of every known producer id, for DescribeProducers; read-only."""
         return list(self.producers.entries.values())
 
     def has_open_transaction(self, producer_id: int, epoch: int | None = None) -> bool:
@@ -197,40 +196,40 @@ class Log(LogState):
         return entry is not None and entry.txn_first_offset >= 0 and epoch in (None, entry.epoch)
 
     def epoch_at(self, offset: int) -> int:
-        """The leader epoch in which ``offset`` was (or would be) written; -1 where it is unknown."""
+        """The leader epoch in which ``offset`` was (or would be) written; -1 if unknown."""
         return self.epochs.epoch_at(offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """(epoch, end offset) for OffsetForLeaderEpoch; (-1, -1) where it is unknown."""
+        """(epoch, end offset) for OffsetForLeaderEpoch; (-1, -1) if unknown."""
         return self.epochs.end_offset(epoch, self.log_end_offset)
 
     # -- changing -----------------------------------------------------------------------------------------------------
 
     def delete_records_before(self, offset: int) -> int:
-        """Move the log start offset up to ``offset`` and drop whole segments below it; the new log start offset.
+        """Raise the log start offset to ``offset`` and drop whole segments below it; returns the new log start offset.
 
-        Raises OFFSET_OUT_OF_RANGE beyond the high watermark.
+        Raises KafkaError OFFSET_OUT_OF_RANGE beyond the high watermark.
         """
         return trimming.delete_records_before(self, offset)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop every batch that ends at ``offset`` or later; the log ends at ``offset`` then, unless it ended before.
+        """Drop every batch that ends at ``offset`` or later; the log then ends at ``offset``, unless it ended before.
 
-        Where the log has a recovery point in the checkpoints, they must be written before anything is appended again: the
-        next recovery would begin behind that otherwise (Apache Kafka writes them too).
+        If the checkpoints have a recovery point of the log, write them before anything is appended again: otherwise the
+        next recovery would skip new batches (Apache Kafka writes them too).
         """
         trimming.truncate_to(self, offset)
 
     # -- durability ---------------------------------------------------------------------------------------------------
 
     def plan_flush(self) -> FlushPlan | None:
-        """What must be synced so that all appended so far survives a power loss; None where nothing is to do."""
+        """The flush that lets everything appended so far survive a power loss; None if all is synced."""
         return FlushPlan(self) if self.unflushed else None
 
     def flush(self) -> None:
-        """Sync all of the log; appends may go on meanwhile, so any thread may do it. Raises KAFKA_STORAGE_ERROR."""
+        """Sync the whole log; in any thread, while appends continue. Raises KafkaError KAFKA_STORAGE_ERROR."""
         flush(self)
 
     def close(self) -> None:
-        """Clean shutdown: flush, leave a snapshot of the producers at the end, complete the indexes, give back descriptors."""
+        """Close the log cleanly: flush, write a producer snapshot at the end, complete the indexes, close descriptors."""
         trimming.close(self)

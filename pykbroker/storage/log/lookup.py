@@ -1,8 +1,7 @@
-"""Questions to a log that are answered from its indexes: by timestamp, and which transactions were aborted.
+"""Look-ups in a log's indexes: by timestamp, and aborted transactions.
 
-They may be asked in any thread, over the segments as they are when the question comes. Segments that retention or
-compaction takes away meanwhile are no error: then the question is asked again, of those that took their place. A file
-that is missing without that fails the question alone.
+They run in any thread, over the segments at the time of the call. If retention or compaction removes segments meanwhile, the
+look-up is repeated on the new ones. A file that is missing for another reason fails this look-up alone.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ class TimestampOffset(NamedTuple):
 
 
 def _ask(log: LogState, question: Callable[[list[Segment]], T], doing: str) -> T:
-    """``question`` of the log's segments. Raises KAFKA_STORAGE_ERROR, or UNKNOWN_TOPIC_OR_PARTITION where the topic was
-    deleted meanwhile.
+    """``question`` on the log's segments. Raises KafkaError KAFKA_STORAGE_ERROR, or UNKNOWN_TOPIC_OR_PARTITION if the topic
+    was deleted meanwhile.
     """
     while True:
         log.directory.check()
@@ -51,7 +50,7 @@ def _ask(log: LogState, question: Callable[[list[Segment]], T], doing: str) -> T
 def aborted_transactions(
     log: LogState, start_offset: int, upper_offset: int, read: Reader = read_blocking
 ) -> list[AbortedTxn]:
-    """Markers lie after the data, so later segments are asked too, until one says that nothing before is undecided."""
+    """Markers come after the data, so later segments are searched too, until one says that none can have more."""
 
     def collect(segments: list[Segment]) -> list[AbortedTxn]:
         found: list[AbortedTxn] = []
@@ -70,7 +69,7 @@ def aborted_transactions(
 
 
 def offset_for_timestamp(log: LogState, timestamp: int, upper_offset: int | None) -> TimestampOffset | None:
-    """Segments are asked in order: timestamps need not rise with offsets."""
+    """Segments are searched in order: timestamps need not rise with offsets."""
 
     def search(segments: list[Segment]) -> TimestampOffset | None:
         for segment in segments:
@@ -108,7 +107,7 @@ def offset_of_max_timestamp(log: LogState) -> TimestampOffset | None:
     def search(segments: list[Segment]) -> TimestampOffset | None:
         found = _max_of(segments)
         if found is not None and found.offset < log.log_start_offset:
-            # DeleteRecords cut the first segment in its middle: what is left of it must be looked at one by one.
+            # The log start offset is inside the first segment: its remaining batches are searched one by one.
             rest = (_max_of_cut(segments[0], log.log_start_offset), _max_of(segments[1:]))
             found = max(filter(None, rest), key=lambda one: one.timestamp, default=None)
         return found
@@ -117,7 +116,7 @@ def offset_of_max_timestamp(log: LogState) -> TimestampOffset | None:
 
 
 def _max_of(segments: list[Segment]) -> TimestampOffset | None:
-    """By what the segments know of themselves: the first that has the largest timestamp, its first batch that has it."""
+    """The first record with the largest timestamp, found by the segments' largest timestamps."""
     best = max(segments, key=lambda segment: segment.largest_timestamp()[0], default=None)
     if best is None:
         return None

@@ -1,8 +1,8 @@
-"""Messages of the formats 0 and 1, which Apache Kafka wrote before 0.11 and still serves. They are known here, but not read.
+"""Detects message formats 0 and 1, which Apache Kafka wrote before 0.11 and still serves, and which this broker does not read.
 
     offset 0 | size 8 | CRC-32 of all that follows it 12 | magic 16 | attributes 17 | timestamp (format 1) | key | value
 
-A log that holds them is not served and not changed: to recovery they would look like damage.
+A log that holds them is not served and not changed: recovery would treat them as corruption.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _HEAD = Struct(">8xiIb")
 _CRC_SIZE = 4
-#: The least that the size field of each format can say: a message without key and value.
+#: The smallest size field of each format: a message without key and value.
 _LEAST_SIZE = {0: 14, 1: 22}
 
 
@@ -33,8 +33,8 @@ class OldFormatError(KafkaError):
 
 
 def refuse_old_format(file: File, position: int, end: int) -> None:
-    """Raises OldFormatError where a whole message of format 0 or 1, with a checksum that fits, begins at ``position``, and
-    OSError. Waits for the disk.
+    """Raises OldFormatError if a whole message of format 0 or 1 with a valid checksum begins at ``position``, and OSError.
+    Waits for the disk.
     """
     if end - position < _HEAD.size:
         return

@@ -1,7 +1,6 @@
-"""What a log remembers of idempotent and transactional producers (KIP-98, KIP-360, KIP-890).
+"""The producer states of a log, for idempotent and transactional producers (KIP-98, KIP-360, KIP-890).
 
-Of each producer: its epoch, its last five batches (a repeat of one is answered with its old offset), the open
-transaction. The rules and error codes are those of Kafka's ProducerAppendInfo. ``.snapshot`` files keep the state at an
+A state has the producer epoch, the last five batches (a repeat is answered with the old offset) and the open transaction. The rules and error codes are those of Kafka's ProducerAppendInfo. ``.snapshot`` files keep the state at an
 offset: version 1 (int16), CRC-32C of what follows (uint32), entries.
 """
 
@@ -34,7 +33,7 @@ class CorruptSnapshotError(ValueError):
 
 
 class BatchMemory(NamedTuple):
-    """One batch that a producer wrote."""
+    """One batch of a producer."""
 
     first_sequence: int
     last_sequence: int
@@ -90,9 +89,9 @@ class Producers:
         self.entries: dict[int, ProducerEntry] = {}
         #: First offset -> producer id of open transactions, in the order of offsets.
         self.open_txns: dict[int, int] = {}
-        #: Where the oldest open transaction begins.
+        #: The first offset of the oldest open transaction.
         self.first_unstable_offset: int | None = None
-        #: Offset of a marker that is not committed -> first offset of the transaction that it ends, in the order of markers.
+        #: Offset of an uncommitted marker -> first offset of its transaction, in the order of markers.
         self.uncommitted_ends: dict[int, int] = {}
         self.end_offset = 0
 
@@ -104,11 +103,11 @@ class Producers:
     def check_batch(
         self, header: BatchHeader, *, check_sequence: bool, transaction_version: int = 0
     ) -> BatchMemory | None:
-        """Whether a data batch may follow. The remembered batch that it repeats, or None for a new one.
+        """Check that a data batch may be appended. Returns the known batch that it repeats, or None for a new one.
 
-        Raises INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE. A producer id without state may
-        begin with any sequence: its records may have been deleted by retention. Not so in a transaction of version 2,
-        which has an epoch of its own and so begins at 0 (KIP-890).
+        Raises KafkaError INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE. A producer id without
+        state may begin with any sequence, since retention may have removed its records; but a transaction of version 2 has
+        its own epoch and begins at 0 (KIP-890).
         """
         entry = self.entries.get(header.producer_id)
         if entry is None:
@@ -136,10 +135,10 @@ class Producers:
         return None
 
     def check_marker(self, header: BatchHeader, marker: EndTxnMarker, transaction_version: int = 0) -> None:
-        """Whether an end-of-transaction marker may be written.
+        """Check that a transaction marker may be appended.
 
-        Raises INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED. From transaction version 2 the marker's epoch must
-        be above the producer's, but for the repeat of one that was written already (KIP-890, KAFKA-19999).
+        Raises KafkaError INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED. From transaction version 2 the marker's
+        epoch must be above the producer's, except in a repeated marker (KIP-890, KAFKA-19999).
         """
         entry = self.entries.get(header.producer_id)
         if entry is None:
@@ -159,7 +158,7 @@ class Producers:
             )
 
     def aborted_by(self, header: BatchHeader, marker: EndTxnMarker) -> AbortedTxn | None:
-        """The entry for the transaction index when ``marker``, at the header's offset, aborts an open transaction."""
+        """The entry for the transaction index if ``marker``, at the header's offset, aborts an open transaction."""
         entry = self.entries.get(header.producer_id)
         if marker.commit or entry is None or entry.txn_first_offset < 0:
             return None
@@ -170,7 +169,7 @@ class Producers:
     # -- after the write ----------------------------------------------------------------------------------------------
 
     def note(self, header: BatchHeader, marker: EndTxnMarker | None) -> None:
-        """Follow a batch that is in the log: written, or read again by recovery; ``marker`` is what a control batch holds."""
+        """Apply a batch that was appended, or read by recovery; ``marker`` is the content of a control batch."""
         if marker is not None:
             self._note_marker(header, marker)
         elif header.producer_id >= 0:
@@ -178,7 +177,7 @@ class Producers:
         self.end_offset = header.last_offset + 1
 
     def skip_to(self, end_offset: int) -> None:
-        """Nothing before ``end_offset`` that was not noted concerns a producer."""
+        """Set the end of the applied batches: those up to ``end_offset`` have no producer."""
         self.end_offset = end_offset
 
     def _note_batch(self, header: BatchHeader) -> None:
@@ -220,7 +219,7 @@ class Producers:
             del ends[marker]
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers without an open transaction that wrote nothing for ``expiration_ms``."""
+        """Remove producers without an open transaction whose last batch is older than ``expiration_ms``."""
         expired = [
             producer_id
             for producer_id, entry in self.entries.items()
@@ -230,7 +229,7 @@ class Producers:
             del self.entries[producer_id]
 
     def clear(self, end_offset: int) -> None:
-        """Forget all; the state is that of an empty log which ends at ``end_offset``."""
+        """Remove all; the state is that of an empty log that ends at ``end_offset``."""
         self.entries.clear()
         self.open_txns.clear()
         self.uncommitted_ends.clear()
@@ -240,7 +239,7 @@ class Producers:
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
     def encode(self) -> bytes:
-        """The content of a .snapshot file. Of the remembered batches it holds the last one only."""
+        """The content of a .snapshot file. It has only the last batch of each producer."""
         body = bytearray(_COUNT.pack(len(self.entries)))
         for entry in self.entries.values():
             last = entry.batches[-1] if entry.batches else None
@@ -257,7 +256,7 @@ class Producers:
         return _SNAPSHOT_HEAD.pack(_SNAPSHOT_VERSION, crc32c(body)) + body
 
     def decode(self, data: bytes, end_offset: int) -> None:
-        """Take over the state of a snapshot at ``end_offset``. Raises CorruptSnapshotError."""
+        """Load the state of a snapshot at ``end_offset``. Raises CorruptSnapshotError."""
         try:
             version, crc = _SNAPSHOT_HEAD.unpack_from(data)
             (count,) = _COUNT.unpack_from(data, _SNAPSHOT_HEAD.size)
@@ -292,7 +291,7 @@ class Producers:
 
 
 def _check_epoch(entry: ProducerEntry, epoch: int) -> None:
-    """Raises INVALID_PRODUCER_EPOCH for an epoch that is over."""
+    """Raises KafkaError INVALID_PRODUCER_EPOCH for an old epoch."""
     if epoch < entry.epoch:
         raise KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -301,7 +300,7 @@ def _check_epoch(entry: ProducerEntry, epoch: int) -> None:
 
 
 def _check_sequence(entry: ProducerEntry, epoch: int, base_sequence: int, expected: int) -> None:
-    """The sequence that must come next. Raises OUT_OF_ORDER_SEQUENCE_NUMBER."""
+    """Check the next sequence. Raises KafkaError OUT_OF_ORDER_SEQUENCE_NUMBER."""
     if epoch != entry.epoch:
         if base_sequence != 0 and entry.epoch != NO_EPOCH:
             raise KafkaError(

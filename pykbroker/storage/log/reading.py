@@ -1,7 +1,7 @@
-"""Reads of whole batches, planned by the loop and carried out where they do not stall it.
+"""Reads of whole batches, planned by the loop, and run in a thread if they would stall it.
 
-A plan fixes what may be seen (segments and sizes as they are now). ``read_now`` takes what is in the page cache;
-``read`` waits for the disk and is for a worker thread.
+A plan fixes the visible content: the present segments and sizes. ``read_now`` reads from the page cache; ``read`` waits for
+the disk, in a worker thread.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 _BASE_AND_LENGTH = Struct(">qi")
 _length_at = Struct(">8xi").unpack_from
 
-#: From so many bytes on, the offset index saves walking over most batches to find the last whole one.
+#: From this many bytes on, the offset index is used to find the last whole batch, instead of walking over all.
 _WALK_BYTES = 128 * 1024
 _ALL = 1 << 62
 
 
 class ReadPlan:
-    """One read: whole batches from the one that holds ``offset``, up to ``upper_offset``, about ``max_bytes``.
+    """One read: whole batches from the one that contains ``offset``, up to ``upper_offset``, at most ``max_bytes``.
 
-    The first batch is read whole even if it is larger than ``max_bytes``, when ``at_least_one``.
+    With ``at_least_one`` the first batch is read even if it is larger than ``max_bytes``.
     """
 
     __slots__ = (
@@ -63,7 +63,7 @@ class ReadPlan:
         self._at_least_one = at_least_one
         segment = self._segments[number]
         self._position = segment.recent_position(offset)
-        #: -1 where only the disk knows the segment's size.
+        #: -1 if the segment's size must be read from the disk.
         self._end = segment.size if segment.size_known else -1
         self._data: Buffer | StoredRecords | None = None
         self._after = -1  # the offset after batches that are left in their file
@@ -72,7 +72,7 @@ class ReadPlan:
 
     @property
     def size(self) -> int:
-        """About how many bytes the read will bring: exact at the tail of the log, else at most so many."""
+        """The bytes that the read will return: exact at the tail of the log, else an upper bound."""
         if self._end < 0:
             return self._max_bytes
         return min(self._end - max(self._position, 0), self._max_bytes)
@@ -88,21 +88,21 @@ class ReadPlan:
 
     @property
     def limited(self) -> bool:
-        """After the read: whether its limit kept it from bringing all that there is in its segment."""
+        """After the read: whether the limit cut off batches of the segment."""
         return self._shut_out or (bool(self._data) and self.end_offset < self._upper)
 
     @property
     def ends_in_older_segment(self) -> bool:
-        """After the read: whether it brought something, and what may be read goes on in a later segment."""
+        """After the read: whether it returned batches, and more are in a later segment."""
         following = self._number + 1
         return (
             bool(self._data) and following < len(self._segments) and self._segments[following].base_offset < self._upper
         )
 
     def read_now(self, inline: int = _ALL) -> Buffer | StoredRecords | None:
-        """The batches if memory holds them; None where only ``read`` can tell. Raises KAFKA_STORAGE_ERROR.
+        """The batches if they are in memory, else None. Raises KafkaError KAFKA_STORAGE_ERROR.
 
-        More than ``inline`` bytes are left in their file.
+        Bytes beyond ``inline`` stay in their file.
         """
         self._inline = inline
         segment = self._segments[self._number]
@@ -122,10 +122,10 @@ class ReadPlan:
         return self._data
 
     def read(self, inline: int = _ALL) -> Buffer | StoredRecords:
-        """The batches; waits for the disk. Empty where nothing is below the upper offset.
+        """The batches; waits for the disk. Empty if nothing is below the upper offset.
 
-        Raises KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE where retention removed the segment meanwhile, or
-        UNKNOWN_TOPIC_OR_PARTITION where the topic was deleted. More than ``inline`` bytes are left in their file.
+        Raises KafkaError KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE if retention removed the segment meanwhile, or
+        UNKNOWN_TOPIC_OR_PARTITION if the topic was deleted. Bytes beyond ``inline`` stay in their file.
         """
         self._inline = inline
         self._data = self._read(read_blocking)
@@ -138,7 +138,7 @@ class ReadPlan:
             except OSError as error:
                 if not isinstance(error, FileNotFoundError) or self._log.segments is self._segments:
                     raise self._failed(error) from error
-            # Retention or compaction took the segments away since the plan was made.
+            # Retention or compaction has removed the segments since the plan was made.
             self._plan_anew()
 
     def _plan_anew(self) -> None:
@@ -173,8 +173,8 @@ class ReadPlan:
         return b""
 
     def _leave(self, number: int, position: int, end: int, read: Reader) -> StoredRecords | None:
-        """What lies from ``position`` on, as far as the limit goes, without reading it; None where that must be read to
-        know where a batch ends, and where the last whole one ends so early that it is not too much to be read.
+        """The batches from ``position`` up to the limit, left in their file; None if they must be read to find where a
+        batch ends, or are few enough to be read.
         """
         segment = self._segments[number]
         first = _length_at(read(segment.log, HEADER_SIZE, position))[0] + LOG_OVERHEAD
@@ -226,7 +226,7 @@ class ReadPlan:
 
 
 def whole_batches(data: Buffer, upper_offset: int, start: int = 0) -> int:
-    """How many bytes of ``data`` are whole batches below ``upper_offset``; a batch begins at ``start``."""
+    """The number of bytes of ``data`` that are whole batches below ``upper_offset``; a batch begins at ``start``."""
     position, size = start, len(data)
     while position + LOG_OVERHEAD <= size:
         base, length = _BASE_AND_LENGTH.unpack_from(data, position)
@@ -238,7 +238,7 @@ def whole_batches(data: Buffer, upper_offset: int, start: int = 0) -> int:
 
 
 def last_offset(data: Buffer) -> int:
-    """The last offset in ``data``, which is one whole batch or more."""
+    """The last offset in ``data``, which has at least one whole batch."""
     last, position, size = -1, 0, len(data)
     while position < size:
         base, length, delta = PLACE.unpack_from(data, position)

@@ -1,8 +1,8 @@
 """Opening a log's directory: after a clean shutdown from its checkpoints, after a kill by reading from the recovery point.
 
-What lies before the recovery point was synced and is trusted. Behind it every batch is read: length, checksum, offsets
-that rise. At the first that is wrong the log is cut, and indexes, transaction index, epochs and producers' state are made
-from what was read. Left-overs of operations that a crash cut short are completed or removed, as Kafka's LogLoader does.
+Data before the recovery point was synced and is trusted. After it every batch is checked: length, checksum, rising offsets.
+The log is truncated at the first invalid batch, and indexes, transaction index, epochs and producer states are rebuilt from
+what was read. Interrupted operations are completed or removed, as by Kafka's LogLoader.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ logger = logging.getLogger(__name__)
 def load(log: LogState, *, clean: bool, recovery_point: int, log_start_offset: int, compacted_to: int) -> None:
     """Fill ``log`` from its directory, which must exist. Raises OSError, or OldFormatError before anything is cut.
 
-    ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are what the checkpoints say, 0 where they say nothing.
+    ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are those of the checkpoints, else 0.
     """
     names = _tidy(log, log.directory.disk.list(log.path))
     segments = _found_segments(log, names)
-    segments[0].refuse_old_format()  # they come first where there are any
+    segments[0].refuse_old_format()  # old formats can only be at the beginning
     epochs = _found_epochs(log, names)
     log.begin_with(
         segments,
@@ -43,7 +43,7 @@ def load(log: LogState, *, clean: bool, recovery_point: int, log_start_offset: i
         log_start_offset=max(log_start_offset, segments[0].base_offset),
         recovery_point=0 if epochs is None else recovery_point,
     )
-    # Segments that retention removed, and a power loss brought back.
+    # Segments that retention removed and a power loss restored.
     drop_segments(log, count_before(log, log.log_start_offset))
     clean = clean and epochs is not None and _load_end(log)
     if not clean:
@@ -53,7 +53,7 @@ def load(log: LogState, *, clean: bool, recovery_point: int, log_start_offset: i
         _begin_at_log_start(log)
     log.end_at(log.log_end_offset)
     log.start_at(log.log_start_offset)
-    # With no replica elsewhere, what is found is what there is.
+    # There is no other replica: all that was found is committed.
     log.commit_to(log.log_end_offset)
     _remove_stray_snapshots(log)
     if clean:
@@ -62,7 +62,7 @@ def load(log: LogState, *, clean: bool, recovery_point: int, log_start_offset: i
 
 
 def _tidy(log: LogState, names: list[str]) -> set[str]:
-    """Remove what deletions and unfinished writes left, complete what compaction has begun; the names that remain."""
+    """Remove files of interrupted deletions and writes, complete an interrupted compaction; returns the remaining names."""
     disk = log.directory.disk
     kept = remove_leftovers(disk, log.path, names)
     if any(name.endswith(SWAP) for name in kept):
@@ -79,10 +79,10 @@ def _tidy(log: LogState, names: list[str]) -> set[str]:
 
 
 def _complete_swap(log: LogState, base: int, names: set[str]) -> None:
-    """Put a compacted segment in the place of those that it covers."""
+    """Replace the segments that a compacted one covers by it."""
     segment = Segment(log.directory.disk, log.path, base, suffix=SWAP)
     end = segment.end()[0]
-    # The .index is the first to get its name. Once it has, the files of the same base are the new segment's own.
+    # The .index is renamed first. Once it is, the files with the same base offset are the new segment's.
     begun = f"{base:020d}.index{SWAP}" not in names
     for name in sorted(names):
         if name.endswith(SEGMENT_SUFFIXES) and (
@@ -94,7 +94,7 @@ def _complete_swap(log: LogState, base: int, names: set[str]) -> None:
 
 
 def _found_segments(log: LogState, names: set[str]) -> list[Segment]:
-    """The segments that have files; a new one where there is none."""
+    """The segments with files; a new one if there is none."""
     disk, now_ms = log.directory.disk, log.directory.clock.now_ms()
     bases = sorted(offset_in(name) for name in names if name.endswith(".log") and offset_in(name) >= 0)
     if bases:
@@ -108,7 +108,7 @@ def _found_segments(log: LogState, names: set[str]) -> list[Segment]:
 
 
 def _found_epochs(log: LogState, names: set[str]) -> LeaderEpochs | None:
-    """What the checkpoint says; None where it is damaged, so that only the batches can tell, all of them."""
+    """The checkpoint's epochs; None if it is corrupt, so that they are rebuilt from all batches."""
     if LEADER_EPOCHS not in names:
         return LeaderEpochs()
     try:
@@ -119,7 +119,7 @@ def _found_epochs(log: LogState, names: set[str]) -> LeaderEpochs | None:
 
 
 def _load_end(log: LogState) -> bool:
-    """Find the log end offset after a clean shutdown; False where the last segment does not end with a whole batch."""
+    """Find the log end offset after a clean shutdown; False if the last segment does not end with a whole batch."""
     active = log.active
     end_offset, position = active.end()
     log.extend_to(end_offset)
@@ -128,29 +128,29 @@ def _load_end(log: LogState) -> bool:
 
 
 def _recover(log: LogState, gaps_to: int) -> None:
-    """Read everything from the segment that holds the recovery point on; cut the log where it stops making sense.
+    """Read everything from the segment with the recovery point on; truncate the log at the first invalid batch.
 
-    Up to ``gaps_to`` gaps between segments are compaction's: it has been there, or all of that was synced.
+    Up to ``gaps_to`` gaps between segments are compaction's, or were synced so.
     """
-    # One offset back: where a segment begins at the recovery point, the one before it may have been closed, and its
+    # One offset back: if a segment begins at the recovery point, the one before it may have been closed, and its
     # indexes completed, after the last flush.
     number = log.segment_number(max(log.recovery_point - 1, log.log_start_offset))
     segments = log.segments
     expected = segments[number].base_offset
     log.extend_to(expected)
     _restore_before(log, number)
-    # Those behind are of batches that are read again. One that a truncation removed may be back after a power loss, and say what
-    # was true of other batches.
+    # Later snapshots are rebuilt. One that a truncation removed may be restored by a power loss, with the state
+    # of other batches.
     drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
     for index in range(number, len(segments)):
         segment = segments[index]
         if segment.base_offset > expected:
-            # Compaction leaves gaps. Otherwise the power went when the next segment was on the disk already, but not
+            # Compaction leaves gaps. Otherwise a power loss kept the next segment, but not
             # the end of this one.
             if segment.base_offset > gaps_to:
                 _cut_behind(log, index)
                 break
-            # Known of the log itself from now on: the policy may change, and checkpoints go.
+            # Marked in the log's directory: the policy may change, and checkpoints may be lost.
             mark_compacted(log.directory.disk, log.path)
             drop_snapshots(log, [offset for offset in log.snapshots if offset > expected])
         size = segment.size
@@ -164,8 +164,8 @@ def _recover(log: LogState, gaps_to: int) -> None:
                 size - end,
             )
             following = segments[index + 1 : index + 2]
-            # A preallocated file was cut to its size before the next segment began; the power may have gone before the
-            # disk knew. Nothing is missing between them then.
+            # A preallocated file is trimmed before the next segment begins; a power loss may undo that. No batch is
+            # missing between them then.
             if not following or following[0].base_offset != log.log_end_offset:
                 _cut_behind(log, index + 1)
                 break
@@ -177,9 +177,9 @@ def _recover(log: LogState, gaps_to: int) -> None:
 
 
 def _cut_behind(log: LogState, number: int) -> None:
-    """Remove the segments from ``number`` on: they lie behind records that were lost.
+    """Remove the segments from ``number`` on, since records before them were lost.
 
-    On the disk at once: after another power loss they must not come back behind what is appended from now on.
+    The removal is synced: another power loss must not restore them after batches that are appended from now on.
     """
     lost = log.segments[number:]
     log.replace_segments(lost, [])
@@ -191,7 +191,7 @@ def _cut_behind(log: LogState, number: int) -> None:
 
 
 def _restore_before(log: LogState, number: int) -> None:
-    """Producers' state at the beginning of segment ``number``."""
+    """Restore the producer states at the beginning of segment ``number``."""
     base = log.segments[number].base_offset
     log.producers.clear(log.log_start_offset)
     load_snapshot(log, base)
@@ -204,7 +204,7 @@ def _restore_before(log: LogState, number: int) -> None:
 
 
 def _recover_segment(log: LogState, segment: Segment, expected: int) -> tuple[int, int]:
-    """Check the batches, index them again; (offset after the last good one, its end in the file)."""
+    """Check and index the batches; returns (offset after the last valid one, its end in the file)."""
     segment.begin_rebuild()
     segment.aborted.reset()
     end = 0
@@ -222,7 +222,7 @@ def _recover_segment(log: LogState, segment: Segment, expected: int) -> tuple[in
 
 
 def _begin_at_log_start(log: LogState) -> None:
-    """The log ends before its recorded start: files were lost. An empty segment at the start takes their place."""
+    """The log ends before its log start offset: files were lost. An empty segment at the start replaces them."""
     logger.warning(
         "Log %s ends at offset %d, before its log start offset %d: its records are removed, and it is empty now",
         log.name,
@@ -239,7 +239,7 @@ def _begin_at_log_start(log: LogState) -> None:
 
 
 def _remove_stray_snapshots(log: LogState) -> None:
-    """Snapshots are of use at the beginning of a segment and at the end of the log."""
+    """Remove snapshots that are neither at the beginning of a segment nor at the end of the log."""
     bases = {segment.base_offset for segment in log.segments}
     end = log.log_end_offset
     newest = max((offset for offset in log.snapshots if offset <= end), default=-1)

@@ -1,4 +1,4 @@
-"""Which segments are past their time (Kafka's cleanup.policy=delete)."""
+"""Retention of segments by time and size (Kafka's cleanup.policy=delete)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ if TYPE_CHECKING:
 
 
 def apply_retention(log: LogState, now_ms: int) -> int:
-    """Drop the segments that the log's settings no longer keep; how many. Raises KAFKA_STORAGE_ERROR.
+    """Drop the segments that exceed the log's retention; returns their number. Raises KafkaError KAFKA_STORAGE_ERROR.
 
-    Always from the oldest on and whole segments only: those before the log start offset, those too many for
-    retention.bytes, those older than retention.ms. When that is all of them, the active one included, an empty one
-    takes its place first. Nothing goes that is not committed. A log that is only compacted loses nothing but what lies before its start. While compaction is
-    at work, nothing is dropped.
+    Whole segments only, from the oldest on: those before the log start offset, beyond retention.bytes, or older than
+    retention.ms. If that includes the active one, an empty segment is rolled first. Uncommitted data stays. A log that is
+    only compacted loses only segments before its log start offset. During a compaction nothing is dropped.
     """
     log.directory.check()
     if log.pinned_by is not None:
@@ -30,13 +29,13 @@ def apply_retention(log: LogState, now_ms: int) -> int:
             dropped += _drop(log, _over_size(log), now_ms)
             dropped += _drop(log, _expired(log, now_ms), now_ms)
     except OSError as error:
-        raise log.directory.failed(error, f"looking for old segments of {log.name}") from error
+        raise log.directory.failed(error, f"applying retention to {log.name}") from error
     return dropped
 
 
 def look_ahead(logs: Iterable[LogState], now_ms: int) -> None:
-    """Read what ``apply_retention`` reads of these logs. For a thread, so that the loop need not wait for the disk.
-    Errors are left for the round itself to find.
+    """Read what ``apply_retention`` reads of these logs, in a thread, so that the loop does not wait for the disk. Errors
+    are left to the round itself.
     """
     for log in logs:
         if log.config.delete:
@@ -46,8 +45,8 @@ def look_ahead(logs: Iterable[LogState], now_ms: int) -> None:
 
 
 def _over_size(log: LogState) -> int:
-    """How many of the oldest segments can go while retention.bytes remain; where that is none at all, the active one too,
-    unless it is empty.
+    """The number of oldest segments beyond retention.bytes. With retention.bytes=0 the active one counts too, unless it is
+    empty.
     """
     limit = log.config.retention_bytes
     excess = log.size_bytes - limit if limit >= 0 else 0
@@ -61,7 +60,7 @@ def _over_size(log: LogState) -> int:
 
 
 def _expired(log: LogState, now_ms: int) -> int:
-    """How many of the oldest segments are older than retention.ms."""
+    """The number of oldest segments older than retention.ms."""
     limit = log.config.retention_ms
     if limit < 0:
         return 0
@@ -74,7 +73,7 @@ def _expired(log: LogState, now_ms: int) -> int:
 
 
 def _drop(log: LogState, count: int, now_ms: int) -> int:
-    """Drop the ``count`` oldest segments, or those of them that are committed."""
+    """Drop the ``count`` oldest segments, as far as they are committed."""
     if log.high_watermark < log.log_end_offset:
         count = min(count, count_before(log, log.high_watermark))
     if count and count == len(log.segments):
@@ -83,6 +82,6 @@ def _drop(log: LogState, count: int, now_ms: int) -> int:
 
 
 def newest_record_ms(segment: Segment) -> int:
-    """The largest timestamp of a segment; where its records have none, when the file was last written."""
+    """The largest timestamp of a segment; if its records have none, the time of the file's last write."""
     timestamp = segment.largest_timestamp()[0]
     return timestamp if timestamp >= 0 else segment.disk.modified_ms(segment.log.path)

@@ -1,7 +1,7 @@
 """One segment: a .log file of batches, its two sparse indexes, and its aborted transactions.
 
-The files are those of Kafka's LogSegment. Only the active segment, the last one, is appended to; its youngest batches'
-positions are kept in memory, so that reads at the tail need no index.
+The files are those of Kafka's LogSegment. Only the active segment, the last one, is appended to; the positions of its last
+batches are kept in memory, so that reads at the tail need no index.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, 
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
 
-#: Base offset, length and last offset delta: what finding a batch needs.
+#: Base offset, length and last offset delta of a batch, for searches.
 PLACE = Struct(">qi11xi")
 
 #: Bytes read at once while looking for a batch, and while going through a whole segment.
 _LOOK_BYTES = 8 * 1024
 _SCAN_BYTES = 1024 * 1024
 
-#: Positions of so many youngest batches are kept.
+#: The number of last batches whose positions are kept.
 _RECENT = 64
 
 _MAX_RELATIVE_OFFSET = 2**31 - 1
@@ -78,32 +78,32 @@ class Segment:
         self.disk = disk
         self.base_offset = base_offset
         self.stem = f"{directory}/{segment_name(base_offset)}"
-        #: Behind every file's name: ``.deleted``, or ``.cleaned`` and ``.swap`` while compaction replaces segments.
+        #: The suffix of all file names: ``.deleted``, or ``.cleaned`` and ``.swap`` while compaction replaces segments.
         self.suffix = suffix
         self.log: File = disk.open(self.path(".log"))
         self._size = -1
         self._preallocated = False
         self._indexes: SegmentIndexes | None = None
-        #: A cold read in a worker thread may load the indexes of a closed segment while the loop does, or while the loop gives
-        #: its files other names.
+        #: A cold read in a worker thread may load the indexes of a closed segment while the loop does, or while the loop
+        #: renames its files.
         self._loading = Lock()
         self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.path(".txnindex"))
         self._recent_offsets = array("q")
         self._recent_positions = array("q")
         self.created_ms = created_ms
-        #: segment.jitter.ms: so much earlier than segment.ms this one rolls.
+        #: segment.jitter.ms: by this much earlier than segment.ms this segment rolls.
         self.jitter_ms = 0
-        #: Largest timestamp of the first batch, from which segment.ms counts; -1 while it is not known.
+        #: The largest timestamp of the first batch, from which segment.ms counts; -1 while unknown.
         self.first_timestamp = -1
 
     @classmethod
     def create(
         cls, disk: Disk, directory: str, base_offset: int, now_ms: int, suffix: str = "", *, file_bytes: int = 0
     ) -> Segment:
-        """Make the files of a new segment, the .log last: a failure in between leaves nothing that counts.
+        """Create the files of a new segment, the .log last: without it the other files are ignored after a failure.
 
-        ``file_bytes``: how long the .log is made at once, for a log with ``preallocate``; zeros are behind the batches
-        then, until ``trim``.
+        ``file_bytes`` is the preallocated size of the .log (``preallocate``); zeros follow the batches then, until
+        ``trim``.
         """
         segment = cls(disk, directory, base_offset, created_ms=now_ms, suffix=suffix)
         segment.begin_rebuild()
@@ -133,12 +133,12 @@ class Segment:
 
     @property
     def size_known(self) -> bool:
-        """Whether ``size`` is told without asking the disk."""
+        """Whether ``size`` is known without accessing the disk."""
         return self._size >= 0
 
     @property
     def indexes(self) -> SegmentIndexes:
-        """Both indexes, loaded at first use and rebuilt when they are missing or damaged."""
+        """Both indexes, loaded on first use and rebuilt if missing or damaged."""
         if self._indexes is None:
             with self._loading:
                 self._load_indexes()
@@ -151,7 +151,7 @@ class Segment:
 
     @property
     def aborted(self) -> AbortedIndex:
-        """The aborted transactions whose markers lie here."""
+        """The aborted transactions whose markers are in this segment."""
         if self._aborted is None:
             with self._loading:
                 self._load_aborted()
@@ -160,7 +160,7 @@ class Segment:
 
     @property
     def may_have_aborted(self) -> bool:
-        """Whether ``aborted`` must be asked; False for most segments, without touching the disk."""
+        """Whether ``aborted`` may have entries; False for most segments, without accessing the disk."""
         return self._aborted is None or bool(self._aborted)
 
     @property
@@ -179,16 +179,16 @@ class Segment:
         if indexes.load(self.size):
             self._indexes = indexes
         else:
-            self.log.size()  # raises where the segment itself is gone: then there is nothing to rebuild
+            self.log.size()  # raises if the segment itself was removed: then there is nothing to rebuild
             self.rebuild_indexes()
 
     def largest_timestamp(self) -> tuple[int, int]:
-        """(largest timestamp, last offset of the batch that has it); (-1, -1) where no batch has one."""
+        """(largest timestamp, last offset of its batch); (-1, -1) if no batch has a timestamp."""
         indexes = self.indexes
         return indexes.largest, indexes.largest_offset
 
     def first_batch_timestamp(self) -> int:
-        """Largest timestamp of the first batch; -1 where it has none."""
+        """The largest timestamp of the first batch; -1 if it has none."""
         if self.first_timestamp < 0 and self.size:
             head = self.log.pread(HEADER_SIZE, 0)
             with contextlib.suppress(WireError):
@@ -196,7 +196,7 @@ class Segment:
         return self.first_timestamp
 
     def end(self) -> tuple[int, int]:
-        """(offset after the last whole batch, its end in the file), looked for from the last index entry on."""
+        """(offset after the last whole batch, its end in the file), found from the last index entry on."""
         last = self.indexes.by_offset.last
         offset, position = self.base_offset, last[1] if last else 0
         for at, header, _ in self.batches(position):
@@ -206,7 +206,7 @@ class Segment:
     # -- appending ----------------------------------------------------------------------------------------------------
 
     def must_roll(self, size: int, last_offset: int, timestamp: int, now_ms: int, config: LogConfig) -> bool:
-        """Whether a batch of ``size`` bytes belongs into a new segment: size, age, index fullness, offset range."""
+        """Whether a batch of ``size`` bytes needs a new segment: by size, age, full indexes, or offset range."""
         mine = self._size
         if mine > config.segment_bytes - size:
             return True
@@ -215,13 +215,13 @@ class Segment:
         return self.indexes.full or last_offset - self.base_offset > _MAX_RELATIVE_OFFSET
 
     def _age(self, timestamp: int, now_ms: int) -> int:
-        """In the time of the records where they have one, else by the clock."""
+        """The age by the records' timestamps if they have any, else by the clock."""
         if self.first_timestamp >= 0 and timestamp >= 0:
             return timestamp - self.first_timestamp
         return now_ms - self.created_ms
 
     def append(self, data: Buffer, first_offset: int, last_offset: int, timestamp: int, config: LogConfig) -> None:
-        """Write one batch at the end. After an error any part of it may be in the file: ``take_back``."""
+        """Write one batch at the end. After an error any part of it may be in the file: call ``take_back``."""
         indexes = self.indexes
         indexes.make_room(config.index_interval_bytes)
         position = self._size
@@ -238,30 +238,30 @@ class Segment:
         indexes.note(position, size, last_offset, timestamp, config)
 
     def take_back(self, size: int) -> None:
-        """Cut the file to ``size`` bytes after a failed append."""
+        """Truncate the file to ``size`` bytes after a failed append."""
         self.log.truncate(size)
         self._size = size
         self._preallocated = False
 
     def trim(self) -> bool:
-        """Cut the zeros of a preallocated file; whether there were any."""
+        """Cut the zeros of a preallocated file; returns whether there were any."""
         trimmed = self._preallocated
         if trimmed:
             self.take_back(self._size)
         return trimmed
 
     def finish(self) -> bool:
-        """Complete the indexes: before another segment becomes the active one, and at a clean shutdown. Whether anything
-        was written.
+        """Complete the indexes, before another segment becomes active and at a clean shutdown. Returns whether anything was
+        written.
         """
         return self._indexes is not None and self._indexes.finish()
 
     def retire(self) -> None:
-        """The segment is no longer the active one: nothing is kept in memory that a file holds."""
+        """The segment is no longer active: release memory whose content is in files."""
         del self._recent_offsets[:], self._recent_positions[:]
 
     def extend(self, data: Buffer, headers: list[BatchHeader], config: LogConfig) -> None:
-        """Write batches at the end of a segment that compaction makes, and index them."""
+        """Write batches at the end of a segment of a compaction, and index them."""
         position = self._size
         self.log.pwrite(data, position)
         for header in headers:
@@ -272,14 +272,14 @@ class Segment:
     # -- finding ------------------------------------------------------------------------------------------------------
 
     def recent_position(self, offset: int) -> int:
-        """Where the batch that holds ``offset`` begins, if it is one of the youngest; else -1."""
+        """The position of the batch that contains ``offset``, if it is one of the last; else -1."""
         offsets = self._recent_offsets
         if not offsets or offset < offsets[0]:
             return -1
         return self._recent_positions[bisect_right(offsets, offset) - 1]
 
     def find(self, offset: int, end: int, read: Reader = read_blocking) -> int:
-        """Position of the first batch that ends at ``offset`` or later, looking before ``end``; -1 where there is none."""
+        """The position of the first batch that ends at ``offset`` or later, before ``end``; -1 if there is none."""
         position = start = self.indexes.position_before(offset, read)
         chunk = b""
         while position + HEADER_SIZE <= end:
@@ -329,13 +329,13 @@ class Segment:
             refuse_old_format(self.log, position, end)
 
     def refuse_old_format(self) -> None:
-        """Raises OldFormatError where the segment begins with a message of an old format, and OSError."""
+        """Raises OldFormatError if the segment begins with a message of an old format, and OSError."""
         refuse_old_format(self.log, 0, self.size)
 
     # -- repair -------------------------------------------------------------------------------------------------------
 
     def begin_rebuild(self) -> None:
-        """Empty both indexes, before the batches are gone through again with ``index_batch``."""
+        """Empty both indexes, before all batches are indexed again with ``index_batch``."""
         self._indexes = SegmentIndexes.create(self.disk, self.path(".index"), self.path(".timeindex"), self.base_offset)
         self.retire()
 
@@ -348,7 +348,7 @@ class Segment:
         indexes.note(position, header.size, header.last_offset, header.max_timestamp, config)
 
     def rebuild_indexes(self) -> None:
-        """Make both indexes anew from the batches, and sync them: whoever loads the log next takes them on trust."""
+        """Rebuild both indexes from the batches and sync them, since the next load trusts them."""
         self.begin_rebuild()
         for position, header, _ in self.batches():
             self.index_batch(position, header, _DEFAULTS)
@@ -366,7 +366,7 @@ class Segment:
         self.retire()
         if self._size == 0:
             self.first_timestamp = -1
-        # The largest timestamp may lie behind the last entry.
+        # The largest timestamp may be after the last entry.
         indexes = self.indexes
         for _, header, _ in self.batches(indexes.position_before(indexes.largest_offset)):
             if header.max_timestamp > indexes.largest:
@@ -375,7 +375,7 @@ class Segment:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def paths(self) -> list[str]:
-        """Names of the files that the segment has, perhaps, one by one."""
+        """Names of the files that the segment may have."""
         return [self.path(kind) for kind in SEGMENT_SUFFIXES]
 
     def sync(self) -> None:
@@ -386,11 +386,11 @@ class Segment:
             self.aborted.file.sync()
 
     def rename(self, suffix: str) -> None:
-        """Give every file another suffix; open descriptors stay valid. Interrupted by a crash, it leaves a segment that
-        lacks nothing, or files without a .log that do not count: the .log goes first to ``.deleted``, else last.
+        """Rename every file to another suffix; open descriptors stay valid. The .log is renamed first to ``.deleted``, else
+        last: so a crash leaves either a complete segment or files without a .log, which are ignored.
 
-        Readers in other threads go on meanwhile: what they use has its old name or its new one, and what they have not
-        loaded yet they load when all of it has the new one.
+        Readers in other threads continue meanwhile: they use files under the old or the new name, and load further ones
+        only after all are renamed.
         """
         log, *others = SEGMENT_SUFFIXES
         with self._loading:
@@ -406,14 +406,14 @@ class Segment:
                         file.path = path
 
     def moved(self, directory: str) -> None:
-        """The directory has another name now; open descriptors stay valid."""
+        """The directory was renamed; open descriptors stay valid."""
         with self._loading:
             self.stem = f"{directory}/{segment_name(self.base_offset)}"
             for kind, file in self._files().items():
                 file.path = self.path(kind)
 
     def _files(self) -> dict[str, File]:
-        """Those that are loaded, by kind."""
+        """The loaded files, by kind."""
         files = {".log": self.log}
         if self._indexes is not None:
             files |= {".index": self._indexes.by_offset.file, ".timeindex": self._indexes.by_time.file}
@@ -422,7 +422,7 @@ class Segment:
         return files
 
     def close(self) -> None:
-        """Give back the descriptors."""
+        """Close the descriptors."""
         self.log.close()
         if self._indexes is not None:
             self._indexes.close()

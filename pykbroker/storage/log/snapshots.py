@@ -1,4 +1,4 @@
-"""What a log knows of its producers, kept in .snapshot files and found again from them and the batches behind."""
+"""Producer states in .snapshot files, and their restoration from a snapshot and the batches after it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def write_snapshot(log: LogState) -> None:
-    """Write the producers' state at the log end offset, unless that is there. Raises OSError."""
+    """Write the producer states at the log end offset, unless that file exists. Raises OSError."""
     offset = log.log_end_offset
     if log.snapshots and log.snapshots[-1] == offset:
         return
@@ -28,12 +28,12 @@ def write_snapshot(log: LogState) -> None:
 
 
 def snapshot_path(log: LogState, offset: int) -> str:
-    """Name of the .snapshot file of the producers' state at ``offset``."""
+    """The name of the .snapshot file at ``offset``."""
     return f"{log.path}/{segment_name(offset)}.snapshot"
 
 
 def drop_snapshots(log: LogState, unwanted: Collection[int]) -> None:
-    """Remove the producer snapshots at these offsets. Raises KAFKA_STORAGE_ERROR."""
+    """Remove the producer snapshots at these offsets. Raises KafkaError KAFKA_STORAGE_ERROR."""
     log.forget_snapshots(unwanted)
     try:
         for offset in unwanted:
@@ -43,13 +43,13 @@ def drop_snapshots(log: LogState, unwanted: Collection[int]) -> None:
 
 
 def replay_batch(log: LogState, header: BatchHeader, data: Buffer, segment: Segment | None) -> None:
-    """Note a batch that is read again; aborted transactions go to ``segment``'s index if given. Raises OSError."""
+    """Apply a batch that is read again; aborted transactions are added to ``segment``'s index, if given. Raises OSError."""
     if header.partition_leader_epoch > log.epochs.latest:
         log.epochs.assign(header.partition_leader_epoch, header.base_offset)
     marker = None
     if header.producer_id >= 0 and header.is_control:
         if header.record_count == 0:
-            # Compaction keeps such a batch for its offset alone; its transaction ended long ago.
+            # Compaction keeps such a batch for its offset only; its transaction has ended.
             log.producers.skip_to(header.last_offset + 1)
             return
         marker = decode_end_txn_marker(decode_records(data, header=header)[0])
@@ -60,8 +60,8 @@ def replay_batch(log: LogState, header: BatchHeader, data: Buffer, segment: Segm
 
 
 def restore_producers(log: LogState) -> None:
-    """Producers' state at the log end offset: from the newest sound snapshot, then from the batches behind it."""
-    uncommitted = log.producers.uncommitted_ends.copy()  # of which a snapshot says nothing
+    """Restore the producer states at the log end offset from the newest valid snapshot and the batches after it."""
+    uncommitted = log.producers.uncommitted_ends.copy()  # which no snapshot contains
     log.producers.clear(log.log_start_offset)
     load_snapshot(log, log.log_end_offset)
     if log.producers.end_offset < log.log_end_offset:
@@ -74,7 +74,7 @@ def restore_producers(log: LogState) -> None:
 
 
 def load_snapshot(log: LogState, limit: int) -> None:
-    """Take over the newest snapshot not above ``limit``; damaged ones are removed."""
+    """Load the newest snapshot not above ``limit``; corrupt ones are removed."""
     while usable := [offset for offset in log.snapshots if log.log_start_offset < offset <= limit]:
         path = snapshot_path(log, usable[-1])
         try:

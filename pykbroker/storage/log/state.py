@@ -1,8 +1,8 @@
-"""What is known of one log, and the transitions by which it changes.
+"""The state of one log, and its transitions.
 
-``Log`` is this and what can be asked of it. The operations on a log that have files of their own (``recovery``,
-``trimming``, ``flushing``, ``retention``, compaction, moves) are given it, and change it by the transitions alone: a test
-sees to it that no other module assigns an attribute of a log.
+``Log`` extends it with appends and reads. The operations in other modules (``recovery``, ``trimming``, ``flushing``,
+``retention``, compaction, moves) change it by these transitions alone; a test checks that no other module assigns an
+attribute of a log.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from pykbroker.storage.log.segment import Segment
 from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.primitives import Buffer
 
-#: Flushes may begin and end in several threads at once. Never held while the disk is waited for.
+#: Flushes may begin and end in several threads at once. Never held while waiting for the disk.
 _flushing = threading.Lock()
 
 
 @dataclass(slots=True, eq=False)
 class FlushWork:
-    """What one flush has to sync, and what is on the disk then."""
+    """The work of one flush, and the offsets that are synced after it."""
 
     end_offset: int
     stable_offset: int
-    #: The batches of the segment that was active when it began.
+    #: The .log of the segment that was active when it began.
     active: File
     #: Other files, and the log's directory itself while it is new.
     paths: list[str]
-    #: For leader-epoch-checkpoint; None where that is as it should be.
+    #: The entries to write to leader-epoch-checkpoint; None if it is up to date.
     epochs: list[tuple[int, int]] | None
 
 
@@ -75,20 +75,20 @@ class LogState:
         self.partition = partition
         self.name = f"{topic}-{partition}"
         self.path = f"{directory.path}/{self.name}"
-        #: 16 bytes.
+        #: The topic id, 16 bytes.
         self.topic_id = topic_id
         self.config = config
-        #: Oldest first, the active one last; a new list at every change, so that a read may go on with the old one.
+        #: Oldest first, the active one last; a new list at every change, so that a read may continue with the old one.
         self.segments: list[Segment] = []
         self.log_start_offset = 0
         self.log_end_offset = 0
         #: Everything before it is committed; see ``commit_to``.
         self.high_watermark = 0
-        #: Everything before it is on the disk.
+        #: Everything before it is synced.
         self.recovery_point = 0
-        #: No transaction that begins before it can be open again after a power loss.
+        #: The end of what stays decided after a power loss: no transaction that begins before it can be open again.
         self.stable_point = 0
-        #: When it was last flushed, or opened, in monotonic seconds.
+        #: The time of the last flush, or of the opening, in monotonic seconds.
         self.flushed_at = directory.clock.monotonic()
         self.epochs = LeaderEpochs()
         #: Held while leader-epoch-checkpoint is written, which several threads may do.
@@ -96,21 +96,21 @@ class LogState:
         self.producers = Producers()
         #: Offsets of the .snapshot files, rising.
         self.snapshots: list[int] = []
-        #: What the next flush syncs beside the active segment's batches: segments closed since, snapshots, new files;
+        #: Files that the next flush syncs besides the active segment's .log: closed segments, snapshots, new files;
         #: the directory itself while it is new.
         self.unsynced: list[str] = []
-        #: Flushes at work.
+        #: Flushes under way.
         self.flushes: list[FlushWork] = []
-        #: Its files are put aside: what still reads or syncs them in a thread may find them gone.
+        #: The log was deleted: threads that still read or sync its files may find them gone.
         self.deleted = False
-        #: What is at work on closed segments, a compaction or a move; see ``pin``.
+        #: The compaction or move that works on closed segments; see ``pin``.
         self.pinned_by: object = None
 
-    # -- what is known ------------------------------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------------------------------
 
     @property
     def active(self) -> Segment:
-        """The segment that is appended to."""
+        """The active segment."""
         return self.segments[-1]
 
     @property
@@ -120,16 +120,16 @@ class LogState:
 
     @property
     def first_unstable_offset(self) -> int:
-        """The first offset of an open transaction that is still there (DeleteRecords may have taken its beginning), else
-        the log end offset.
+        """The first offset of an open transaction, not before the log start offset; without one the log end
+        offset.
         """
         first = self.producers.first_unstable_offset
         return self.log_end_offset if first is None else max(first, self.log_start_offset)
 
     @property
     def last_stable_offset(self) -> int:
-        """The end of what readers of committed records may see: where the first transaction begins that is open, or whose
-        marker is not committed yet; else the high watermark.
+        """The offset at which readers with read_committed stop: the first offset of a transaction that is open or has an
+        uncommitted marker, else the high watermark.
         """
         producers = self.producers
         if producers.first_unstable_offset is None and not producers.uncommitted_ends:
@@ -142,23 +142,23 @@ class LogState:
 
     @property
     def needs_flush_before_ack(self) -> bool:
-        """Whether flush.messages asks to flush now, before what was appended is acknowledged."""
+        """Whether flush.messages requires a flush before appended batches are acknowledged."""
         return self.log_end_offset - self.recovery_point >= self.config.flush_messages
 
     @property
     def unflushed(self) -> bool:
-        """Whether anything since the last flush is not known to be on the disk."""
+        """Whether anything may be unsynced."""
         return self.recovery_point < self.log_end_offset or bool(self.unsynced) or self.epochs.changed
 
     def segment_number(self, offset: int, segments: list[Segment] | None = None) -> int:
-        """Index of the segment that holds ``offset`` (the first one for offsets before it), among ``segments`` if given."""
+        """The index of the segment that contains ``offset`` (the first one for earlier offsets), in ``segments`` if given."""
         segments = segments or self.segments
         if offset >= segments[-1].base_offset:
             return len(segments) - 1
         return max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
 
     def batches(self, start_offset: int | None = None) -> Iterator[tuple[BatchHeader, Buffer]]:
-        """Every batch from ``start_offset`` (the log start offset) to the end as it is now. Waits for the disk."""
+        """Every batch from ``start_offset`` (by default the log start offset) to the present end. Waits for the disk."""
         offset = self.log_start_offset if start_offset is None else start_offset
         segments = self.segments
         for segment in segments[self.segment_number(offset) :]:
@@ -170,18 +170,18 @@ class LogState:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def extend_to(self, offset: int) -> None:
-        """What lies before ``offset`` is in the log."""
+        """Set the log end offset after an append."""
         self.log_end_offset = offset
 
     def commit_to(self, offset: int) -> None:
-        """Everything before ``offset`` is committed: move the high watermark there. It never goes back by this."""
+        """Raise the high watermark to ``offset``; it never goes back."""
         if offset > self.high_watermark:
             self.high_watermark = offset
             if self.producers.uncommitted_ends:
                 self.producers.committed_to(offset)
 
     def end_at(self, offset: int) -> None:
-        """What lay from ``offset`` on is gone, and whatever was said of it."""
+        """Set the log end offset after a truncation, and bound all other offsets by it."""
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
@@ -200,7 +200,7 @@ class LogState:
         log_start_offset: int,
         recovery_point: int,
     ) -> None:
-        """A log that is loaded consists of these, of which nothing is known but what file names and checkpoints say."""
+        """Set the files of a log that is being loaded."""
         self.segments = [*segments]
         self.snapshots = sorted(snapshots)
         self.epochs = epochs
@@ -208,19 +208,19 @@ class LogState:
         self.recovery_point = recovery_point
 
     def start_at(self, offset: int) -> None:
-        """What lies before ``offset`` is gone for readers."""
+        """Set the log start offset."""
         self.log_start_offset = offset
         self.epochs.truncate_start(offset)
 
     def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> None:
-        """``new`` take the place of ``old``, which lie side by side, or come last where there are none. The list is a new
-        one, so that a read may go on with the old.
+        """Replace the adjacent segments ``old`` by ``new``, or add ``new`` at the end if ``old`` is empty. The list is a new
+        one, so that a read may continue with the old.
         """
         at = self.segments.index(old[0]) if old else len(self.segments)
         self.segments = [*self.segments[:at], *new, *self.segments[at + len(old) :]]
 
     def drop_oldest(self, count: int) -> list[Segment]:
-        """The ``count`` oldest segments are no part of the log any more, which begins with the next one; those dropped."""
+        """Remove the ``count`` oldest segments from the log; returns them."""
         dropped = self.segments[:count]
         self.replace_segments(dropped, [])
         first = self.segments[0].base_offset
@@ -230,44 +230,44 @@ class LogState:
         return dropped
 
     def add_snapshot(self, offset: int) -> None:
-        """There is a .snapshot file at ``offset``, the last of all."""
+        """Add a .snapshot file at ``offset``, the last of all."""
         self.snapshots.append(offset)
 
     def forget_snapshots(self, offsets: Collection[int]) -> None:
-        """The .snapshot files at these offsets are of no use any more."""
+        """Remove the .snapshot files at these offsets."""
         self.snapshots = [offset for offset in self.snapshots if offset not in offsets]
 
     def pin(self, work: object) -> None:
-        """Closed segments stay where they are until ``work``, a compaction or a move, ends or is called off."""
+        """Keep closed segments in place until ``work``, a compaction or a move, ends or is cancelled."""
         self.pinned_by = work
 
     def unpin(self, work: object = None) -> None:
-        """``work`` has ended; without it, whatever is at work is called off."""
+        """End ``work``; without it, cancel the work under way."""
         if work is None or self.pinned_by is work:
             self.pinned_by = None
 
     def moved(self, path: str) -> None:
-        """The directory was put aside: what still reads it in a thread must not find one of its old name."""
+        """The directory was renamed: threads that still read it must not open a new one of its old name."""
         self.path = path
         for segment in self.segments:
             segment.moved(path)
 
     def mark_deleted(self) -> None:
-        """Its files are about to be put aside."""
+        """The log is deleted; its files are about to be renamed."""
         self.deleted = True
 
     def update_config(self, config: LogConfig) -> None:
-        """Follow changed settings from the next operation on."""
+        """Apply changed settings from the next operation on."""
         self.config = config
 
     # -- flushes ------------------------------------------------------------------------------------------------------
 
     def must_sync(self, paths: Iterable[str]) -> None:
-        """The next flush syncs these files too."""
+        """Add files to the next flush."""
         self.unsynced += paths
 
     def begin_flush_if_due(self, now: float) -> bool:
-        """Whether a flush is to begin now, in monotonic seconds: flush.ms has passed, or a new segment has begun."""
+        """Whether a flush is due at ``now`` (monotonic seconds): flush.ms has passed, or a new segment has begun."""
         rolled = self.active.base_offset > self.recovery_point
         due = rolled or (self.unflushed and (now - self.flushed_at) * 1000 >= self.config.flush_ms)
         if due:
@@ -275,10 +275,10 @@ class LogState:
         return due
 
     def begin_flush(self) -> FlushWork:
-        """Hand out what must be synced so that all that is there now survives a power loss, for any thread. What is the
-        work of older flushes, still under way, is part of it: when it has ended, nothing depends on theirs.
+        """The work after which all present data survives a power loss; in any thread. It includes the work of older flushes
+        that are under way, so it does not depend on them.
 
-        Appends may go on meanwhile; the order makes them harmless, for they may be synced too.
+        Appends may come meanwhile; the order below makes that harmless, since they may be synced too.
         """
         with _flushing:
             stable_offset, end_offset, active = self.first_unstable_offset, self.log_end_offset, self.active.log
@@ -292,18 +292,18 @@ class LogState:
         return work
 
     def give_back(self, work: FlushWork) -> None:
-        """A flush failed: its work is that of the next one."""
+        """A flush failed: return its work to the next one."""
         with _flushing:
             self.unsynced = work.paths + self.unsynced
             self.epochs.changed = self.epochs.changed or work.epochs is not None
 
     def end_flush(self, work: FlushWork) -> None:
-        """A flush is over, however it went; see ``mark_flushed``."""
+        """A flush has ended, or failed; see ``mark_flushed``."""
         with _flushing:
             self.flushes = [other for other in self.flushes if other is not work]
 
     def mark_flushed(self, end_offset: int, stable_offset: int) -> None:
-        """What lies before ``end_offset`` is on the disk; no transaction that begins before ``stable_offset`` was open."""
+        """Everything before ``end_offset`` is synced; no transaction that begins before ``stable_offset`` was open."""
         self.recovery_point = min(max(self.recovery_point, end_offset), self.log_end_offset)
         self.stable_point = min(max(self.stable_point, stable_offset), self.recovery_point)
 

@@ -1,4 +1,4 @@
-"""Batches that stay in their file until they are sent: an answer of many megabytes is planned, not held in memory."""
+"""Batches that stay in their file until they are sent, so that large answers need no memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class StoredRecords:
-    """``len(self)`` bytes of whole batches from ``position`` of a segment on, which never change there.
+    """``len(self)`` bytes of whole batches from ``position`` of a segment on, which never change.
 
-    Retention or compaction may take the segment away; its file stays for file.delete.delay.ms, and a slice that is asked
-    for later than that is an error.
+    Retention or compaction may remove the segment; its file stays for file.delete.delay.ms, and a later read of a slice
+    fails.
     """
 
     __slots__ = ("_log", "_position", "_segment", "_size")
@@ -34,8 +34,8 @@ class StoredRecords:
         return bytes(self.slice(0, self._size))
 
     def slice_now(self, start: int, size: int) -> Buffer | None:
-        """Up to ``size`` bytes from ``start`` on, if memory holds them. Raises KAFKA_STORAGE_ERROR, or
-        UNKNOWN_TOPIC_OR_PARTITION where the segment is gone.
+        """Up to ``size`` bytes from ``start`` on, if they are in memory. Raises KafkaError KAFKA_STORAGE_ERROR, or
+        UNKNOWN_TOPIC_OR_PARTITION if the segment is gone.
         """
         try:
             return self._segment.log.pread_cached(min(size, self._size - start), self._position + start)

@@ -11,7 +11,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 def roll(log: LogState, now_ms: int) -> Segment:
-    """Begin a new segment at the log end offset; nothing happens while the active one is empty."""
+    """Begin a new segment at the log end offset, unless the active one is empty."""
     active = log.active
     if active.base_offset == log.log_end_offset:
         return active
@@ -31,7 +31,7 @@ def roll(log: LogState, now_ms: int) -> Segment:
 
 
 def make_segment(log: LogState, base_offset: int, now_ms: int) -> Segment:
-    """The files of a new segment, the .log as long as it may become where the topic's ``preallocate`` asks for it."""
+    """Create the files of a new segment, the .log in its full size with the topic's ``preallocate``."""
     room = log.config.segment_bytes if log.config.preallocate else 0
     return Segment.create(log.directory.disk, log.path, base_offset, now_ms, file_bytes=room)
 
@@ -42,7 +42,9 @@ def _set_jitter(log: LogState, segment: Segment) -> None:
 
 
 def delete_records_before(log: LogState, offset: int) -> int:
-    """Move the log start offset, then drop the segments that lie wholly before it."""
+    """Raise the log start offset, then drop the segments wholly before it. Raises KafkaError OFFSET_OUT_OF_RANGE beyond the
+    high watermark.
+    """
     log.directory.check()
     if offset > log.high_watermark:
         raise KafkaError(
@@ -57,7 +59,7 @@ def delete_records_before(log: LogState, offset: int) -> int:
 
 
 def count_before(log: LogState, offset: int) -> int:
-    """How many segments end at or before ``offset``; never the active one."""
+    """The number of segments that end at or before ``offset``; never the active one."""
     count = 0
     for following in log.segments[1:]:
         if following.base_offset > offset:
@@ -67,9 +69,9 @@ def count_before(log: LogState, offset: int) -> int:
 
 
 def drop_segments(log: LogState, count: int) -> list[Segment]:
-    """Take the ``count`` oldest segments out of the log and rename their files; they are removed later.
+    """Remove the ``count`` oldest segments from the log and rename their files, which are removed later.
 
-    None of them while compaction is at work; the next round of retention drops them then.
+    During a compaction nothing is dropped; the next round of retention does it.
     """
     if count == 0 or log.pinned_by is not None:
         return []
@@ -82,7 +84,7 @@ def drop_segments(log: LogState, count: int) -> list[Segment]:
 
 
 def discard(log: LogState, segment: Segment) -> None:
-    """Rename the files of a segment that is no longer part of the log and have them removed after a while."""
+    """Rename the files of a segment that was removed from the log, and schedule their removal."""
     try:
         segment.rename(DELETED)
     except OSError as error:
@@ -92,10 +94,10 @@ def discard(log: LogState, segment: Segment) -> None:
 
 
 def truncate_to(log: LogState, offset: int) -> None:
-    """Drop the end of the log, then bring epochs and producers back to what they were at ``offset``.
+    """Drop the end of the log, then restore epochs and producer states at ``offset``.
 
-    On the disk at once, the newest first: whatever ends it in between leaves a log without a gap, and nothing that was
-    dropped can come back behind what is appended from now on.
+    Each step is synced, the newest segment first: a crash leaves a log without a gap, and no dropped batch can come back
+    after batches that are appended from now on.
     """
     log.directory.check()
     if offset >= log.log_end_offset:
@@ -121,7 +123,7 @@ def truncate_to(log: LogState, offset: int) -> None:
 
 
 def _start_over(log: LogState, offset: int) -> None:
-    """Drop everything; the log is empty and begins at ``offset``."""
+    """Drop everything; the log is empty and starts at ``offset``."""
     dropped = log.segments
     log.replace_segments(dropped, [])
     for segment in reversed(dropped):
@@ -132,7 +134,7 @@ def _start_over(log: LogState, offset: int) -> None:
 
 
 def close(log: LogState) -> None:
-    """Leave what the start after a clean shutdown trusts: complete indexes, a snapshot at the end, all of it on the disk."""
+    """Write and sync what the start after a clean shutdown trusts: complete indexes, and a snapshot at the end."""
     if log.directory.offline:
         return
     active = log.active

@@ -1,8 +1,8 @@
-"""What a batch must satisfy before a leader appends it: the rules of Kafka's LogValidator (4.3.1) for format 2.
+"""Validation of a batch before a leader appends it: the rules of Kafka's LogValidator (4.3.1) for format 2.
 
-The plain path looks at the header and the checksum only. Records are decoded where a setting of the topic asks for it:
-compaction (keys), message.timestamp.before.max.ms, another compression.type than the producer's, or where a timestamp
-is out of range and the answer must name the records.
+Usually only the header and the checksum are checked. Records are decoded if a setting of the topic requires it: compaction
+(keys), message.timestamp.before.max.ms, a compression.type other than the producer's; or if a timestamp is out of range and
+the answer must name the records.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from pykbroker.wire.records import Record, decode_records, encode_batch
 _CODEC_MASK = 0x07
 _MAGIC_AT = CRC_AT - 1
 _length_at = Struct(">8xi").unpack_from
-#: A message of the oldest format takes this much; a shorter length cannot be true.
+#: The smallest size of a message in the oldest format; a smaller length is invalid.
 _LEGACY_OVERHEAD = 14
 _SHOWN_ERRORS = 3
 
 
 class Origin(Enum):
-    """Who appends, which decides how much is checked."""
+    """The origin of a batch, which decides how much is checked."""
 
     CLIENT = 1
     COORDINATOR = 2
 
 
 class RecordsRejected(KafkaError):
-    """Some records of a batch break a rule; nothing was appended. ``record_errors``: (index in the batch, why)."""
+    """Some records of a batch break a rule; nothing was appended. ``record_errors``: (index in the batch, message)."""
 
     def __init__(self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]]) -> None:
         super().__init__(code, message)
@@ -53,7 +53,7 @@ class RecordsRejected(KafkaError):
 
 
 class NotOneBatch(KafkaError):
-    """What came is not one batch of format 2, so no log was asked. ``shown``: clients are told the message, too."""
+    """The bytes are not one batch of format 2; no log was accessed. ``shown``: the message is part of the answer."""
 
     def __init__(self, code: ErrorCode, message: str, *, shown: bool = False) -> None:
         super().__init__(code, message)
@@ -63,12 +63,11 @@ class NotOneBatch(KafkaError):
 def validate_batch(
     records: Buffer, config: LogConfig, origin: Origin, now_ms: int, log_name: str = ""
 ) -> tuple[BatchHeader, Buffer]:
-    """Check ``records``, which must be exactly one batch; its header and the bytes to append, which may be patched in place.
+    """Validate ``records``, which must be exactly one batch; returns its header and the bytes to append, patched in place.
 
-    ``log_name`` is for messages. The bytes are new ones where they had to change and ``records`` is read-only, or where
-    they were compressed anew.
-    Raises KafkaError (INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE) or
-    RecordsRejected (INVALID_RECORD, INVALID_TIMESTAMP).
+    ``log_name`` is for messages. The bytes are new ones if they had to change and ``records`` is read-only, or if they
+    were compressed again. Raises KafkaError INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE or
+    UNSUPPORTED_COMPRESSION_TYPE, or RecordsRejected (INVALID_RECORD, INVALID_TIMESTAMP).
     """
     header = _read_single_batch(records)
     if header.size < len(records):
@@ -101,7 +100,7 @@ def validate_batch(
 def _read_single_batch(records: Buffer) -> BatchHeader:
     """The header of the one batch that a produce request (version 3 and later) must hold for a partition.
 
-    Bytes after it that make no whole batch are passed over, as Kafka's reader does.
+    Bytes after it that form no whole batch are ignored, as by Kafka's reader.
     """
     size = _whole_batch(records, 0)
     if size is None:
@@ -117,7 +116,7 @@ def _read_single_batch(records: Buffer) -> BatchHeader:
 
 
 def _whole_batch(records: Buffer, start: int) -> int | None:
-    """The size of the batch or message at ``start``; None where it is not all there (ByteBufferLogInputStream)."""
+    """The size of the batch or message at ``start``; None if it is incomplete (ByteBufferLogInputStream)."""
     remain = len(records) - start
     if remain < LOG_OVERHEAD:
         return None
@@ -160,7 +159,7 @@ def _check_client_batch(header: BatchHeader) -> None:
 def _validate_content(
     header: BatchHeader, records: Buffer, config: LogConfig, now_ms: int, log_name: str
 ) -> tuple[BatchHeader, Buffer]:
-    """The path that looks into the batch, and changes it where the topic's settings say so."""
+    """Validate the records of the batch, and change it as the topic's settings require."""
     try:
         source = compression_of(header.attributes)
     except WireError as error:
@@ -187,7 +186,7 @@ def _target_codec(config: LogConfig, source: Compression) -> Compression:
 
 
 def _must_decode(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
-    """Whether the header alone cannot tell that every record is in order."""
+    """Whether the records must be decoded to validate the batch."""
     if config.compact or header.attributes & TIMESTAMP_TYPE_BIT:
         return True
     if config.log_append_time:
@@ -199,7 +198,7 @@ def _must_decode(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
 
 
 def _check_records(header: BatchHeader, decoded: list[Record], config: LogConfig, now_ms: int, log_name: str) -> None:
-    """Keys and timestamps. Raises RecordsRejected naming every record that breaks a rule."""
+    """Check keys and timestamps. Raises RecordsRejected with every record that breaks a rule."""
     earliest = now_ms - config.timestamp_before_max_ms
     latest = now_ms + config.timestamp_after_max_ms
     errors: list[tuple[int, str]] = []
@@ -231,7 +230,7 @@ def _check_records(header: BatchHeader, decoded: list[Record], config: LogConfig
 def _stamp(
     header: BatchHeader, records: Buffer, config: LogConfig, now_ms: int, max_timestamp: int
 ) -> tuple[BatchHeader, Buffer]:
-    """Set the batch's timestamps where they differ from what they must be; records stay as they are, compressed or not."""
+    """Set the batch's timestamps where they differ; records stay unchanged, compressed or not."""
     if config.log_append_time:
         kind, max_timestamp = TimestampType.LOG_APPEND_TIME, now_ms
     else:
@@ -272,7 +271,7 @@ def _recompress(
 
 
 def compression_level(config: LogConfig, codec: Compression) -> int | None:
-    """The level that the topic's settings give for a codec (KIP-390); None where it has none."""
+    """The compression level of a codec in the topic's settings (KIP-390); None if the codec has none."""
     levels = {
         Compression.GZIP: config.compression_gzip_level,
         Compression.LZ4: config.compression_lz4_level,
@@ -282,7 +281,7 @@ def compression_level(config: LogConfig, codec: Compression) -> int | None:
 
 
 def writable_bytes(records: Buffer) -> bytearray | memoryview:
-    """``records`` itself where it can be patched in place, else a copy."""
+    """``records`` itself if it can be patched in place, else a copy."""
     if isinstance(records, bytearray) or (isinstance(records, memoryview) and not records.readonly):
         return records
     return bytearray(records)

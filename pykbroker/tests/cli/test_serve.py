@@ -292,3 +292,33 @@ def test_the_ready_line_is_one_write() -> None:
     with ours, theirs:
         subprocess.run([sys.executable, "-u", "-c", source], stdout=theirs, check=True)
         assert ours.recv(100) == b"ready\n"
+
+
+_LEAN = """
+import asyncio, gc, os, signal, sys
+from pykbroker.cli import serve
+from pykbroker.__main__ import main
+def ready(node):
+    told = [gc.isenabled(), sorted({{{names}}} & sys.modules.keys())]
+    asyncio.get_running_loop().call_soon(lambda: (print(told, gc.isenabled(), gc.get_freeze_count() > 0), os.kill(os.getpid(), signal.SIGTERM)))
+serve._say_ready = ready
+sys.argv = ["pykbroker", "serve", "--listen", "127.0.0.1:0", "--data-dir", {folder!r}]
+main()
+"""
+
+
+def test_a_start_imports_nothing_that_it_does_not_use_and_collects_no_garbage(tmp_path: Path) -> None:
+    """shutil, pickle and the tables of IDNA came with other things, plans for topics and Metadata are of the first request."""
+    names = ", ".join(
+        repr(name)
+        for name in (
+            "shutil",
+            "pickle",
+            "unicodedata",
+            "pykbroker.controller.topics",
+            "pykbroker.wire.messages.metadata",
+        )
+    )
+    program = _LEAN.format(names=names, folder=str(tmp_path / "data"))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "[False, []] True True\n"), done.stderr

@@ -6,7 +6,7 @@ import pytest
 
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.controller.topics import NewTopic
-from pykbroker.metadata.answers import EncodedOnce
+from pykbroker.metadata.encoded_once import EncodedOnce
 from pykbroker.metadata.image import Endpoint
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 from pykbroker.lake.ledger import (
     MOST_RANGES,
     Entry,
@@ -10,9 +12,9 @@ from pykbroker.lake.ledger import (
     behind,
     expired,
     flat,
+    made_anew,
     nested,
     offsets_of,
-    shrunk,
     source_offsets,
 )
 
@@ -62,10 +64,28 @@ def test_offsets_are_read_as_spark_writes_them() -> None:
     assert flat(nested({A0: 1, A1: 2, B0: 3})) == {A0: 1, A1: 2, B0: 3}
 
 
+def test_topics_keep_their_ids_and_a_lake_that_knew_none_learns_them() -> None:
+    first = Entry().with_ids({"a": "i", "b": "j"}).after(0, "", {A0: 10}, {}, {}, {})
+    second = first.with_ids({"a": "i"}).after(1, "", {A0: 12}, {}, {}, {})
+    assert second.ids == {"a": "i", "b": "j"}
+    assert Entry.from_json(second.to_json()) == second
+    old = json.loads(second.to_json())
+    del old["topics"]
+    assert Entry.from_json(json.dumps(old)).ids == {}
+
+
+def test_a_topic_made_anew_is_known_by_its_id_however_long_it_is() -> None:
+    entry = Entry(0, "", 0, {A0: Progress(0, 10), B0: Progress(0, 10)}, {"a": "i"})
+    ends = {A0: 99, B0: 99}
+    assert made_anew(entry, ends, {"a": "i", "b": "j"}) == {}
+    assert made_anew(entry, ends, {"b": "j"}) == {}  # it is not there now
+    assert made_anew(entry, ends, {"a": "k"}) == {A0: "archived from the topic of id i, and a has the id k now"}
+
+
 def test_what_expired_and_what_shrank() -> None:
     entry = Entry(0, "", 0, {A0: Progress(0, 10), A1: Progress(0, 10), B0: Progress(0, 10)})
     assert list(expired(entry, {A0: 10, A1: 11})) == [(A1, (10, 11))]
-    assert list(shrunk(entry, {A0: 10, A1: 9})) == [(A1, 10, 9)]
+    assert made_anew(entry, {A0: 10, A1: 9}, {}) == {A1: "archived up to offset 10, and it ends at 9 now"}
 
 
 def test_what_is_behind_counts_neither_what_was_read_nor_what_is_gone() -> None:

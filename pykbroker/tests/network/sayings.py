@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from pykbroker.tests.kit.cluster import START_MS
 from pykbroker.tests.kit.secured import PLAIN_USERS, SCRAM, tls_settings
-from pykbroker.tests.kit.tokens import Issuer, first_message, issuer, key_set
+from pykbroker.tests.kit.tokens import Issuer, first_message, issuer, key_set, unsecured
 from pykbroker.wire.headers import RequestHeader, encode_request_header
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest
@@ -21,7 +22,9 @@ from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 _BEARER: Final = "org.apache.kafka.common.security.oauthbearer"
-_PROTOCOLS: Final = {"SASL": "SASL_PLAINTEXT", "BOTH": "SASL_SSL", "CERTS": "SSL"}
+#: LAX believes tokens that nobody signed, of those who have a scope that nobody is told of.
+PROTOCOLS: Final = {"SASL": "SASL_PLAINTEXT", "LAX": "SASL_PLAINTEXT", "BOTH": "SASL_SSL", "CERTS": "SSL"}
+_PROOFS: Final = {"SCRAM-SHA-256": b"A" * 43 + b"=", "SCRAM-SHA-512": b"A" * 86 + b"=="}
 #: How long who fails waits for his answer.
 DELAY_MS: Final = 100
 #: Values that lengths, counts and versions are spoiled with.
@@ -88,44 +91,54 @@ def settings(folder: Path) -> dict[str, str]:
     keys.write_text(key_set(issuer()))
     bearer = "listener.name.sasl.oauthbearer."
     texts = {
-        "listeners": ",".join(f"{name}://127.0.0.1:0" for name in ("PLAINTEXT", *_PROTOCOLS)),
+        "listeners": ",".join(f"{name}://127.0.0.1:0" for name in ("PLAINTEXT", *PROTOCOLS)),
         "listener.security.protocol.map": ",".join(
-            f"{name}:{protocol}" for name, protocol in {"PLAINTEXT": "PLAINTEXT", **_PROTOCOLS}.items()
+            f"{name}:{protocol}" for name, protocol in {"PLAINTEXT": "PLAINTEXT", **PROTOCOLS}.items()
         ),
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
-        "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,OAUTHBEARER",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+        "listener.name.both.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        "delegation.token.secret.key": "a key that nobody is told",
         "connection.failed.authentication.delay.ms": str(DELAY_MS),
         "listener.name.certs.ssl.client.auth": "required",
         f"{bearer}sasl.jaas.config": f"{_BEARER}.OAuthBearerLoginModule required;",
         f"{bearer}sasl.server.callback.handler.class": f"{_BEARER}.OAuthBearerValidatorCallbackHandler",
         f"{bearer}sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+        "listener.name.lax.oauthbearer.sasl.jaas.config": (
+            f'{_BEARER}.OAuthBearerLoginModule required unsecuredValidatorRequiredScope="nobody-is-told";'
+        ),
     }
-    for listener in ("sasl", "both"):
+    for listener in ("sasl", "lax", "both"):
         texts[f"listener.name.{listener}.plain.sasl.jaas.config"] = PLAIN_USERS
-        texts[f"listener.name.{listener}.scram-sha-256.sasl.jaas.config"] = SCRAM
+        for mechanism in _PROOFS:
+            texts[f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config"] = SCRAM
     return texts | tls_settings(folder)
 
 
-def scripts() -> Iterator[list[Part]]:
-    """What clients send, without the sizes of frames: ways to sign in that fail at the end, and requests out of place."""
+def scripts(token: str = "none") -> Iterator[list[Part]]:
+    """What clients send, without the sizes of frames: ways to sign in that fail at the end, and requests out of place.
+    ``token`` is the id of a delegation token that there is.
+    """
     versions = [ask(ApiVersionsRequest("test", "1"), version) for version in (0, 3)]
     tokens: dict[str, list[bytes]] = {
         "PLAIN": [b"\0alice\0wrong", b"alice\0alice\0wrong"],
         "OAUTHBEARER": [
             first_message(Issuer(issuer().kid).sign(START_MS)),
             first_message(issuer().sign(START_MS, exp=START_MS // 1000 - 7200)),
+            first_message(unsecured(START_MS, scope=["read", "write"])),
         ],
     }
     for mechanism, every in tokens.items():
-        for token in every:
-            signing = SaslAuthenticateRequest(token)
+        for said in every:
+            signing = SaslAuthenticateRequest(said)
             for before in ([], versions[:1], versions[1:]):
                 yield [*before, ask(SaslHandshakeRequest(mechanism), 1), ask(signing, 2)]
             yield [versions[0], ask(SaslHandshakeRequest(mechanism), 1), ask(signing, 0)]
-            yield [ask(SaslHandshakeRequest(mechanism), 0), token]
-    first = SaslAuthenticateRequest(b"n,,n=alice,r=c0ffee")
-    yield [ask(SaslHandshakeRequest("SCRAM-SHA-256"), 1), ask(first, 2), lambda sent: ask(_final(sent), 2)]
-    yield [ask(SaslHandshakeRequest("SCRAM-SHA-256"), 0), first.auth_bytes, lambda sent: _final(sent).auth_bytes]
+            yield [ask(SaslHandshakeRequest(mechanism), 0), said]
+    for mechanism in _PROOFS:
+        for name, more in (("alice", ""), (token, ",tokenauth=true"), ("nobody", "")):
+            first = SaslAuthenticateRequest(f"n,,n={name},r=c0ffee{more}".encode())
+            yield [ask(SaslHandshakeRequest(mechanism), 1), ask(first, 2), partial(_final_asked, mechanism)]
+            yield [ask(SaslHandshakeRequest(mechanism), 0), first.auth_bytes, partial(_final, mechanism)]
     others: list[tuple[Message, int]] = [
         (MetadataRequest(None), 12),
         (CreateTopicsRequest([CreatableTopic("t", 1, 1)]), 7),
@@ -139,10 +152,14 @@ def scripts() -> Iterator[list[Part]]:
         yield [ask(SaslHandshakeRequest("PLAIN"), 1), asked]
 
 
-def _final(sent: bytes) -> SaslAuthenticateRequest:
+def _final(mechanism: str, sent: bytes) -> bytes:
     """A proof that is none, for the nonce of the challenge."""
     nonce = sent[sent.find(b"r=c0ffee") :].partition(b",")[0] or b"r=c0ffee"
-    return SaslAuthenticateRequest(b"c=biws," + nonce + b",p=" + b"A" * 43 + b"=")
+    return b"c=biws," + nonce + b",p=" + _PROOFS[mechanism]
+
+
+def _final_asked(mechanism: str, sent: bytes) -> bytes:
+    return ask(SaslAuthenticateRequest(_final(mechanism, sent)), 2)
 
 
 def ask(request: Message, version: int) -> bytes:

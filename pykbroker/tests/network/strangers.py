@@ -1,12 +1,13 @@
 """Bytes of those who have not signed in: what clients say before and during SASL and TLS, spoiled, to real connections in memory.
 
 ``Strangers`` counts what must never be: a request that is handled, an identity, an error that nobody expected.
-``python -m pykbroker.tests.network.strangers FRAMES [SEED]`` sends as many as wanted, and says what came of them.
+``python -m pykbroker.tests.network.strangers FRAMES [SEED [TLS_EVERY]]`` sends as many as wanted, and says what came of them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import random
@@ -15,7 +16,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -23,18 +25,22 @@ from typing import Any, Final, cast
 from pykbroker.network.connection import Connection
 from pykbroker.network.receive_block import shared_block
 from pykbroker.process.secured import SecuredListeners
-from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.certificates import authority, now_ms, written
+from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 from pykbroker.tests.kit.secured import client_context
 from pykbroker.tests.network.sayings import DELAY_MS, INTERESTING, Part, Spoiling, ask, scripts, settings
+from pykbroker.tests.network.tls_records import SpoiledRecords
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from pykbroker.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from pykbroker.wire.messages.metadata import MetadataRequest
 
 #: One connection of so many is by TLS: a handshake costs as much as many frames.
-_TLS_EVERY: Final = 200
+TLS_EVERY: Final = 200
+_ALICE: Final = Peer(listener="SASL", principal="User:alice")
 
 
 class Wire(asyncio.Transport):
@@ -85,7 +91,7 @@ class Wire(asyncio.Transport):
 
 
 class Strangers:
-    """See the module. ``says`` is what they say, where that is something else, ``more`` further settings of the broker. ``found`` is what must not be, in words; ``slowest_s`` the longest that one piece took of the CPU."""
+    """See the module. ``says`` is what they say, where that is something else, ``more`` further settings of the broker; one connection of ``tls_every`` is by TLS. ``found`` is what must not be, in words; ``slowest_s`` the longest that what came at once took of the CPU."""
 
     def __init__(
         self,
@@ -93,6 +99,7 @@ class Strangers:
         seed: int,
         says: Sequence[Sequence[Part]] | None = None,
         more: Mapping[str, str] = MappingProxyType({}),
+        tls_every: int = TLS_EVERY,
     ) -> None:
         self._random = random.Random(seed)
         self._world = MemoryCluster(
@@ -100,13 +107,17 @@ class Strangers:
             **{name.replace(".", "_"): value for name, value in {**settings(folder), **more}.items()},
         )
         self._admit_alice()
+        token = self._made_token()
         self._listeners = SecuredListeners(self._world.cluster.config, lambda: self._world.cluster, [1])
         self._listeners.follow(self._world.cluster)
         self._world.dispatcher.add_step(self._handled)
         self._block = shared_block()
-        self._scripts = list(scripts()) if says is None else says
+        self._scripts = list(scripts(token)) if says is None else says
+        self._without_tls = ("SASL", "LAX") if says is None else ("SASL",)
+        self._tls_every = tls_every
         self._spoil = Spoiling(self._random, self._scripts)
-        self._client_context = client_context()
+        self._spoil_records = SpoiledRecords(self._random, self._spoil)
+        self._contexts = [_client(folder, version) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
         self.frames = 0
         self.connections = 0
         self.found: Counter[str] = Counter()
@@ -125,7 +136,7 @@ class Strangers:
         try:
             while self.frames < until:
                 self.connections += 1
-                if self.connections % _TLS_EVERY:
+                if self.connections % self._tls_every:
                     self._by_sasl()
                 else:
                     self._by_tls()
@@ -136,7 +147,7 @@ class Strangers:
     # ---- one connection ----------------------------------------------------------------------------------------------
 
     def _by_sasl(self) -> None:
-        connection, wire = self._connect("SASL")
+        connection, wire = self._connect(self._random.choice(self._without_tls))
         script = self._random.choice(self._scripts)
         spoiled_at = self._random.randrange(len(script))
         for number, part in enumerate(script):
@@ -145,34 +156,33 @@ class Strangers:
         self._finish(connection, wire)
 
     def _by_tls(self) -> None:
+        """The certificate that is shown is another authority's, so that nobody gets in by what is not spoiled."""
         listener = self._random.choice(("BOTH", "CERTS"))
         connection, wire = self._connect(listener)
-        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        client = self._client_context.wrap_bio(incoming, outgoing, server_hostname="localhost")
-        spoiled_at = self._random.randrange(4)
-        for flight in range(6):
-            self._client_step(client, listener)
-            data = outgoing.read()
+        client = _TlsClient(self._random.choice(self._contexts))
+        says = iter(self._random.choice(self._scripts))
+        spoiled_at = self._random.randrange(6)
+        for flight in range(8):
+            data = client.step(partial(self._said, says, listener))
             if not data:
                 break
+            pieces: Iterable[bytes] = [data]
             if flight >= spoiled_at:
                 self.frames += 1
-                data = self._spoil(data)
-            self._receive(wire, data)
+                pieces = self._spoil_records.pieces(self._spoil_records(data))
+            self._receive(wire, *pieces)
             self._world.settle()
-            incoming.write(bytes(wire.sent))
+            client.receive(bytes(wire.sent))
             wire.sent.clear()
         self._finish(connection, wire)
 
-    def _client_step(self, client: ssl.SSLObject, listener: str) -> None:
-        try:
-            client.do_handshake()
-            script = self._random.choice(self._scripts)
-            frame = script[0] if listener == "BOTH" else ask(MetadataRequest(None), 9)
-            client.write(self._framed(cast("bytes", frame), spoiled=listener == "BOTH"))
-            client.read()
-        except ssl.SSLError:
-            pass  # it wants more, or is told that this does not work
+    def _said(self, says: Iterator[Part], listener: str, heard: bytes) -> bytes:
+        """What is said within TLS, spoiled where all may come to that."""
+        if listener == "CERTS":
+            asked = ask(MetadataRequest(None), 9)
+            return len(asked).to_bytes(4, "big") + asked
+        part = next(says, b"")
+        return self._framed(part(heard) if callable(part) else part, spoiled=True)
 
     def _connect(self, listener: str) -> tuple[Connection, Wire]:
         world = self._world
@@ -183,9 +193,10 @@ class Strangers:
         assert admission is not None
         return connection, Wire(admission.admit(connection, world.dispatcher, self._block))
 
-    def _receive(self, wire: Wire, data: bytes) -> None:
+    def _receive(self, wire: Wire, *pieces: bytes) -> None:
         began = time.thread_time()
-        wire.receive(data)
+        for piece in pieces:
+            wire.receive(piece)
         self.slowest_s = max(self.slowest_s, time.thread_time() - began)
 
     def _finish(self, connection: Connection, wire: Wire) -> None:
@@ -217,8 +228,42 @@ class Strangers:
 
     def _admit_alice(self) -> None:
         """One credential of SCRAM that nobody here proves."""
-        upsertion = ScramCredentialUpsertion("alice", 1, 4096, b"salt", b"s" * 32)
-        self._world.ask(AlterUserScramCredentialsRequest([], [upsertion]), 0)
+        for mechanism, size in ((1, 32), (2, 64)):
+            upsertion = ScramCredentialUpsertion("alice", mechanism, 4096, b"salt", b"s" * size)
+            self._world.ask(AlterUserScramCredentialsRequest([], [upsertion]), 0)
+
+    def _made_token(self) -> str:
+        """The id of a delegation token of alice, whose secret nobody here knows."""
+        asked = CreateDelegationTokenRequest(max_lifetime_ms=-1)
+        return str(self._world.ask(asked, 3, peer=_ALICE).token_id)
+
+
+class _TlsClient:
+    """On two blocks of memory."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname="localhost")
+        self._heard = bytearray()
+
+    def receive(self, data: bytes) -> None:
+        self._incoming.write(data)
+
+    def step(self, say: Callable[[bytes], bytes]) -> bytes:
+        """What is sent next; once the handshake is over that is what ``say`` says to what was heard."""
+        with contextlib.suppress(ssl.SSLError):  # it wants more, or is told that this does not work
+            self._tls.do_handshake()
+            with contextlib.suppress(ssl.SSLWantReadError):
+                self._heard += self._tls.read()
+            self._tls.write(say(bytes(self._heard)))
+        return self._outgoing.read()
+
+
+def _client(folder: Path, version: ssl.TLSVersion) -> ssl.SSLContext:
+    stranger = authority("Other CA").issue("alice", now_ms())
+    context = client_context(written(folder, "stranger.pem", stranger.pem))
+    context.minimum_version = context.maximum_version = version
+    return context
 
 
 class _Errors(logging.Handler):
@@ -233,10 +278,10 @@ class _Errors(logging.Handler):
         self._found[f"{record.getMessage()}: {error!r}"] += 1
 
 
-def main(frames: int, seed: int) -> None:
+def main(frames: int, seed: int, tls_every: int) -> None:
     """Prints what came of it, from time to time and at the end."""
     with tempfile.TemporaryDirectory() as folder:
-        strangers = Strangers(Path(folder), seed)
+        strangers = Strangers(Path(folder), seed, tls_every=tls_every)
         began = time.monotonic()
         while strangers.frames < frames:
             strangers.send(min(frames // 20 + 1, frames - strangers.frames))
@@ -251,4 +296,5 @@ def main(frames: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    given = [int(each) for each in sys.argv[1:]]
+    main(*given, *(1, TLS_EVERY)[len(given) - 1 :])

@@ -15,7 +15,7 @@ from typing import Final
 
 from pykbroker.tests.kit.running import until
 from pykbroker.tests.kit.secured import secured_node
-from pykbroker.tests.network.sayings import Spoiling, ask, scripts, settings
+from pykbroker.tests.network.sayings import PROTOCOLS, Spoiling, ask, scripts, settings
 from pykbroker.tests.network.strangers import Strangers
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -38,6 +38,13 @@ def test_nothing_is_served_nobody_fails_and_memory_stays_what_it_is(tmp_path: Pa
     assert not strangers.found
     assert sys.getallocatedblocks() - before < _MOST_GROWTH
     assert min(strangers.closed, strangers.answered) > strangers.connections // 4
+
+
+def test_nothing_comes_of_spoiled_records_of_tls(tmp_path: Path) -> None:
+    strangers = Strangers(tmp_path, seed=15, tls_every=1)
+    strangers.send(FRAMES // 20)
+    assert not strangers.found
+    assert strangers.closed > strangers.connections // 4
 
 
 def test_who_does_sign_in_is_found_out(tmp_path: Path) -> None:
@@ -64,10 +71,9 @@ def test_a_node_stays_what_it_is(tmp_path: Path) -> None:
         talk.close()
 
     async def scenario() -> None:
-        listeners = {"SASL": "SASL_PLAINTEXT", "BOTH": "SASL_SSL", "CERTS": "SSL"}
-        async with secured_node(tmp_path, listeners, texts) as node:
+        async with secured_node(tmp_path, PROTOCOLS, texts) as node:
             for _ in range(CONNECTIONS):
-                await stranger(node, chance.choice(list(listeners)))
+                await stranger(node, chance.choice(list(PROTOCOLS)))
             await until(lambda: not node.node.server.sockets(1).connections)
             talk = await node.connect("PLAINTEXT")
             assert (await talk.ask(ApiVersionsRequest("test", "1"), 3, ApiVersionsResponse)).error_code == 0

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.listener_security import sasl_settings
+from pykbroker.config.listener_security import MechanismSettings, sasl_settings
 from pykbroker.config.setting import ConfigError
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.runtime.runtime import Runtime
+from pykbroker.security.sasl import key_sets
+from pykbroker.security.sasl.key_sets import fetch_keys
 from pykbroker.security.sasl.mechanism import Mechanism
+from pykbroker.security.sasl.signed_tokens import KeySetError
 from pykbroker.tests.kit.tokens import first_message, issuer, key_set, unsecured
 
 BEARER = "org.apache.kafka.common.security.oauthbearer"
@@ -26,6 +33,11 @@ CLOCK = SystemClock()
 
 
 def made(name: str, module: str, **settings: str) -> Mechanism:
+    cluster = SimpleNamespace(runtime=SimpleNamespace(clock=CLOCK))
+    return Mechanisms(lambda: cluster).made(settings_of(name, module, settings))  # type: ignore[arg-type,return-value]
+
+
+def settings_of(name: str, module: str, settings: Mapping[str, str]) -> MechanismSettings:
     prefix = f"listener.name.sasl.{name.lower()}."
     config = BrokerConfig(
         {
@@ -34,8 +46,13 @@ def made(name: str, module: str, **settings: str) -> Mechanism:
             **{prefix + key: text for key, text in settings.items()},
         }
     )
-    cluster = SimpleNamespace(runtime=SimpleNamespace(clock=CLOCK))
-    return Mechanisms(lambda: cluster).made(sasl_settings(config, "SASL").mechanisms[0])  # type: ignore[arg-type,return-value]
+    return sasl_settings(config, "SASL").mechanisms[0]
+
+
+def bearer_settings(url: str) -> MechanismSettings:
+    """Of signed tokens."""
+    settings = {"sasl.server.callback.handler.class": SIGNED, URL: url}
+    return settings_of("OAUTHBEARER", f"{BEARER}.OAuthBearerLoginModule required;", settings)
 
 
 def bearer(options: str = "", **settings: str) -> Mechanism:
@@ -48,14 +65,18 @@ def signed(url: str | None, options: str = "", **settings: str) -> Mechanism:
 
 
 @contextmanager
-def served(text: str) -> Iterator[str]:
-    """The address of a server that answers this to all."""
+def served(answer: str | Callable[[Callable[[bytes], object]], None]) -> Iterator[str]:
+    """The address of a server that answers this to all, or what is written."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(text.encode())
+            if isinstance(answer, str):
+                self.wfile.write(answer.encode())
+            else:
+                with contextlib.suppress(OSError):
+                    answer(self.wfile.write)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -116,6 +137,36 @@ def test_keys_that_cannot_be_had_end_the_start(url: str | None, said: str) -> No
 def test_an_address_of_something_else_ends_the_start() -> None:
     with served("<html>") as url, pytest.raises(ConfigError, match="it is no set of keys"):
         signed(url)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_no_address_is_asked_on_the_loop_while_the_broker_runs(tmp_path: Path, begun: bool) -> None:
+    """Whoever may alter settings could stop it for as long as somebody there takes to answer."""
+    path = tmp_path / "keys.json"
+    path.write_text(key_set(issuer()))
+    runtime = Runtime(CLOCK, random.Random(1))
+    cluster: Any = SimpleNamespace(runtime=runtime)
+    mechanisms = Mechanisms(lambda: cluster)
+    if begun:
+        mechanisms.made(bearer_settings(path.as_uri()))
+    mechanisms.follow(cluster)
+    with served(key_set(issuer())) as url, pytest.raises(ConfigError, match="when the broker starts"):
+        mechanisms.made(bearer_settings(url))
+    assert let_in(mechanisms.made(bearer_settings(path.as_uri())), issuer().sign(CLOCK.now_ms()))
+
+
+def test_an_address_that_answers_a_little_now_and_then_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_sets, "_PATIENCE_S", 0.2)
+    given_up = threading.Event()
+
+    def drip(write: Callable[[bytes], object]) -> None:
+        while not given_up.wait(0.01):
+            write(b" ")
+
+    with served(drip) as url:
+        with pytest.raises(KeySetError, match=r"it took longer than 0\.2 s"):
+            fetch_keys(url, None)
+        given_up.set()
 
 
 def test_classes_of_java_are_not_run() -> None:

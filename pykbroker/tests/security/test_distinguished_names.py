@@ -67,3 +67,10 @@ def test_without_the_extra_a_rare_attribute_is_refused_with_words(monkeypatch: p
     assert subject_name(*plain) == "CN=alice"
     with pytest.raises(UnreadableName, match=r"pykbroker\[security\]"):
         subject_name(*rare)
+
+
+def test_a_name_that_is_not_what_it_says_is_nobodys() -> None:
+    """OpenSSL accepts a PrintableString with other characters, and so does whoever signed it."""
+    peer, der = certificate([(CN, "bob", UTF8)], [(NameOID.TITLE, "a@b", UTF8)])
+    with pytest.raises(UnreadableName, match="cannot be read"):
+        subject_name(peer, der.replace(b"\x0c\x03a@b", b"\x13\x03a@b"))

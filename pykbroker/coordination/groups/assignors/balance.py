@@ -1,7 +1,7 @@
-"""Who gives and who takes when one topic's subscribers are to be loaded alike.
+"""Balances the load of one topic's subscribers: which member gives a partition, and which takes it.
 
-Members stand sorted by load. Those who take are a run that grows from the left, those who give a run that grows from
-the right; within a run all stand at one level:
+Members are sorted by load. Takers are a run that grows from the left, givers a run that grows from the right; within a run
+all have the same load:
 
         load ^                  [   ]#    # has nothing of this topic to give
              |              #   [###]#
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 
 class Balance:
-    """The state of the two runs. ``loads`` is the caller's, who changes it by what is returned here."""
+    """The state of the two runs. The caller owns ``loads`` and updates it with what is returned here."""
 
     def __init__(self, members: list[int], loads: list[int]) -> None:
         self._loads = loads
@@ -30,11 +30,11 @@ class Balance:
         self._givers_level = loads[self._sorted[-1]] + 1
 
     def is_even(self) -> bool:
-        """Whether nothing needs to move; asked before anything has."""
+        """Whether nothing needs to move, before the first move."""
         return self._loads[self._sorted[-1]] - self._loads[self._sorted[0]] <= 1
 
     def is_level(self) -> bool:
-        """Whether the run that gives has come down to within one of the run that takes."""
+        """Whether the levels of the two runs are within one of each other."""
         return self._givers_level - self._takers_level <= 1
 
     def next_taker(self) -> int:
@@ -49,12 +49,12 @@ class Balance:
         return members[self._taker - 1]
 
     def next_giver(self, to_give: dict[int, list[int]]) -> int | None:
-        """The member that loses the next partition; None when no member that is loaded more has one to give."""
+        """The member that gives the next partition; None if no member with a higher load has one."""
         while (place := self._next_giving_place()) >= 0:
             member = self._sorted[place]
             if to_give.get(member):
                 return member
-            # It leaves the run: it changes places with the last of the run, which becomes shorter.
+            # It leaves the run: swapped with the last member, and the run becomes shorter.
             self._givers_end -= 1
             self._sorted[place] = self._sorted[self._givers_end]
             self._sorted[self._givers_end] = member
@@ -64,7 +64,7 @@ class Balance:
         members, loads = self._sorted, self._loads
         if self._giver < self._givers_start:
             if self._givers_end <= self._givers_start and self._givers_start > 0:
-                self._givers_level = loads[members[self._givers_start - 1]]  # all have left the run: it begins anew
+                self._givers_level = loads[members[self._givers_start - 1]]  # all have left the run: a new one begins
             else:
                 self._givers_level -= 1
             while self._givers_start > 0 and loads[members[self._givers_start - 1]] == self._givers_level:

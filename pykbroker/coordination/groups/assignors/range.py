@@ -1,8 +1,8 @@
 """The range assignor: of every topic each subscriber gets one run of neighbouring partitions.
 
 Members take their runs in the same order for every topic, static ones first, by instance id, then the others by member
-id. So topics with as many partitions as each other and the same subscribers are divided alike, which joins need. Nothing
-is kept for its own sake; what keeps partitions in place is that the order of members does not change.
+id. So topics with equal numbers of partitions and the same subscribers are divided alike, which joins need. The assignor is not
+sticky; partitions stay in place because the order of members does not change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an assignor is told of a group, and how it answers."""
+"""The input and the output of an assignor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from struct import Struct
 
 from pykbroker.wire.primitives import uuid_to_str
 
-#: A topic id: 16 bytes, as everywhere.
+#: A topic id: 16 bytes.
 Uuid = bytes
 #: The partitions of one member: by topic, ascending; no topic without partitions.
 Assignment = dict[Uuid, tuple[int, ...]]
@@ -22,7 +22,7 @@ class AssignmentFailed(ValueError):
 
 @dataclass(slots=True)
 class MemberSpec:
-    """One member: the topics it reads, and its partitions in the target assignment as it stands."""
+    """One member: the topics it subscribes to, and its partitions in the current target assignment."""
 
     subscribed: frozenset[Uuid]
     assigned: dict[Uuid, frozenset[int]] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class MemberSpec:
 
 @dataclass(slots=True)
 class GroupSpec:
-    """A group: its members by id, and how many partitions each topic has that exists."""
+    """A group: its members by id, and the number of partitions of each existing topic."""
 
     members: dict[str, MemberSpec]
     partitions: dict[Uuid, int]
@@ -42,7 +42,7 @@ class GroupSpec:
         return len({member.subscribed for member in self.members.values()}) <= 1
 
     def partition_count(self, topic: Uuid) -> int:
-        """How many partitions a subscribed topic has. Raises AssignmentFailed where there is no such topic."""
+        """The number of partitions of a subscribed topic. Raises AssignmentFailed if it does not exist."""
         count = self.partitions.get(topic)
         if count is None:
             raise AssignmentFailed(
@@ -58,5 +58,5 @@ def uuid_order(topic: Uuid) -> tuple[int, int]:
 
 
 def settled(owned: Mapping[Uuid, Iterable[int]]) -> Assignment:
-    """A member's partitions in the form in which assignors answer."""
+    """A member's partitions in the form of an assignor's output."""
     return {topic: ordered for topic, partitions in owned.items() if (ordered := tuple(sorted(partitions)))}

@@ -1,7 +1,7 @@
-"""The uniform assignor: members get as many partitions as each other, whatever the topic, and keep what they can.
+"""The uniform assignor: members get equal numbers of partitions, over all topics, and keep as many as possible.
 
-Here: groups whose members all read the same topics. Each member has a quota of all partitions; what it holds beyond its
-quota goes to those that are short of theirs. ``mixed`` does the groups whose subscriptions differ.
+This module handles groups whose members all subscribe to the same topics, ``mixed`` the others. Each member has a quota of
+all partitions; what it holds beyond that goes to members below theirs.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def _assign_same(spec: GroupSpec) -> dict[str, Assignment]:
     free = _unassigned(spec, topics)
     quota, extras = divmod(sum(map(spec.partition_count, topics)), len(spec.members))
     kept: dict[str, dict[Uuid, set[int]]] = {}
-    short: list[tuple[str, int]] = []  # members with the number of partitions they lack, in the order of their turn
+    short: list[tuple[str, int]] = []  # members and the number of partitions that they lack
     members_left = len(spec.members)
     for member_id, member in spec.members.items():
         # While there are extras, a member may have one partition more than the quota.
         kept[member_id], lacking = _keep(member, quota + (extras > 0), free)
         if extras > 0:
-            # A member that does not hold its extra leaves it to a later one that may, as long as enough are left.
+            # A member that does not hold an extra partition leaves it to a later one that does, while enough are left.
             if lacking and members_left > extras:
                 lacking -= 1
             else:
@@ -68,7 +68,7 @@ def _unassigned(spec: GroupSpec, topics: list[Uuid]) -> list[tuple[Uuid, int]]:
 
 
 def _keep(member: MemberSpec, quota: int, free: list[tuple[Uuid, int]]) -> tuple[dict[Uuid, set[int]], int]:
-    """What a member keeps, at most ``quota``, and how much of the quota is left. What it loses joins ``free``."""
+    """The partitions that a member keeps, at most ``quota``, and the rest of the quota. What it loses is added to ``free``."""
     kept = {}
     for topic in sorted(member.assigned, key=uuid_order):
         if topic in member.subscribed:

@@ -1,4 +1,4 @@
-"""What members of a classic group are told: who is in their generation, what they were assigned, or why not."""
+"""The answers to members of a classic group: the members of the generation, the assignment, or an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def joined(group: ClassicGroup, member: Member, *, skip_assignment: bool = False) -> JoinGroupResponse:
-    """The generation that a member is part of; the leader also hears of the others, since it assigns to them."""
+    """The answer to JoinGroup; the leader also gets the other members, since it computes their assignments."""
     leads = member.member_id == group.members.leader
     return JoinGroupResponse(
         member_id=member.member_id,
@@ -39,17 +39,17 @@ def _everybody(group: ClassicGroup) -> list[JoinGroupResponseMember]:
 
 
 def not_joined(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
-    """A JoinGroup that is not granted: it names no protocol."""
+    """The refusal of a JoinGroup; it names no protocol."""
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
 
 
 def assigned(group: ClassicGroup, member: Member) -> SyncGroupResponse:
-    """What a member is to work on."""
+    """The answer to SyncGroup: the member's assignment."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol, assignment=member.assignment
     )
 
 
 def not_assigned(code: ErrorCode) -> SyncGroupResponse:
-    """A SyncGroup that is not granted."""
+    """The refusal of a SyncGroup."""
     return SyncGroupResponse(error_code=code)

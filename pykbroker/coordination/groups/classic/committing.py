@@ -15,7 +15,7 @@ from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 def check_commit(group: ClassicGroup, request: OffsetCommitRequest, version: int) -> None:
     """Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION or REBALANCE_IN_PROGRESS unless this commit
-    is allowed; one by a member also counts as a sign of life.
+    is allowed; a member's commit also counts as a heartbeat.
     """
     generation = request.generation_id_or_member_epoch
     if generation < 0 and group.is_empty:
@@ -34,7 +34,7 @@ def check_commit_in_transaction(group: ClassicGroup, request: TxnOffsetCommitReq
     """Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION unless this commit in a transaction is
     allowed.
 
-    Versions before 3 say nothing of the group's member and generation, and are taken at their word.
+    Versions before 3 carry no member and generation and are not checked.
     """
     generation = request.generation_id
     if generation < 0 and (group.is_empty or (request.member_id == "" and request.group_instance_id is None)):

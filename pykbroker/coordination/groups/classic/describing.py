@@ -7,7 +7,7 @@ from pykbroker.wire.messages.describe_groups import DescribedGroup, DescribedGro
 
 
 def described(group: ClassicGroup) -> DescribedGroup:
-    """What the members said and got is shown while the group is stable: else it is of no generation."""
+    """Metadata and assignments of members are shown only while the group is stable, as in Kafka."""
     stable = group.state is ClassicGroupState.STABLE
     return DescribedGroup(
         group_id=group.group_id,

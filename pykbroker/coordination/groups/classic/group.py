@@ -4,17 +4,17 @@
     PREPARING   --- all have joined, or the time to join is up -----> COMPLETING_REBALANCE, or EMPTY when nobody is left
     COMPLETING  --- the leader's assignment is in the log ----------> STABLE
     COMPLETING, STABLE
-                --- a member comes, goes, changes or falls silent --> PREPARING_REBALANCE
-    any         --- the group is deleted or moves away -------------> DEAD
+                --- a member joins, leaves, changes or times out ---> PREPARING_REBALANCE
+    any         --- the group is deleted or its shard unloaded -----> DEAD
 
-1. The group at rest (EMPTY or STABLE, its members and their assignments) is what the log holds: these two states are
-   entered in ``restore`` alone, which is what replaying a record comes to, when it happens and after a restart alike.
-2. What goes on between two states at rest is not persisted, as in Kafka: after a restart the old generation stands and
-   its members find out by heartbeat that they must join again.
-3. Time: deadlines are kept here, in monotonic seconds, and ``wake_at`` is no later than the earliest. A heartbeat only
-   moves a deadline; ``tick``, called at ``wake_at``, looks which have really passed. So a heartbeat costs no timer.
+1. The log holds the group at rest: EMPTY or STABLE, its members and their assignments. Only ``restore``, the replay of a
+   record, enters these two states, at run time and after a restart alike.
+2. A rebalance is not persisted, as in Kafka: after a restart the old generation is valid, and heartbeats tell its members
+   to rejoin.
+3. Deadlines are kept here, in monotonic seconds, and ``wake_at`` is no later than the earliest. A heartbeat only moves a
+   deadline; ``tick``, called at ``wake_at``, finds those that have passed. So a heartbeat costs no timer.
 
-This file is long because every transition is in it; who may join, sync and leave is in joining, syncing and leaving.
+Every transition is in this file; the modules joining, syncing and leaving decide which one a request makes.
 Source of the rules: Apache Kafka 4.3.1 (GroupMetadataManager's classic part), KIP-62, KIP-134, KIP-345, KIP-394.
 """
 
@@ -54,7 +54,7 @@ _LEADS_TO_PREPARING = (ClassicGroupState.EMPTY, ClassicGroupState.COMPLETING_REB
 
 
 class ClassicGroup:
-    """A group whose members agree among themselves, one of them computing the assignment."""
+    """A group in which one member, the leader, computes the assignment."""
 
     __slots__ = (
         "_clock",
@@ -81,19 +81,19 @@ class ClassicGroup:
         self._clock = clock
         self.settings = settings
         self.state = ClassicGroupState.EMPTY
-        #: When the state was entered, epoch milliseconds; -1 where no record says.
+        #: When the state was entered, in epoch milliseconds; -1 if no record has it.
         self.state_timestamp_ms = -1
         self.generation = 0
-        #: What kind of group it is ("consumer", "connect"); None for one that only commits offsets.
+        #: The protocol type ("consumer", "connect"); None for a group that only commits offsets.
         self.protocol_type: str | None = None
-        #: The assignment protocol agreed on for this generation.
+        #: The assignment protocol of this generation.
         self.protocol: str | None = None
         self.members = Membership()
-        #: Known for groups of consumers whose subscriptions can be read.
+        #: The subscribed topics; None unless the members are consumers whose subscriptions can be decoded.
         self.subscribed_topics: frozenset[str] | None = None
-        #: Whether its last record made it of a consumer group, so that its members may not have all that it says.
+        #: Whether the last record downgraded it from a consumer group: members may lack part of their assignments.
         self.owes_rebalance = False
-        #: Of the rebalance that goes on, if it is the first one since the group was empty.
+        #: The initial delay of the current rebalance, if it is the first since the group was empty.
         self._initial: InitialDelay | None = None
         self._join_deadline = math.inf
         self._sync_deadline = math.inf
@@ -103,7 +103,7 @@ class ClassicGroup:
     # The group at rest
 
     def at_rest(self, generation: int, assignments: dict[str, bytes]) -> CoordinatorRecord:
-        """The record that says: this generation, these members, these assignments."""
+        """The record of the group at rest: generation, members and assignments."""
         return group_record(
             self.group_id,
             generation=generation,
@@ -115,7 +115,7 @@ class ClassicGroup:
         )
 
     def restore(self, value: GroupMetadataValue) -> None:
-        """Replay the group's record. Members that are here already keep what the log does not hold of them."""
+        """Replay the group's record. Known members keep the state that the log does not hold."""
         known = {member.member_id: member for member in self.members}
         self.members.clear()
         for stored in value.members:
@@ -130,10 +130,10 @@ class ClassicGroup:
         self._note_subscriptions()
 
     def loaded(self) -> Outcome:
-        """After the log has been replayed: every member gets a whole session to be heard of again.
+        """The log has been replayed: every member's session begins anew.
 
-        A group that had just left the consumer protocol was about to rebalance. (Kafka forgets that with the coordinator's
-        end, and a member that waited for partitions then waits until something else causes a rebalance.)
+        A group that was downgraded from a consumer group rebalances. (Kafka forgets that when the coordinator ends: a
+        member that waited for partitions then waits for the next rebalance.)
         """
         out = Outcome()
         for member in self.members:
@@ -145,7 +145,7 @@ class ClassicGroup:
         return out
 
     def unload(self) -> Outcome:
-        """The group moves away: whoever waits is told to look for its coordinator again."""
+        """The shard is unloaded: waiting requests are answered NOT_COORDINATOR."""
         out = Outcome()
         for member in self.members:
             code = ErrorCode.NOT_COORDINATOR
@@ -159,21 +159,21 @@ class ClassicGroup:
         self.state = ClassicGroupState.DEAD
         self._join_deadline = self._sync_deadline = self.wake_at = math.inf
 
-    # What others ask
+    # Questions
 
     @property
     def is_empty(self) -> bool:
         return self.state is ClassicGroupState.EMPTY
 
     def subscribes(self, topic: str) -> bool:
-        """Whether its members read this topic; when their subscriptions are not known, consumers count as reading all."""
+        """Whether its members subscribe to this topic; consumers with unknown subscriptions count as subscribed to all."""
         if self.subscribed_topics is not None:
             return topic in self.subscribed_topics
         return self.protocol_type == PROTOCOL_TYPE
 
     @property
     def offsets_age(self) -> bool:
-        """Whether any offset can expire as the group is now: nobody is there, or what they read is known."""
+        """Whether offsets can expire: the group is empty, or its subscriptions are known."""
         if self.is_empty or self.protocol_type is None:
             return True
         return (
@@ -184,13 +184,13 @@ class ClassicGroup:
 
     @property
     def empty_since_ms(self) -> int | None:
-        """Since when its offsets age (epoch milliseconds), None where each does since its commit."""
+        """The time from which its offsets age, in epoch milliseconds; None if each ages from its commit."""
         if self.protocol_type is not None and self.is_empty and self.state_timestamp_ms >= 0:
             return self.state_timestamp_ms
         return None
 
     def supports(self, protocol_type: str, names: set[str]) -> bool:
-        """Whether somebody who offers these protocols can join."""
+        """Whether a member that offers these protocols can join."""
         if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type) and bool(names)
         return self.protocol_type == protocol_type and self.members.agree_with(names)
@@ -198,8 +198,8 @@ class ClassicGroup:
     def accepts(self, member_id: str) -> bool:
         """Whether there is room for this member under ``group.max.size``.
 
-        While the group prepares, those who have joined are counted instead of the members: so that after the limit was
-        lowered, the last to join again are the ones who have to go.
+        While the group prepares to rebalance, the joined members are counted instead: after the limit was lowered, the
+        last members to rejoin are the ones that are refused.
         """
         member = self.members.get(member_id)
         if self.state is ClassicGroupState.PREPARING_REBALANCE:
@@ -212,13 +212,13 @@ class ClassicGroup:
     # Time
 
     def touch(self, member: Member, timeout_ms: int | None = None) -> None:
-        """The member was heard of; its session lasts from now."""
+        """Restart the member's session timeout."""
         ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
         member.deadline = self._clock.monotonic() + ms / 1000
         self.wake_at = min(self.wake_at, member.deadline)
 
     def give_out(self, member_id: str, session_timeout_ms: int) -> None:
-        """Remember an id given out with MEMBER_ID_REQUIRED (KIP-394) for as long as a session lasts."""
+        """Remember an id that was answered with MEMBER_ID_REQUIRED (KIP-394) for one session timeout."""
         lapses = self._clock.monotonic() + session_timeout_ms / 1000
         self.members.pending[member_id] = lapses
         self.wake_at = min(self.wake_at, lapses)
@@ -228,7 +228,7 @@ class ClassicGroup:
         self.wake_at = min(self.wake_at, self._join_deadline)
 
     def tick(self) -> Outcome:
-        """Do what has become due by now."""
+        """Do what is due."""
         out = Outcome()
         now = self._clock.monotonic()
         self._drop_silent(now, out)
@@ -242,7 +242,7 @@ class ClassicGroup:
         return out
 
     def _drop_silent(self, now: float, out: Outcome) -> None:
-        """Members whose session is over leave the group, all those of one moment at once."""
+        """Remove all members whose session has timed out, in one step."""
         lapsed = [member_id for member_id, deadline in self.members.pending.items() if deadline <= now]
         for member_id in lapsed:
             self.members.remove(member_id)
@@ -275,20 +275,20 @@ class ClassicGroup:
     # From one state to the next
 
     def drop(self, member: Member, out: Outcome) -> None:
-        """Take a member out. If it waits it may still be there: UNKNOWN_MEMBER_ID makes it start afresh."""
+        """Remove a member. A request of it that waits is answered UNKNOWN_MEMBER_ID, so that it joins as a new member."""
         out.reply(member.joining, not_joined(ErrorCode.UNKNOWN_MEMBER_ID))
         out.reply(member.syncing, not_assigned(ErrorCode.UNKNOWN_MEMBER_ID))
         self.members.remove(member.member_id)
 
     def rebalance_or_complete(self, reason: str, out: Outcome) -> None:
-        """Start a rebalance, or if one goes on already, see whether everybody has joined now."""
+        """Start a rebalance or, if one is under way, complete it if all members have joined."""
         if self.state in _LEADS_TO_PREPARING:
             self.prepare_rebalance(reason, out)
         else:
             self.complete_if_joined(out)
 
     def prepare_rebalance(self, reason: str, out: Outcome) -> None:
-        """Ask everybody to join again; those who wait for an assignment of this generation will get none."""
+        """Start a rebalance: all members must rejoin, and SyncGroups of this generation are answered REBALANCE_IN_PROGRESS."""
         if self.state is ClassicGroupState.COMPLETING_REBALANCE:
             self._refuse_assignments(ErrorCode.REBALANCE_IN_PROGRESS, out)
         self.members.pending_sync.clear()
@@ -306,12 +306,12 @@ class ClassicGroup:
             self._set_join_deadline(timeout_ms)
 
     def complete_if_joined(self, out: Outcome) -> None:
-        """Go on when nobody is awaited any more, except in the first rebalance: that one waits for its delay."""
+        """Complete the rebalance if all members have joined, but not the first one, which waits for its initial delay."""
         if self.state is ClassicGroupState.PREPARING_REBALANCE and self._initial is None and self.members.all_joined:
             self._complete_join(out)
 
     def note_added(self) -> None:
-        """A member was added; in the first rebalance that earns the others some more time to come."""
+        """A member was added; in the first rebalance this extends the initial delay."""
         if self.state is ClassicGroupState.PREPARING_REBALANCE and self._initial is not None:
             self._initial.somebody_came = True
 
@@ -323,14 +323,14 @@ class ClassicGroup:
             self._set_join_deadline(wait_ms)
 
     def _complete_join(self, out: Outcome) -> None:
-        """The next generation is made of those who have joined, and of static members, who may be restarting."""
+        """Begin the next generation with the members that have joined and with static members, which may be restarting."""
         self._join_deadline = math.inf
         for member in [member for member in self.members if member.joining is None and member.instance_id is None]:
             self.members.remove(member.member_id)
         if not len(self.members):
             self._become_empty(out)
         elif not self.members.elect_joined_leader():
-            # Nobody joined, and only static members are left: wait on, until they come or their sessions end.
+            # Nobody joined and only static members are left: wait until they join or their sessions time out.
             self._set_join_deadline(self.members.longest_rebalance_timeout_ms)
         else:
             self._begin_generation(out)
@@ -341,8 +341,8 @@ class ClassicGroup:
         out.otherwise = partial(self._empty_unrecorded, record)
 
     def _empty_unrecorded(self, record: CoordinatorRecord, error: ErrorCode) -> Outcome:
-        """The log could not be written. The group is empty all the same; after a restart its last members would be
-        back, and time out.
+        """The log could not be written. The group is empty nevertheless; after a restart its last members exist again
+        until they time out.
         """
         log.warning("Group %s: the record that it is empty cannot be written: %s", self.group_id, error.name)
         self.restore(record.value)
@@ -368,13 +368,13 @@ class ClassicGroup:
     # The assignment
 
     def synced(self, member_id: str) -> None:
-        """A member has asked for its assignment; once all have, nobody is watched for it any more."""
+        """A member has sent SyncGroup; once all have, the sync deadline is cancelled."""
         self.members.pending_sync.discard(member_id)
         if not self.members.pending_sync:
             self._sync_deadline = math.inf
 
     def assign(self, assignments: dict[str, bytes], out: Outcome) -> None:
-        """The leader's assignment: into the log, and then to all who wait for it."""
+        """Record the leader's assignment, then answer all SyncGroups that wait for it."""
         out.records.append(self.at_rest(self.generation, assignments))
         out.then = self._hand_out
         out.otherwise = self._assignment_lost

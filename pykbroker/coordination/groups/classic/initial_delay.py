@@ -1,7 +1,7 @@
-"""How long the first rebalance of a group waits for members to come (KIP-134).
+"""The initial delay of a group's first rebalance (KIP-134).
 
-It waits ``group.initial.rebalance.delay.ms``, again as often as somebody came meanwhile, and in all no longer than the
-longest rebalance timeout of its members.
+It is ``group.initial.rebalance.delay.ms``, repeated as long as members joined meanwhile, and in total no longer than the
+longest rebalance timeout of the members.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class InitialDelay:
         self.somebody_came = False
 
     def another(self) -> int | None:
-        """The next wait after one has passed; None when it is time to go on."""
+        """The next wait after one has passed; None if the rebalance goes on."""
         if not (self.somebody_came and self._remaining_ms):
             return None
         self.somebody_came = False

@@ -1,11 +1,11 @@
-"""JoinGroup: who may come in, under which id, and whether the group has to rebalance for it.
+"""JoinGroup: which member is admitted, under which id, and whether the group rebalances.
 
-What each state answers to a member that the group knows:
+Each state handles a known member as follows:
 
-    PREPARING_REBALANCE   waits with the others
+    PREPARING_REBALANCE   it waits for the others
     COMPLETING_REBALANCE  the generation once more if nothing changed (its answer was lost), else a new rebalance
     STABLE                the same for a follower; a leader that joins wants a new assignment, so a new rebalance
-    EMPTY                 UNKNOWN_MEMBER_ID: it was thrown out
+    EMPTY                 UNKNOWN_MEMBER_ID: it was removed
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
-KNOWN_ID_SINCE = 4  # KIP-394: a dynamic member is first given an id and must come back with it
-_SKIP_ASSIGNMENT_SINCE = 9  # KIP-814: a static leader that returns is told that nothing is to be assigned
+KNOWN_ID_SINCE = 4  # KIP-394: a dynamic member is given an id first and must rejoin with it
+_SKIP_ASSIGNMENT_SINCE = 9  # KIP-814: a returning static leader is told to skip the assignment
 
 
 class Joining:
-    """One JoinGroup on its way."""
+    """One JoinGroup request."""
 
     __slots__ = ("_random", "context", "protocols", "reply", "request")
 
@@ -57,7 +57,7 @@ class Joining:
         return f"{name}-{UUID(int=self._random.getrandbits(128), version=4)}"
 
     def rebalance_timeout_ms(self) -> int:
-        """Version 0 has no such field: the session timeout stands for it."""
+        """The rebalance timeout; version 0 has no such field, so it is the session timeout."""
         stated = self.request.rebalance_timeout_ms
         return stated if self.context.api_version > 0 else self.request.session_timeout_ms
 
@@ -68,7 +68,7 @@ class Joining:
 
 
 def join(group: ClassicGroup, joining: Joining) -> Outcome:
-    """One JoinGroup to this group. The reply comes at once, or when the rebalance that it waits in is over."""
+    """Handle one JoinGroup. The reply comes at once or at the end of the rebalance."""
     out = Outcome()
     request = joining.request
     if not group.accepts(request.member_id):
@@ -145,7 +145,7 @@ def _join_known(group: ClassicGroup, joining: Joining, out: Outcome) -> None:
 
 
 def _update(group: ClassicGroup, joining: Joining, member: Member, out: Outcome) -> None:
-    """What the member says now, and that it waits here now; a JoinGroup of it that waited before is let go."""
+    """Update a member from its JoinGroup, which now waits; an earlier JoinGroup of the member that waits is answered."""
     superseded = not_joined(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
     out.reply(member.joining, superseded)
     group.members.set_protocols(member, joining.protocols)
@@ -155,8 +155,8 @@ def _update(group: ClassicGroup, joining: Joining, member: Member, out: Outcome)
 
 
 def _replace_static(group: ClassicGroup, joining: Joining, old_id: str, new_id: str, out: Outcome) -> None:
-    """A static member came back under its ``group.instance.id``: it takes the place of its former self, which is
-    fenced should it still wait. If the group is stable and stays with its protocol, nobody else notices.
+    """A static member rejoined under its ``group.instance.id`` with a new member id and replaces the old one, whose waiting
+    requests are fenced. If the group is stable and keeps its protocol, there is no rebalance.
     """
     old = group.members[old_id]
     out.reply(old.joining, not_joined(ErrorCode.FENCED_INSTANCE_ID, old_id))
@@ -181,7 +181,7 @@ def _replace_static(group: ClassicGroup, joining: Joining, old_id: str, new_id: 
         out.then = partial(_replaced, group, joining, new, was_leader)
         out.otherwise = partial(_not_replaced, group, joining, old, new)
     elif group.state is ClassicGroupState.COMPLETING_REBALANCE:
-        # The leader may be at work on an assignment for the old id: it would come to nobody.
+        # The leader may be computing an assignment for the old id, which no member would get.
         group.prepare_rebalance(f"static member {new_id} replaced {old_id}; client reason: {joining.reason}", out)
     else:
         group.rebalance_or_complete(
@@ -195,7 +195,7 @@ def _replaced(group: ClassicGroup, joining: Joining, new: Member, was_leader: st
     if joining.context.api_version >= _SKIP_ASSIGNMENT_SINCE:
         response = joined(group, new, skip_assignment=group.members.leader == new.member_id)
     else:
-        # An older client must not take itself for the leader, or it would assign anew: it is shown the former id.
+        # An older client must not consider itself the leader, or it would assign again: its answer has the old id as leader.
         response = joined(group, new)
         response.leader = was_leader or ""
         response.members = []
@@ -204,7 +204,7 @@ def _replaced(group: ClassicGroup, joining: Joining, new: Member, was_leader: st
 
 
 def _not_replaced(group: ClassicGroup, joining: Joining, old: Member, new: Member, error: ErrorCode) -> Outcome:
-    """The log could not be written: the former self stands as before."""
+    """The log could not be written: the old member stays."""
     old.joining = old.syncing = None
     group.members.replace(new.member_id, old)
     group.touch(old)

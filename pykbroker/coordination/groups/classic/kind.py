@@ -51,7 +51,7 @@ def begin(group: ClassicGroup) -> Outcome:
 
 
 def gives_way(group: ClassicGroup) -> bool:
-    """Whoever comes joins this one."""
+    """A new member joins this group."""
     return False
 
 
@@ -77,9 +77,8 @@ def leave(group: ClassicGroup, request: LeaveGroupRequest, reply: Deferred[Leave
 
 
 def consumer_heartbeat(group: ClassicGroup, heartbeat: Heartbeat) -> Outcome:
-    """A member of the consumer protocol joins: without members the group makes way for one of that protocol, with members it
-    becomes one. Raises KafkaError with GROUP_ID_NOT_FOUND for a member that says it is there already, and what ``upgrade_for``
-    raises.
+    """A member of the consumer protocol joins: an empty group is replaced by a consumer group, one with members is upgraded.
+    Raises KafkaError GROUP_ID_NOT_FOUND for a member that claims to have joined, and what ``upgrade_for`` raises.
     """
     if heartbeat.request.member_epoch != 0:
         raise _not_consumer(group)
@@ -92,11 +91,11 @@ def tick(group: ClassicGroup, find: Find) -> Outcome:
 
 
 def check_fetch(group: ClassicGroup, request: OffsetFetchRequestGroup) -> None:
-    """Anyone may fetch."""
+    """Every client may fetch."""
 
 
 def topics_changed(group: ClassicGroup, names: frozenset[str]) -> None:
-    """The members look after that themselves."""
+    """Nothing to do: the members watch their topics themselves."""
 
 
 def end(group: ClassicGroup) -> list[CoordinatorRecord]:

@@ -1,4 +1,4 @@
-"""LeaveGroup: members go, one by one or in a batch, by their own wish or an administrator's (KIP-345).
+"""LeaveGroup: members leave or are removed by an administrator, one by one or in a batch (KIP-345).
 
 Named by member id, by ``group.instance.id`` alone (an administrator does not know the member id), or by both, which
 must belong together.
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def leave(group: ClassicGroup, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse]) -> Outcome:
-    """One LeaveGroup; every member named gets an answer of its own."""
+    """Handle one LeaveGroup; the answer has a result for each member."""
     out = Outcome()
     answers: list[MemberResponse] = []
     for identity in request.members:

@@ -1,4 +1,4 @@
-"""One member of a classic group, as the coordinator knows it."""
+"""One member of a classic group."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ from pykbroker.wire.internal.group_metadata import MemberMetadata
 from pykbroker.wire.messages.join_group import JoinGroupResponse
 from pykbroker.wire.messages.sync_group import SyncGroupResponse
 
-#: (name, metadata) of the assignment protocols that a member offers, the one it likes best first.
+#: (name, metadata) of the assignment protocols that a member offers, in order of preference.
 Protocols = list[tuple[str, bytes]]
 
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """Identity, timeouts in milliseconds, what it offers, what it got, and where it waits."""
+    """Identity, timeouts in milliseconds, offered protocols, assignment, and the request that waits."""
 
     member_id: str
     instance_id: str | None
     client_id: str
-    #: As Kafka writes it: a slash before the address.
+    #: With a slash before the address, as in Kafka.
     client_host: str
     rebalance_timeout_ms: int
     session_timeout_ms: int
     protocols: Protocols
     assignment: bytes = b""
-    #: True until the first generation that it is part of: it cannot heartbeat before it knows its id.
+    #: True until its first generation: it cannot heartbeat before it knows its id.
     is_new: bool = False
-    #: The JoinGroup or SyncGroup that waits for the group to get on.
+    #: The JoinGroup or SyncGroup that waits.
     joining: Deferred[JoinGroupResponse] | None = field(default=None, repr=False)
     syncing: Deferred[SyncGroupResponse] | None = field(default=None, repr=False)
-    #: Monotonic seconds at which its session ends unless it is heard of.
+    #: The end of its session without a heartbeat, in monotonic seconds.
     deadline: float = math.inf
 
     @property
     def waits_patiently(self) -> bool:
-        """Whether its session cannot end now: it has a request in our hands, and knows its id to ask again."""
+        """Whether its session cannot time out now: a request of it waits, and it knows its id."""
         return not self.is_new and (self.joining is not None or self.syncing is not None)
 
     def metadata(self, protocol: str | None) -> bytes:
-        """What it said under the protocol of this name. Raises KeyError when it does not offer it."""
+        """Its metadata for the protocol of this name. Raises KeyError if it does not offer it."""
         for name, metadata in self.protocols:
             if name == protocol:
                 return metadata
         raise KeyError(protocol)
 
     def vote(self, candidates: set[str]) -> str:
-        """The candidate it likes best. The candidates are those that every member offers, so there is one."""
+        """The candidate that it prefers. Every member offers all candidates, so there is one."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
 def restored_member(stored: MemberMetadata, protocol: str | None, known: Member | None) -> Member:
-    """A member as its group's record has it. One that is ``known`` and offers what the record says stays itself, with
-    the other protocols that it offers and the request that it waits in, which are in no record.
+    """A member out of its group's record. A ``known`` member that offers the recorded protocol is kept, with its other
+    protocols and its waiting request, which are in no record.
     """
     offered = (protocol or "", stored.subscription)
     member = known if known is not None and offered in known.protocols else None

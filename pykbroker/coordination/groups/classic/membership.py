@@ -1,6 +1,6 @@
-"""The members of a classic group: who they are, who leads, who is awaited, and what they can agree on.
+"""The members of a classic group: members, leader, awaited members and common protocols.
 
-Counts are kept as members come and go, so that a join costs the same in a group of three and of three thousand.
+Counts are kept up to date, so that a join costs the same in a group of three and of three thousand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _names(protocols: Protocols) -> set[str]:
 
 
 class Membership:
-    """Members by id, in the order in which they came."""
+    """Members by id, in the order in which they joined."""
 
     __slots__ = ("_members", "_offered", "_static", "awaiting_join", "leader", "pending", "pending_sync")
 
@@ -29,11 +29,11 @@ class Membership:
         self._offered: Counter[str] = Counter()
         #: The member that computes the assignment.
         self.leader: str | None = None
-        #: Ids given out with MEMBER_ID_REQUIRED, not yet used, and when (monotonic seconds) they lapse.
+        #: Unused ids answered with MEMBER_ID_REQUIRED, and their expiry in monotonic seconds.
         self.pending: dict[str, float] = {}
         #: Members of this generation that have not asked for their assignment yet.
         self.pending_sync: set[str] = set()
-        #: How many members have a JoinGroup waiting.
+        #: The number of members with a waiting JoinGroup.
         self.awaiting_join = 0
 
     def __len__(self) -> int:
@@ -55,12 +55,12 @@ class Membership:
         return self._members.values()
 
     def static_id(self, instance_id: str | None) -> str | None:
-        """The member id that a ``group.instance.id`` goes by now (KIP-345)."""
+        """The current member id of a ``group.instance.id`` (KIP-345)."""
         return None if instance_id is None else self._static.get(instance_id)
 
     @property
     def all_joined(self) -> bool:
-        """Whether nobody is awaited any more: every member has a JoinGroup waiting and no id is out unused."""
+        """Whether every member has a waiting JoinGroup and no given id is unused."""
         return self.awaiting_join == len(self._members) and not self.pending
 
     @property
@@ -68,8 +68,8 @@ class Membership:
         return max((member.rebalance_timeout_ms for member in self), default=0)
 
     def validate(self, member_id: str, instance_id: str | None) -> Member:
-        """The member that speaks. Raises KafkaError UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when its
-        ``group.instance.id`` goes by another member id by now.
+        """The member that sent a request. Raises KafkaError UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if its
+        ``group.instance.id`` now has another member id.
         """
         if instance_id is not None:
             current = self._static.get(instance_id)
@@ -83,7 +83,7 @@ class Membership:
         return member
 
     def add(self, member: Member) -> None:
-        """Take a member in; the first one leads."""
+        """Add a member; the first one leads."""
         self._members[member.member_id] = member
         if member.instance_id is not None:
             self._static[member.instance_id] = member.member_id
@@ -94,7 +94,7 @@ class Membership:
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> Member | None:
-        """Forget a member or an id given out; when the leader goes, the one that came first among the rest leads."""
+        """Remove a member or a given id; if it was the leader, the earliest remaining member leads."""
         self.pending.pop(member_id, None)
         self.pending_sync.discard(member_id)
         member = self._members.pop(member_id, None)
@@ -109,7 +109,7 @@ class Membership:
         return member
 
     def replace(self, old_id: str, new: Member) -> None:
-        """Let ``new`` stand where the static member ``old_id`` stood, leadership included."""
+        """Replace the static member ``old_id`` by ``new``, leadership included."""
         led = self.leader == old_id
         self.remove(old_id)
         self.add(new)
@@ -117,7 +117,7 @@ class Membership:
             self.leader = new.member_id
 
     def clear(self) -> None:
-        """Forget everyone, to be told anew who is here."""
+        """Remove all members."""
         self._members.clear()
         self._static.clear()
         self._offered.clear()
@@ -125,18 +125,18 @@ class Membership:
         self.leader = None
 
     def set_protocols(self, member: Member, protocols: Protocols) -> None:
-        """Note what a member offers from now on."""
+        """Set the protocols that a member offers."""
         self._offered.subtract(_names(member.protocols))
         self._offered.update(_names(protocols))
         member.protocols = protocols
 
     def set_joining(self, member: Member, waiting: Deferred[JoinGroupResponse] | None) -> None:
-        """Note the JoinGroup that a member waits in, or that it waits no more."""
+        """Set or clear the waiting JoinGroup of a member."""
         self.awaiting_join += (waiting is not None) - (member.joining is not None)
         member.joining = waiting
 
     def elect_joined_leader(self) -> bool:
-        """See to it that the leader is one who has joined. False when nobody has."""
+        """Make a joined member the leader. False if nobody has joined."""
         if self.leader is None:
             return False
         if self._members[self.leader].joining is None:
@@ -144,7 +144,7 @@ class Membership:
         return self._members[self.leader].joining is not None
 
     def agree_with(self, names: Iterable[str]) -> bool:
-        """Whether a newcomer that offers these protocols shares one with everybody here."""
+        """Whether all members offer at least one of these protocols."""
         size = len(self._members)
         return any(self._offered.get(name, 0) == size for name in names)
 

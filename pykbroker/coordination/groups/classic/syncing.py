@@ -1,6 +1,6 @@
-"""SyncGroup: the leader brings the assignment, everybody takes their part of it.
+"""SyncGroup: the leader sends the assignment, every member receives its own.
 
-Who asks before the leader has brought it waits. Who asks again in a stable group is told again.
+A request before the leader's waits. A repeat in a stable group is answered again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def sync(group: ClassicGroup, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
-    """One SyncGroup to a group that is not empty."""
+    """Handle one SyncGroup to a group with members."""
     out = Outcome()
     code = _refusal(group, request)
     if code is not ErrorCode.NONE:
@@ -41,7 +41,7 @@ def sync(group: ClassicGroup, request: SyncGroupRequest, reply: Deferred[SyncGro
 
 
 def _refusal(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
-    """Why this SyncGroup cannot be served; NONE when it can."""
+    """The error of this SyncGroup, or NONE."""
     if group.state is ClassicGroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     try:
@@ -58,5 +58,5 @@ def _refusal(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
 
 
 def _differs(stated: str | None, ours: str | None) -> bool:
-    """Whether both sides know a value and it is not the same (KIP-559)."""
+    """Whether both values are given and differ (KIP-559)."""
     return stated is not None and ours is not None and stated != ours

@@ -1,4 +1,4 @@
-"""What a ConsumerGroupHeartbeat must be like before it is looked at in earnest; codes and sentences are Kafka's."""
+"""Validates a ConsumerGroupHeartbeat; error codes and messages are Kafka's."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _invalid(message: str) -> KafkaError:
 
 
 def check_room(group: ConsumerGroup, member_id: str) -> None:
-    """Raises KafkaError GROUP_MAX_SIZE_REACHED unless the member is in the group or there is room for one more."""
+    """Raises KafkaError GROUP_MAX_SIZE_REACHED unless the member is in the group or the group is below its maximum size."""
     most = group.around.settings.consumer.max_size
     if len(group.members) >= most and member_id not in group.members:
         message = f"The consumer group has reached its maximum capacity of {most} members."
@@ -60,9 +60,9 @@ def check_room(group: ConsumerGroup, member_id: str) -> None:
 
 
 def check_epoch(member: ConsumerMember, epoch: int, reported: list[TopicPartitions] | None) -> None:
-    """Raises KafkaError FENCED_MEMBER_EPOCH unless the epoch is the member's; 0 is always good, to begin anew.
+    """Raises KafkaError FENCED_MEMBER_EPOCH unless the epoch is the member's; 0, to rejoin, is always valid.
 
-    The previous one is good too if the member reports no more than it has: the answer with the new one was lost.
+    The previous epoch is valid too if the member reports no more than it has: the answer with the new one was lost.
     """
     if epoch in (0, member.epoch):
         return
@@ -86,7 +86,7 @@ def _owns_all(member: ConsumerMember, reported: list[TopicPartitions] | None) ->
 
 
 def check_instance(member: ConsumerMember, member_id: str, instance_id: str) -> None:
-    """Raises KafkaError FENCED_INSTANCE_ID when the ``group.instance.id`` goes by another member id."""
+    """Raises KafkaError FENCED_INSTANCE_ID if the ``group.instance.id`` has another member id."""
     if member.member_id != member_id:
         message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
         raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, message)

@@ -1,8 +1,7 @@
-"""Members of a consumer group that still speak the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+"""Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-A JoinGroup is answered at once: it is a heartbeat of the consumer protocol in other words, and its generation is the
-member's epoch. A member that has to give partitions back is told REBALANCE_IN_PROGRESS, joins again without them, and
-so gets on. Source of the rules: Apache Kafka 4.3.1 (GroupMetadataManager, its ...ToConsumerGroup methods).
+A JoinGroup is answered at once: it corresponds to a heartbeat of the consumer protocol, and the generation is the member's
+epoch. A member that must revoke partitions is answered REBALANCE_IN_PROGRESS and rejoins without them. Source of the rules: Apache Kafka 4.3.1 (GroupMetadataManager, its ...ToConsumerGroup methods).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 def join(group: ConsumerGroup, joining: Joining, find: Find) -> Outcome:
-    """One JoinGroup. Raises KafkaError INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID or
+    """Handle one JoinGroup. Raises KafkaError INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID or
     FENCED_INSTANCE_ID.
     """
     request = joining.request
@@ -86,7 +85,7 @@ def _member(group: ConsumerGroup, joining: Joining, member_id: str, records: lis
 def _step(
     group: ConsumerGroup, joining: Joining, before: ConsumerMember, records: list[CoordinatorRecord]
 ) -> GroupStep:
-    """The member as its JoinGroup states it. It has no pattern: the classic protocol cannot say one to the broker."""
+    """The step of a member to the state of its JoinGroup, without a pattern: the classic protocol has none."""
     request = joining.request
     try:
         subscription = read_subscription(joining.protocols[0][1])
@@ -117,7 +116,7 @@ def _join_and_downgrade(step: GroupStep, former: ConsumerMember, joining: Joinin
 
 
 def _joined(member: ConsumerMember) -> JoinGroupResponse:
-    """Nobody leads: the assignment is the coordinator's."""
+    """The answer to a JoinGroup. No member leads: the coordinator computes the assignment."""
     return JoinGroupResponse(
         member_id=member.member_id,
         generation_id=member.epoch,
@@ -138,7 +137,7 @@ def _settle(step: GroupStep, joining: Joining, find: Find) -> Outcome:
 
 
 def sync(group: ConsumerGroup, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
-    """One SyncGroup: what the member has now. Raises KafkaError REBALANCE_IN_PROGRESS where it has to join again,
+    """Handle one SyncGroup: the member's current assignment. Raises KafkaError REBALANCE_IN_PROGRESS if it must rejoin,
     UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION or INCONSISTENT_GROUP_PROTOCOL.
     """
     member = _classic_member(group, request.member_id, request.group_instance_id)
@@ -176,7 +175,7 @@ def _check_protocol(member: ConsumerMember, name: str, request: SyncGroupRequest
 
 
 def heartbeat(group: ConsumerGroup, request: HeartbeatRequest) -> HeartbeatResponse:
-    """One Heartbeat: REBALANCE_IN_PROGRESS when the member can get on by joining again. Raises KafkaError
+    """Handle one Heartbeat: REBALANCE_IN_PROGRESS if rejoining takes the member towards its target. Raises KafkaError
     UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
     """
     member = _classic_member(group, request.member_id, request.group_instance_id)
@@ -189,8 +188,8 @@ def heartbeat(group: ConsumerGroup, request: HeartbeatRequest) -> HeartbeatRespo
 
 
 def _is_behind(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether there is a newer target. One that is still to be computed is left to the next heartbeat of a member of the
-    consumer protocol; where there are none any more (the policy knows no way back), to a classic member that joins again.
+    """Whether there is a newer target assignment. One that is not computed yet is left to the next heartbeat of a member of
+    the consumer protocol or, if there is none (the policy forbids the downgrade), to a classic member that rejoins.
     """
     if member.epoch < group.target_epoch:
         return True
@@ -198,7 +197,7 @@ def _is_behind(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def _can_get_on(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether it has partitions to give back, or waits for some that nobody holds any more."""
+    """Whether it has partitions to revoke, or waits for partitions that are free now."""
     if member.state is not MemberState.UNRELEASED_PARTITIONS:
         return member.state is MemberState.UNREVOKED_PARTITIONS
     return all(
@@ -209,7 +208,7 @@ def _can_get_on(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def leave(group: ConsumerGroup, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse], find: Find) -> Outcome:
-    """One LeaveGroup; members of the consumer protocol can be removed with it too."""
+    """Handle one LeaveGroup; it can also remove members of the consumer protocol."""
     answers: list[MemberResponse] = []
     leaving: dict[str, ConsumerMember] = {}
     for identity in request.members:

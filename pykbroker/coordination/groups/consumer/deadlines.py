@@ -1,9 +1,9 @@
-"""The deadlines of a consumer group's members: by when they must be heard of, have revoked, joined again, or synced.
+"""The deadlines of a consumer group's members. A member is fenced if one passes:
 
-session   no heartbeat for the session timeout: the member is gone
-revoking  it was asked to give partitions back and has not within its rebalance timeout, still at the same epoch
-joining   a classic member was told to join again and has not
-syncing   a classic member joined and has not asked for its assignment
+session   no heartbeat within the session timeout
+revoking  partitions not revoked within the rebalance timeout, at the same epoch
+joining   a classic member that must rejoin has not
+syncing   a classic member that joined has sent no SyncGroup
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class MemberDeadlines:
         self.wake_at = math.inf
 
     def heard_of(self, member_id: str, session_timeout_ms: int) -> None:
-        """The member was heard of; its session lasts from now."""
+        """Restart the member's session timeout."""
         watch = self._watch(member_id)
         watch.session = self._in(session_timeout_ms)
 
     def watch_revocation(self, member: ConsumerMember) -> None:
-        """Watch that a member which has to give partitions back does so; stop watching when it has none to give."""
+        """Set the deadline of a member that has partitions to revoke; clear it if it has none."""
         watch = self._watch(member.member_id)
         if member.classic is None and member.state is MemberState.UNREVOKED_PARTITIONS:
             watch.revoking = self._in(member.rebalance_timeout_ms)
@@ -63,19 +63,19 @@ class MemberDeadlines:
             watch.revoking = math.inf
 
     def expect_join(self, member_id: str, timeout_ms: int) -> None:
-        """A classic member was told to join again: it has this long, from the first time that it was told."""
+        """A classic member was told to rejoin: set its deadline, unless it is set."""
         watch = self._watch(member_id)
         if watch.joining == math.inf:
             watch.joining = self._in(timeout_ms)
 
     def expect_sync(self, member_id: str, timeout_ms: int) -> None:
-        """A classic member has joined: it has this long to ask for its assignment."""
+        """A classic member has joined: set the deadline of its SyncGroup."""
         watch = self._watch(member_id)
         watch.joining = math.inf
         watch.syncing = self._in(timeout_ms)
 
     def synced(self, member_id: str) -> None:
-        """A classic member asked for its assignment."""
+        """A classic member has sent SyncGroup."""
         self._watch(member_id).syncing = math.inf
 
     def forget(self, member_id: str) -> None:
@@ -83,8 +83,8 @@ class MemberDeadlines:
         self._watched.pop(member_id, None)
 
     def due(self, members: dict[str, ConsumerMember]) -> list[str]:
-        """The members whose time is up now. Should they still be there a little later (the log could not be written),
-        they are due again.
+        """The members of which a deadline has passed. Members that remain (the log could not be written) are due again a
+        little later.
         """
         now = self._clock.monotonic()
         over = []
@@ -111,7 +111,7 @@ class MemberDeadlines:
 
 
 def _reason(watch: _Watch, now: float, member: ConsumerMember | None) -> str:
-    """Why a member has to go; empty when it has not, after all."""
+    """The reason to fence a member; empty if there is none."""
     if watch.session <= now:
         return "its session expired"
     if watch.joining <= now:

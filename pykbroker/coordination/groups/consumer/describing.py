@@ -46,7 +46,7 @@ def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:
 
 
 def _assignment(partitions: Mapping[bytes, Iterable[int]], around: Surroundings) -> Assignment:
-    """With the names of topics that exist; others are left out."""
+    """An assignment with topic names; deleted topics are left out."""
     return Assignment(
         [
             TopicPartitions(topic_id, name, sorted(indexes))

@@ -1,5 +1,5 @@
-"""What classic consumers tell each other inside JoinGroup and SyncGroup, where the coordinator itself has to read and
-write it: subscriptions and assignments of the "consumer" protocol type, in all their versions.
+"""The embedded protocol of classic consumers in JoinGroup and SyncGroup, as far as the coordinator itself reads and writes it:
+subscriptions and assignments of the protocol type "consumer", in all versions.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _LATEST = 3
 
 
 def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
-    """A member's subscription; a later version begins with the latest one known. Raises WireError."""
+    """Decode a member's subscription; later versions begin with the fields of the latest known one. Raises WireError."""
     return ConsumerProtocolSubscription.decode(metadata, 2, version_of(metadata))[0]
 
 
 def read_assignment(assignment: bytes) -> ConsumerProtocolAssignment:
-    """What a member was assigned. Raises WireError."""
+    """Decode a member's assignment. Raises WireError."""
     return ConsumerProtocolAssignment.decode(assignment, 2, version_of(assignment))[0]
 
 
 def version_of(metadata: bytes) -> int:
-    """The version to read or answer in. Raises WireError when there is none."""
+    """The version to read or answer in. Raises WireError if there is none."""
     if len(metadata) < 2:
         raise WireError("no version before the consumer protocol's message")
     version = int.from_bytes(metadata[:2], "big", signed=True)
@@ -48,7 +48,7 @@ def write_assignment(partitions: Mapping[bytes, list[int]], around: Surroundings
 
 
 def reported(subscription: ConsumerProtocolSubscription, around: Surroundings) -> list[tuple[bytes, int]]:
-    """What a member says that it owns, of topics that exist."""
+    """The partitions that a member reports to own, of existing topics."""
     return [
         (topic_id, partition)
         for topic in subscription.owned_partitions

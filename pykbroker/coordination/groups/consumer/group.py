@@ -1,17 +1,17 @@
-"""The consumer protocol (KIP-848): one group's state. It is what the log holds, and changes in ``replaying`` alone.
+"""The consumer protocol (KIP-848): one group's state. The log holds it, and only ``replaying`` changes it.
 
-Three epochs drive it. The group epoch rises with every change that wants a new assignment. The target assignment
-epoch is the group epoch that the target was computed for. A member's epoch is the target epoch that it has reached.
+Three epochs drive it. The group epoch rises with every change that needs a new assignment. The target assignment epoch is
+the group epoch for which the target was computed. A member's epoch is the target epoch that it has reached.
 
     EMPTY        no members
     ASSIGNING    the group epoch is ahead of the target assignment
-    RECONCILING  some member has not all of its target yet, or still holds something else
+    RECONCILING  some member lacks partitions of its target or holds others
     STABLE       every member has its target
 
-What is not in the log: deadlines. They are kept here in monotonic seconds, and ``wake_at`` is no later than the
-earliest. A heartbeat only moves a deadline; ``due``, called at ``wake_at``, looks which have really passed.
+Deadlines are not in the log. They are kept here in monotonic seconds, and ``wake_at`` is no later than the earliest. A
+heartbeat only moves a deadline; ``due``, called at ``wake_at``, finds those that have passed.
 
-Requests are in heartbeats, leaving and classic_members. Source of the rules: Apache Kafka 4.3.1's ConsumerGroup.
+The modules heartbeats, leaving and classic_members handle requests. Source of the rules: Apache Kafka 4.3.1's ConsumerGroup.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ConsumerGroupState(Enum):
 
 @dataclass(slots=True)
 class ResolvedRegex:
-    """The topics that a pattern stands for, by the metadata of an offset (``version``) and a time in epoch ms."""
+    """The topics that match a pattern, at an offset of the metadata log (``version``) and a time in epoch milliseconds."""
 
     topics: frozenset[str]
     version: int
@@ -77,7 +77,7 @@ class ConsumerGroup:
 
     type_name = "consumer"
     protocol_type = "consumer"
-    #: Its offsets age, each from its commit (``committing.expire``).
+    #: Its offsets can expire; each ages from its commit (``committing.expire``).
     offsets_age = True
     empty_since_ms = None
 
@@ -85,7 +85,7 @@ class ConsumerGroup:
         self.group_id = group_id
         self.around = around
         self.epoch = _FIRST_EPOCH
-        #: Of the topics that its members are subscribed to; 0 while there are none.
+        #: The hash of the subscribed topics' metadata; 0 if there are none.
         self.metadata_hash = 0
         self.target_epoch = _FIRST_EPOCH
         #: When the target was computed, epoch milliseconds; 0 before the first.
@@ -93,22 +93,22 @@ class ConsumerGroup:
         self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, Target] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
-        #: Whether the log holds the topics' metadata in the form of Kafka 4.0, which is to be removed.
+        #: Whether the log holds the topics' metadata in Kafka 4.0's form, which needs a tombstone.
         self.has_old_metadata = False
         self.is_dead = False
         self._static: dict[str, str] = {}
-        #: How many members name a topic, a pattern, an assignor, and (the classic ones) a protocol.
+        #: The number of members that name a topic, a pattern, an assignor, and (classic members) a protocol.
         self._named: Counter[str] = Counter()
         self._patterns: Counter[str] = Counter()
         self._assignors: Counter[str] = Counter()
         self._classic_protocols: Counter[str] = Counter()
-        #: Who holds a partition: it is assigned to them, or they have still to give it back.
+        #: The holder of each partition: it is assigned to that member, or the member has yet to revoke it.
         self._owners: dict[tuple[bytes, int], str] = {}
-        #: Whether topics may have changed since the metadata hash was last looked at.
+        #: Whether topics may have changed since the metadata hash was computed.
         self.metadata_is_stale = True
         self.deadlines = MemberDeadlines(around.clock)
 
-    # What others ask
+    # Questions
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -148,12 +148,12 @@ class ConsumerGroup:
         return member
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The member that goes by a ``group.instance.id``."""
+        """The member with a ``group.instance.id``."""
         member_id = None if instance_id is None else self._static.get(instance_id)
         return None if member_id is None else self.members.get(member_id)
 
     def target_of(self, member: ConsumerMember) -> Target:
-        """The target of a member. One that takes the place of a static member inherits its target."""
+        """The target assignment of a member. One that replaces a static member inherits its target."""
         own = self.targets.get(member.member_id)
         if own is None:
             former = self.static_member(member.instance_id)
@@ -175,18 +175,18 @@ class ConsumerGroup:
         return any(not regex.topics.isdisjoint(topics) for regex in self.regexes.values())
 
     def subscribed_to(self, pattern: str | None) -> int:
-        """How many members have a pattern."""
+        """The number of members with a pattern."""
         return self._patterns[pattern] if pattern else 0
 
     @property
     def patterns(self) -> Counter[str]:
-        """How many members have each pattern; a copy."""
+        """The number of members with each pattern; a copy."""
         return self._patterns.copy()
 
     def topics_after(
         self, before: Iterable[ConsumerMember], after: ConsumerMember | None = None, without: Iterable[str] = ()
     ) -> set[str]:
-        """The topics that the group would be subscribed to if members changed or went (``without``: their patterns)."""
+        """The topics to which the group is subscribed after members change or leave (``without``: their patterns)."""
         named = self._named.copy()
         patterns = self._patterns.copy()
         for member in before:
@@ -203,7 +203,7 @@ class ConsumerGroup:
         return topics
 
     def assignor_after(self, before: ConsumerMember | None, after: ConsumerMember | None) -> str:
-        """The assignor that most members would ask for if one changed; the broker's first where nobody asks."""
+        """The assignor that most members request after one changes; without requests the first configured one."""
         wanted = self._assignors.copy()
         wanted.subtract(_assignor_of(before))
         wanted.update(_assignor_of(after))
@@ -213,7 +213,7 @@ class ConsumerGroup:
 
     @property
     def classic_members(self) -> int:
-        """How many members speak the classic protocol."""
+        """The number of members that use the classic protocol."""
         return sum(1 for member in self.members.values() if member.classic is not None)
 
     def supports_classic(self, protocol_type: str, names: set[str]) -> bool:
@@ -223,10 +223,10 @@ class ConsumerGroup:
         count = self.classic_members
         return self.is_empty or any(self._classic_protocols[name] == count for name in names)
 
-    # The log; called by ``replaying`` alone
+    # Changes; called by ``replaying`` alone
 
     def put(self, member: ConsumerMember) -> None:
-        """Let a member be as its record says."""
+        """Add or replace a member."""
         self._forget(self.members.get(member.member_id))
         self.members[member.member_id] = member
         self._named.update(member.subscribed_names)
@@ -239,7 +239,7 @@ class ConsumerGroup:
             self._owners[where] = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Let a member be gone."""
+        """Remove a member."""
         member = self.members.pop(member_id, None)
         self._forget(member)
         instance_id = None if member is None else member.instance_id
@@ -266,14 +266,14 @@ class ConsumerGroup:
         return math.inf if self.is_dead else self.deadlines.wake_at
 
     def loaded(self) -> Outcome:
-        """After the log has been replayed: every member gets a whole session to be heard of again."""
+        """The log has been replayed: every member's session begins anew."""
         for member in self.members.values():
             self.deadlines.heard_of(member.member_id, self.session_timeout_ms)
             self.deadlines.watch_revocation(member)
         return Outcome()
 
     def unload(self) -> Outcome:
-        """The group moves away. Nobody waits in it."""
+        """The shard is unloaded. No request waits in the group."""
         self.die()
         return Outcome()
 
@@ -302,7 +302,7 @@ def _holdings(member: ConsumerMember) -> Iterable[tuple[bytes, int]]:
 
 
 def _take(counts: Counter[str], names: Iterable[str]) -> None:
-    """Count down, and forget what reaches zero."""
+    """Count down; remove what reaches zero."""
     for name in names:
         counts[name] -= 1
         if counts[name] <= 0:

@@ -1,8 +1,8 @@
-"""ConsumerGroupHeartbeat: a member joins, stays, changes its subscription, and is told what it may use (KIP-848).
+"""ConsumerGroupHeartbeat: a member joins, heartbeats, changes its subscription, and receives its assignment (KIP-848).
 
-Epoch 0 joins, or begins anew after the member was fenced; -1 and -2 leave (see ``leaving``); any other one must be the
-member's. A static member may come back under a new id once its former self has left with -2, or spoke the classic
-protocol. The assignment is in the answer when it changed, and when the member asks for all (a full request).
+Epoch 0 joins, or rejoins after the member was fenced; -1 and -2 leave (see ``leaving``); any other must be the member's. A
+static member may rejoin under a new id once the old one has left with -2 or used the classic protocol. The answer has the
+assignment if it changed or the request is a full one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Reply = Deferred[ConsumerGroupHeartbeatResponse]
 
 
 class Heartbeat:
-    """One heartbeat on its way, to a shard with these ``around``."""
+    """One ConsumerGroupHeartbeat; ``around`` are the surroundings of the shard."""
 
     __slots__ = ("around", "context", "find", "reply", "request")
 
@@ -60,18 +60,18 @@ class Heartbeat:
 
     @property
     def leaves(self) -> bool:
-        """Whether the member goes with it (``leaving.leave``)."""
+        """Whether the member leaves with it (``leaving.leave``)."""
         return self.request.member_epoch in (LEAVING, LEAVING_FOR_NOW)
 
     def beat_in_new(self, records: list[CoordinatorRecord]) -> Outcome:
-        """The heartbeat in a group that begins with it; ``records`` end what had its id before. Raises what ``beat`` raises."""
+        """The heartbeat that creates a group; ``records`` end a group that had its id. Raises what ``beat`` raises."""
         return self.beat(ConsumerGroup(self.request.group_id, self.around), records)
 
     def beat(self, group: ConsumerGroup, records: list[CoordinatorRecord]) -> Outcome:
-        """The heartbeat in a group, which ``records`` (to be written first) may have yet to make.
+        """The heartbeat in a group, which ``records`` (appended first) may create.
 
         Raises KafkaError GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
-        UNRELEASED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, or UNKNOWN_SERVER_ERROR where no assignment can be computed.
+        UNRELEASED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, or UNKNOWN_SERVER_ERROR if no assignment can be computed.
         """
         request = self.request
         checking.check_room(group, request.member_id)
@@ -82,7 +82,7 @@ class Heartbeat:
         return Outcome(step.records, [(self.reply, self._answer(step))], then=partial(self._settle, step))
 
     def _settle(self, step: GroupStep) -> Outcome:
-        """The records are in the log, and the group is what they say."""
+        """The records are replayed: note the state that is not in the log."""
         group = find_of_kind(self.find, step.group.group_id, ConsumerGroup)
         if group is None:
             return Outcome()
@@ -91,7 +91,7 @@ class Heartbeat:
         return regexes.resolve(group, step.regex.to_resolve, self.context) if step.regex.to_resolve else Outcome()
 
     def _member(self, group: ConsumerGroup, records: list[CoordinatorRecord]) -> ConsumerMember:
-        """The member that speaks, as it is before this heartbeat; a blank one if it is new."""
+        """The member before this heartbeat; a blank one if it is new."""
         request = self.request
         joins = request.member_epoch == 0
         member_id = request.member_id or uuid_to_str(random_id(group.around.random))
@@ -127,7 +127,7 @@ class Heartbeat:
         return member
 
     def _stated(self, member: ConsumerMember) -> ConsumerMember:
-        """The member with what it says of itself now; what it does not say stays."""
+        """The member with the fields of the request; fields that the request omits stay."""
         request = self.request
         names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
         stated_timeout = request.rebalance_timeout_ms

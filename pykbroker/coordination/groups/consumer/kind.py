@@ -44,7 +44,7 @@ def begin(group: ConsumerGroup) -> Outcome:
 
 
 def gives_way(group: ConsumerGroup) -> bool:
-    """One without members does."""
+    """Yes, if it has no members."""
     return group.is_empty
 
 
@@ -56,7 +56,7 @@ def consumer_heartbeat(group: ConsumerGroup, heartbeat: Heartbeat) -> Outcome:
 
 
 def topics_changed(group: ConsumerGroup, names: frozenset[str]) -> None:
-    """The next heartbeat looks at the metadata again."""
+    """The next heartbeat compares the metadata hash."""
     if group.subscribes_to_any(names):
         group.metadata_is_stale = True
 

@@ -1,7 +1,7 @@
-"""Members go: by their own wish, for good or for a while (static members), or because their time is up.
+"""Members leave: by request, for good or temporarily (static members), or because a deadline has passed.
 
-A member that goes takes its records along and raises the group epoch; the others are assigned anew with their next
-heartbeats. When only classic members stay, the group becomes a classic one if the policy allows it (see ``migration``).
+The records of a member that leaves are removed and the group epoch rises; the others are reassigned with their next
+heartbeats. If only classic members stay, the group is downgraded if the policy allows it (see ``migration``).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def leave(
 
 
 def fence(group: ConsumerGroup, members: list[ConsumerMember], find: Find) -> Outcome:
-    """These members are out."""
+    """Remove these members."""
     if not members:
         return Outcome()
     if migration.may_downgrade(group, members):
@@ -72,6 +72,6 @@ def fence(group: ConsumerGroup, members: list[ConsumerMember], find: Find) -> Ou
 
 
 def tick(group: ConsumerGroup, find: Find) -> Outcome:
-    """Fence those whose time is up."""
+    """Fence members of which a deadline has passed."""
     over = group.deadlines.due(group.members)
     return fence(group, [group.members[member_id] for member_id in over if member_id in group.members], find)

@@ -1,4 +1,4 @@
-"""One member of a consumer group (KIP-848), as its records have it."""
+"""One member of a consumer group (KIP-848), as its records describe it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 #: Topic id to partition to the member epoch at which the partition was assigned.
 Owned = dict[bytes, dict[int, int]]
 
-#: Topic id to partitions: what a member is to have in the end.
+#: Topic id to partitions: the target assignment of a member.
 Target = dict[bytes, frozenset[int]]
 
-#: Epochs with which a member says that it leaves: for good, or (static members) to come back within its session.
+#: Member epochs of a request to leave: for good, or (static members) to return within the session timeout.
 LEAVING = -1
 LEAVING_FOR_NOW = -2
 
 
 class MemberState(Enum):
-    """Where a member is on its way to the target assignment. Values are those of the records."""
+    """The state of a member's reconciliation. Values are those of the records."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -30,7 +30,7 @@ class MemberState(Enum):
 
 
 def state_of(value: int) -> MemberState:
-    """The state that a record names; UNKNOWN for one that a later release made up."""
+    """The state in a record; UNKNOWN for one of a later release."""
     return MemberState(value) if value in (0, 1, 2) else MemberState.UNKNOWN
 
 
@@ -42,24 +42,24 @@ class ConsumerMember:
     instance_id: str | None = None
     rack_id: str | None = None
     client_id: str = ""
-    #: As Kafka writes it: a slash before the address.
+    #: With a slash before the address, as in Kafka.
     client_host: str = ""
     rebalance_timeout_ms: int = -1
     subscribed_names: frozenset[str] = frozenset()
-    #: Empty (or None) when it has none.
+    #: Empty or None if it has none.
     subscribed_regex: str | None = ""
     assignor: str | None = None
     epoch: int = 0
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
     assigned: Owned = field(default_factory=dict)
-    #: What it was asked to give back and may still use.
+    #: Partitions that it was told to revoke and may still use.
     revoking: Owned = field(default_factory=dict)
-    #: Session timeout and protocols of a member that speaks the classic protocol.
+    #: Session timeout and protocols of a member that uses the classic protocol.
     classic: ClassicMemberMetadata | None = None
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has all of the target assignment of this epoch, and nothing else."""
+        """Whether it has exactly the target assignment of this epoch."""
         return self.state is MemberState.STABLE and self.epoch == epoch
 
 

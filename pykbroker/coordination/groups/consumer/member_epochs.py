@@ -5,7 +5,7 @@
     an earlier one           a commit, of partitions that the member had at that epoch already; a fetch, never
     -1, nobody in the group  yes: an administrator, or a consumer that assigns its partitions itself
 
-Classic members are told ILLEGAL_GENERATION where the others are told STALE_MEMBER_EPOCH.
+Classic members are answered ILLEGAL_GENERATION instead of STALE_MEMBER_EPOCH.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
-_EPOCHS_SINCE = 9  # OffsetCommit: before, a member of the consumer protocol cannot say its epoch
+_EPOCHS_SINCE = 9  # OffsetCommit: earlier versions have no member epoch
 
 
 def check_commit(group: ConsumerGroup, request: OffsetCommitRequest, version: int) -> None:
-    """Raises KafkaError UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH, or to members that speak the classic
-    protocol ILLEGAL_GENERATION, unless this commit is allowed.
+    """Raises KafkaError UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH, or for classic members
+    ILLEGAL_GENERATION, unless this commit is allowed.
     """
     epoch = request.generation_id_or_member_epoch
     if epoch < 0 and group.is_empty:
@@ -44,7 +44,7 @@ def check_commit(group: ConsumerGroup, request: OffsetCommitRequest, version: in
 
 
 def check_commit_in_transaction(group: ConsumerGroup, request: TxnOffsetCommitRequest) -> None:
-    """The same of a commit in a transaction, which knows no STALE_MEMBER_EPOCH."""
+    """The same for a commit in a transaction, with ILLEGAL_GENERATION instead of STALE_MEMBER_EPOCH."""
     epoch = request.generation_id
     if epoch < 0 and group.is_empty:
         return
@@ -65,8 +65,8 @@ def check_commit_in_transaction(group: ConsumerGroup, request: TxnOffsetCommitRe
 
 
 def check_fetch(group: ConsumerGroup, request: OffsetFetchRequestGroup) -> None:
-    """Raises KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION unless this fetch is allowed; one that
-    names no member is.
+    """Raises KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION unless this fetch is allowed, as one
+    without a member is.
     """
     if request.member_id is None and request.member_epoch < 0:
         return

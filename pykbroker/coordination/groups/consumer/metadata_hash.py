@@ -1,5 +1,5 @@
-"""The hash by which a group notices that its topics have changed (KIP-1101): Kafka's own, so that either broker takes
-over a group of the other without a rebalance.
+"""The hash of a group's topics, by which it detects changes (KIP-1101). It equals Kafka's, so that either broker takes over
+the other's groups without a rebalance.
 
 Topic: XXH3-64 of a zero byte, the id's two halves, the name, the number of partitions, and for each partition its
 number and the sorted racks of its replicas. Group: XXH3-64 of the topics' hashes in the order of their names. Numbers
@@ -32,7 +32,7 @@ def metadata_hash(topics: Iterable[str], image: MetadataImage) -> int:
 
 
 def _racks_of(topic: TopicImage, racks: dict[int, str]) -> _Racks | None:
-    """The racks of each partition's replicas; None where no broker has a rack."""
+    """The racks of each partition's replicas; None if no broker has a rack."""
     if not racks:
         return None
     return tuple(

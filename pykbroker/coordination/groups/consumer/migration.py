@@ -1,11 +1,11 @@
-"""From a classic group to a consumer group and back, while its members go on (``group.consumer.migration.policy``).
+"""Online upgrade of a classic group to a consumer group, and downgrade (``group.consumer.migration.policy``).
 
-Up: a member of the consumer protocol comes to a classic group of consumers. The generation becomes the group epoch, what
-the leader assigned becomes everybody's target, and the classic members stay, served by ``classic_members``.
-Down: the last member of the consumer protocol goes, and classic ones stay. The group epoch becomes the generation, and a
-rebalance is called for.
+Upgrade: a member of the consumer protocol joins a classic group of consumers. The generation becomes the group epoch, the
+leader's assignment becomes the target, and the classic members stay, served by ``classic_members``.
+Downgrade: the last member of the consumer protocol leaves and classic members stay. The group epoch becomes the generation,
+and the group rebalances.
 
-Both are said in records: the end of the one group, and all of the other.
+Records express both: the tombstones of the one group, and all of the other.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def _no_upgrade(group: ClassicGroup, reason: str) -> KafkaError:
 
 
 def upgrade(classic: ClassicGroup, around: Surroundings) -> tuple[list[CoordinatorRecord], ConsumerGroup]:
-    """The records that make a consumer group of a classic one with members, and the group that they will make.
+    """The records that turn a classic group with members into a consumer group, and the resulting group.
 
-    Raises KafkaError GROUP_ID_NOT_FOUND where the embedded protocol cannot be read or holds what would be lost.
+    Raises KafkaError GROUP_ID_NOT_FOUND if the embedded protocol cannot be decoded or holds data that would be lost.
     """
     check_upgrade(classic, around)
     group = ConsumerGroup(classic.group_id, around)
@@ -86,15 +86,15 @@ def upgrade(classic: ClassicGroup, around: Surroundings) -> tuple[list[Coordinat
         group.put(member)
     if classic.state is ClassicGroupState.STABLE:
         group.metadata_hash = metadata_hash(group.topics_after([]), around.image)
-    # Else it stays 0, and the next heartbeat raises the epoch. In Apache Kafka a static member that takes its own place raises
-    # none, and what the interrupted cooperative rebalance has taken from a member stays with nobody.
+    # Otherwise it stays 0, and the next heartbeat raises the epoch. In Apache Kafka a static member that replaces itself raises
+    # none, and partitions that an interrupted cooperative rebalance revoked stay unassigned.
     log.info("Group %s: converted from the classic protocol to the consumer protocol", group.group_id)
     return [group_tombstone(group.group_id), *_records_of(group)], group
 
 
 def upgrade_for(heartbeat: Heartbeat, classic: ClassicGroup) -> Outcome:
-    """The same for a member of the consumer protocol, whose heartbeat is the first of the group; whoever waits in the classic
-    one has to join again. Raises what ``upgrade`` and ``Heartbeat.beat`` raise.
+    """Upgrade for a member of the consumer protocol, whose heartbeat is the group's first; members that wait in the classic
+    group must rejoin. Raises what ``upgrade`` and ``Heartbeat.beat`` raise.
     """
     records, group = upgrade(classic, heartbeat.around)
     out = heartbeat.beat(group, records)
@@ -107,7 +107,7 @@ def upgrade_for(heartbeat: Heartbeat, classic: ClassicGroup) -> Outcome:
 
 
 def _upgraded_for(heartbeat: Heartbeat, classic: ClassicGroup, settle: Callable[[], Outcome] | None) -> Outcome:
-    """The consumer group is there: the sessions of its classic members begin."""
+    """The consumer group exists: the sessions of its classic members begin."""
     group = find_of_kind(heartbeat.find, classic.group_id, ConsumerGroup)
     if group is not None:
         for member in classic.members:
@@ -141,7 +141,7 @@ def _upgraded(stood: Member, classic: ClassicGroup, around: Surroundings) -> Con
 
 
 def classic_metadata(session_timeout_ms: int, protocols: Protocols) -> ClassicMemberMetadata:
-    """What a consumer group keeps of a classic member."""
+    """The metadata that a consumer group keeps of a classic member."""
     return ClassicMemberMetadata(session_timeout_ms, [ClassicProtocol(name, metadata) for name, metadata in protocols])
 
 
@@ -166,7 +166,7 @@ def _records_of(group: ConsumerGroup) -> list[CoordinatorRecord]:
 def may_downgrade(
     group: ConsumerGroup, leaving: Collection[ConsumerMember], joining: ConsumerMember | None = None
 ) -> bool:
-    """Whether only classic members stay when these leave, and the group may become a classic one."""
+    """Whether only classic members stay when these leave, and the policy allows the downgrade."""
     settings = group.around.settings
     going = {member.member_id for member in leaving}
     staying = [member for member_id, member in group.members.items() if member_id not in going]
@@ -179,7 +179,7 @@ def may_downgrade(
 
 
 def downgrade(group: ConsumerGroup, leaving: Collection[ConsumerMember], find: Find) -> Outcome:
-    """Make a classic group of those who stay when the last members of the consumer protocol leave."""
+    """Downgrade the group to the remaining members when the last members of the consumer protocol leave."""
     going = {member.member_id for member in leaving}
     staying = [member for member_id, member in group.members.items() if member_id not in going]
     targets = {member.member_id: group.target_of(member) for member in staying}
@@ -191,9 +191,9 @@ def downgrade(group: ConsumerGroup, leaving: Collection[ConsumerMember], find: F
 def downgrade_for(
     group: ConsumerGroup, former: ConsumerMember, joining: ConsumerMember, find: Find, *, rebalances: bool
 ) -> Outcome:
-    """The same when a classic member took the place of the last one of the consumer protocol, ``former``.
+    """Downgrade when a classic member has replaced ``former``, the last member of the consumer protocol.
 
-    The records of that are written before these.
+    The records of the replacement come before these.
     """
     staying = [*(member for member in group.members.values() if member.member_id != former.member_id), joining]
     targets = {member.member_id: group.target_of(member) for member in staying}
@@ -242,13 +242,13 @@ def _downgraded_member(member: ConsumerMember) -> Member:
 
 
 def offered(member: ConsumerMember) -> Protocols:
-    """The protocols of a classic member, the one that it likes best first."""
+    """The protocols of a classic member, in order of preference."""
     known = [] if member.classic is None else member.classic.supported_protocols
     return [(protocol.name, protocol.metadata) for protocol in known]
 
 
 def _downgraded(staying: list[ConsumerMember], find: Find, group_id: str, reason: str | None) -> Outcome:
-    """The classic group is there: give its members what its record does not hold, and call for a rebalance."""
+    """The classic group exists: restore what its record does not hold of its members, and start a rebalance."""
     group = find_of_kind(find, group_id, ClassicGroup)
     out = Outcome()
     if group is None:

@@ -1,13 +1,12 @@
-"""From what a member has to what it is to have: one step at a time, revocations first (KIP-848).
+"""Reconciles a member's current assignment with its target, one step at a time, revocations first (KIP-848).
 
     STABLE                 a newer target: see below
-    UNREVOKED_PARTITIONS   waits until the member no longer reports what it is to give back; then on to the newest target
+    UNREVOKED_PARTITIONS   waits until the member no longer reports the partitions to revoke; then a step to the newest target
     UNRELEASED_PARTITIONS  has the target's epoch, but other members still hold some of its partitions: tries again
-    UNKNOWN                a later release wrote it: the member must come back with nothing
+    UNKNOWN                written by a later release: the member must rejoin without partitions
 
-The step, of what is assigned now and the target: what is not in the target is revoked first, the epoch unchanged. With
-nothing to revoke the member moves to the target's epoch and gets all that no other member holds. So no partition is
-ever assigned to two members. Source: Apache Kafka 4.3.1's CurrentAssignmentBuilder.
+A step first revokes what is not in the target, without changing the epoch. With nothing to revoke the member moves to the
+target's epoch and gets all of it that no other member holds. So no partition is ever assigned to two members. Source: Apache Kafka 4.3.1's CurrentAssignmentBuilder.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 @dataclass(slots=True)
 class Goal:
-    """What a member is reconciled with."""
+    """The input of a member's reconciliation."""
 
     target_epoch: int
     target: Target
-    #: Ids of the topics that it is subscribed to.
+    #: Ids of the topics to which it is subscribed.
     subscribed: AbstractSet[bytes]
-    #: Whether nobody in the group holds a partition.
+    #: Whether no member of the group holds a partition.
     is_free: Callable[[bytes, int], bool]
-    #: What the member reports to own; None when it did not say.
+    #: The partitions that the member reports to own; None if it reports none.
     reported: Iterable[tuple[bytes, int]] | None
-    #: Whether its subscription changed with this request, so that topics may have to go though the target is the same.
+    #: Whether its subscription changed with this request, so that topics may have to be revoked under the same target.
     subscription_changed: bool = False
 
 
 def reconcile(member: ConsumerMember, goal: Goal) -> ConsumerMember:
-    """The member one step further; itself when there is none to take. Raises KafkaError FENCED_MEMBER_EPOCH."""
+    """The member one step further; the same object if there is no step. Raises KafkaError FENCED_MEMBER_EPOCH."""
     if member.state is MemberState.STABLE:
         if member.epoch != goal.target_epoch:
             return _next(member, goal, member.epoch)
@@ -84,7 +83,7 @@ def _next(member: ConsumerMember, goal: Goal, epoch: int) -> ConsumerMember:
 
 
 def _drop_unsubscribed(member: ConsumerMember, goal: Goal) -> ConsumerMember:
-    """Take away topics that the member is no longer subscribed to, without looking at the target."""
+    """Revoke topics to which the member is no longer subscribed, whatever the target is."""
     gone = {topic_id: owned for topic_id, owned in member.assigned.items() if topic_id not in goal.subscribed}
     if not gone:
         return member
@@ -98,12 +97,12 @@ def _drop_unsubscribed(member: ConsumerMember, goal: Goal) -> ConsumerMember:
 
 
 def _still_owns(revoking: Owned, goal: Goal) -> bool:
-    """Whether the member may still use any of these: it reports one, or it reports nothing at all."""
+    """Whether the member may still use any of these: it reports one of them, or does not report at all."""
     if goal.reported is None:
         return True
     return any(partition in revoking.get(topic_id, ()) for topic_id, partition in goal.reported)
 
 
 def _moved(member: ConsumerMember, state: MemberState, epoch: int, assigned: Owned, revoking: Owned) -> ConsumerMember:
-    """The previous epoch is that of the last step, for a member whose answer was lost and who asks again with it."""
+    """The member after a step; the previous epoch stays valid for a repeated request whose answer was lost."""
     return replace(member, state=state, epoch=epoch, previous_epoch=member.epoch, assigned=assigned, revoking=revoking)

@@ -42,7 +42,7 @@ def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRe
 
 
 def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
-    """Who a member is, and what it is subscribed to."""
+    """A member's identity and subscription."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -60,7 +60,7 @@ def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
 
 
 def assignment_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
-    """What a member has, what it is to give back, and its epochs."""
+    """A member's current assignment, the partitions to revoke, and its epochs."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -80,7 +80,7 @@ def _with_epochs(owned: Owned) -> list[TopicPartitions]:
 
 
 def target_record(group_id: str, member_id: str, target: Target) -> CoordinatorRecord:
-    """What a member is to have."""
+    """A member's target assignment."""
     value = ConsumerGroupTargetAssignmentMemberValue(
         [TopicPartition(topic_id, sorted(partitions)) for topic_id, partitions in target.items()]
     )
@@ -90,13 +90,13 @@ def target_record(group_id: str, member_id: str, target: Target) -> CoordinatorR
 
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> CoordinatorRecord:
-    """That the targets are those of a group epoch, computed at a time (KIP-1263)."""
+    """The group epoch of the target assignment, and when it was computed (KIP-1263)."""
     value = ConsumerGroupTargetAssignmentMetadataValue(epoch, timestamp_ms)
     return CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value, _VERSION)
 
 
 def regex_record(group_id: str, pattern: str, regex: ResolvedRegex) -> CoordinatorRecord:
-    """What a pattern stands for."""
+    """The topics that match a pattern."""
     value = ConsumerGroupRegularExpressionValue(sorted(regex.topics), regex.version, regex.timestamp_ms)
     return CoordinatorRecord(
         ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern), value, _VERSION
@@ -104,18 +104,18 @@ def regex_record(group_id: str, pattern: str, regex: ResolvedRegex) -> Coordinat
 
 
 def regex_tombstone(group_id: str, pattern: str) -> CoordinatorRecord:
-    """That nobody has the pattern any more."""
+    """The tombstone of a pattern."""
     key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern)
     return CoordinatorRecord(key, None, _VERSION)
 
 
 def old_metadata_tombstone(group_id: str) -> CoordinatorRecord:
-    """Takes away what Kafka 4.0 kept of the topics; the hash in the epoch's record has replaced it (KIP-1101)."""
+    """The tombstone of Kafka 4.0's metadata of the topics, replaced by the hash in the epoch's record (KIP-1101)."""
     return CoordinatorRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None, _VERSION)
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """The end of a member, in the order that replaying Kafka's way needs."""
+    """The tombstones of a member, in the order that Kafka's replay needs."""
     return [
         CoordinatorRecord(
             ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None, _VERSION
@@ -128,7 +128,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
 
 
 def replacement(group: ConsumerGroup, former: ConsumerMember, new: ConsumerMember) -> list[CoordinatorRecord]:
-    """A static member comes back under another id: it takes over what its former self had and was to have."""
+    """The records by which a static member with a new id takes over the assignment and target of the old one."""
     return [
         *member_tombstones(group.group_id, former.member_id),
         member_record(group.group_id, new),
@@ -138,7 +138,7 @@ def replacement(group: ConsumerGroup, former: ConsumerMember, new: ConsumerMembe
 
 
 def group_tombstones(group: ConsumerGroup, member_ids: list[str] | None = None) -> Iterator[CoordinatorRecord]:
-    """The end of a group with all its members (by default those that it has)."""
+    """The tombstones of a group with its members (by default all current ones)."""
     group_id = group.group_id
     ids = list(group.members) if member_ids is None else member_ids
     ended = [member_tombstones(group_id, member_id) for member_id in ids]

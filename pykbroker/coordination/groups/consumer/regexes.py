@@ -1,8 +1,8 @@
-"""Patterns: what a member's change of pattern means, when the group's patterns are resolved, and to what (RE2 syntax).
+"""Subscriptions by pattern (RE2 syntax): changes of a member's pattern, and the resolution of a group's patterns to topics.
 
-All patterns of a group are resolved together, so that they cause one rebalance: after a heartbeat, when the last time is
+All patterns of a group are resolved together, so that they cause one rebalance: after a heartbeat, if the last resolution is
 more than ten seconds ago and one of them is new, topics have been created since, or ``group.consumer.regex.refresh.
-interval.ms`` has passed. The member that brought the pattern hears of its topics in a later heartbeat.
+interval.ms`` has passed. The member that brought the pattern gets its topics with a later heartbeat.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LEAST_INTERVAL_MS = 10_000
 
 @dataclass(slots=True)
 class RegexChange:
-    """What a member's change of pattern comes to."""
+    """The effects of a member's change of pattern."""
 
     changed: bool = False
-    #: The topics are known at once: another member has the pattern, or there is none any more.
+    #: The topics are known at once: another member has the pattern, or the member has none now.
     resolved: bool = False
     records: list[CoordinatorRecord] = field(default_factory=list)
     #: The patterns to resolve after this heartbeat.
@@ -78,8 +78,8 @@ def _to_resolve(group: ConsumerGroup, old: str | None, new: str | None, *, is_ne
 
 
 def resolve(group: ConsumerGroup, patterns: frozenset[str], asker: RequestContext) -> Outcome:
-    """The records of patterns as they stand now, and a higher group epoch if that changes anything. They stand for no topic
-    that ``asker``, by whose request they are resolved, may not describe.
+    """The records of the resolved patterns, and of a higher group epoch if they changed. Patterns match no topic that
+    ``asker``, whose request resolves them, may not describe.
     """
     image = group.around.image
     out = Outcome()

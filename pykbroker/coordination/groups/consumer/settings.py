@@ -1,4 +1,4 @@
-"""The settings of the consumer protocol: the broker's, and how a group's own lie over them."""
+"""The settings of the consumer protocol: the broker's, and the group's, which override them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
 
-#: Kafka names its own assignors by their class too.
+#: Kafka's assignors may also be named by class.
 _BY_CLASS = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
@@ -24,7 +24,7 @@ class Bounded(NamedTuple):
     most: int
 
     def of(self, own: str | None) -> int:
-        """The value of a group. One that was set before the bounds were moved is brought within them."""
+        """The value of a group, clamped to the bounds, which may have changed since it was set."""
         return self.default if own is None else min(max(int(own), self.least), self.most)
 
 
@@ -42,7 +42,7 @@ class ConsumerSettings:
     assignment_interval_ms: Bounded = _ASSIGNMENT
     regex_refresh_interval_ms: int = 600_000
     max_size: int = 2**31 - 1
-    #: Names of the assignors that members may ask for; the first one serves those who do not.
+    #: Names of the assignors that members may request; the first is the default.
     assignors: tuple[str, ...] = ("uniform", "range")
     #: group.consumer.migration.policy.
     upgrades: bool = True
@@ -50,7 +50,7 @@ class ConsumerSettings:
 
     @classmethod
     def from_config(cls, config: BrokerConfig) -> ConsumerSettings:
-        """Of the broker's settings."""
+        """Read the broker's configuration."""
         policy = config["group.consumer.migration.policy"].lower()
         return cls(
             session_timeout_ms=_bounded(config, "session.timeout.ms"),
@@ -64,15 +64,15 @@ class ConsumerSettings:
         )
 
     def session_of(self, group: Mapping[str, str]) -> int:
-        """How long a member of a group with these settings may be silent, in milliseconds."""
+        """The session timeout of a group with these settings, in milliseconds."""
         return self.session_timeout_ms.of(group.get("consumer.session.timeout.ms"))
 
     def heartbeat_of(self, group: Mapping[str, str]) -> int:
-        """How often its members are to heartbeat, in milliseconds."""
+        """The heartbeat interval of its members, in milliseconds."""
         return self.heartbeat_interval_ms.of(group.get("consumer.heartbeat.interval.ms"))
 
     def assignment_interval_of(self, group: Mapping[str, str]) -> int:
-        """How long to wait from one target assignment to the next, in milliseconds (KIP-1263)."""
+        """The least time between two target assignments, in milliseconds (KIP-1263)."""
         return self.assignment_interval_ms.of(group.get("consumer.assignment.interval.ms"))
 
 

@@ -1,7 +1,7 @@
-"""What a request of a member does to its group: the member changes, the epochs move, it gets on towards its target.
+"""One step of a group for a member's request: the member changes, epochs rise, it moves towards its target.
 
-The same for members of the consumer protocol and for classic ones. A step is made on the state as it is; what it
-decides is said in records, and what is not in the log (deadlines) is noted once they are replayed.
+Members of the consumer protocol and classic ones share it. A step reads the state and decides in records; state that is not
+in the log (deadlines) is noted once they are replayed.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class GroupStep:
-    """One member's step; ``before`` is the member as it was (a blank one if it is new), ``member`` as it becomes."""
+    """One member's step; ``before`` is the old member (a blank one if it is new), ``member`` the new one."""
 
     group: ConsumerGroup
     before: ConsumerMember
     member: ConsumerMember
-    #: What the member reports to own; None when it did not say.
+    #: The partitions that the member reports to own; None if it reports none.
     reported: Iterable[tuple[bytes, int]] | None
     records: list[CoordinatorRecord] = field(default_factory=list)
     epoch: int = 0
     regex: RegexChange = field(default_factory=RegexChange)
     subscription_changed: bool = False
-    #: Whether the group has to be assigned anew for this change.
+    #: Whether this change raises the group epoch.
     bumps: bool = False
-    #: Whether the member got on towards its target, or was asked to give something back.
+    #: Whether the member moved towards its target, or was told to revoke partitions.
     moved: bool = False
 
     def change_subscription(self, *, always_bumps: bool = False) -> None:
-        """Record the member if it changed, and raise the group epoch if that or the topics' metadata want it.
+        """Record the member if it changed, and raise the group epoch if that or the topics' metadata require it.
 
-        A pattern that nobody has resolved yet does not: the epoch rises when it is resolved. ``always_bumps``: it does.
+        A pattern that is not resolved yet does not, unless ``always_bumps``: the epoch rises with its resolution.
         """
         group = self.group
         names_changed = False
@@ -75,7 +75,7 @@ class GroupStep:
             self.records.append(old_metadata_tombstone(group.group_id))
 
     def get_on(self) -> None:
-        """Compute the target if it is due, and take the member a step towards it."""
+        """Compute the target assignment if it is due, and move the member a step towards it."""
         target_epoch, target = self._target()
         self.reconcile(target_epoch, target, subscription_changed=self.subscription_changed)
 
@@ -88,7 +88,7 @@ class GroupStep:
         return self.epoch, target
 
     def reconcile(self, target_epoch: int, target: Target, *, subscription_changed: bool) -> None:
-        """Take the member a step towards a target."""
+        """Move the member a step towards a target."""
         if not subscription_changed and self.member.is_reconciled_to(target_epoch):
             return
         subscribed = Subscriptions(self.group).of(self.member)
@@ -100,7 +100,7 @@ class GroupStep:
             self.moved = True
 
     def settle(self, group: ConsumerGroup) -> None:
-        """The records are replayed into ``group``: note what is not in them."""
+        """The records are replayed into ``group``: note the state that is not in the log."""
         group.metadata_is_stale = False
         if self.moved:
             group.deadlines.watch_revocation(self.member)

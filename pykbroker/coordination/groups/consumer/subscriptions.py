@@ -1,4 +1,4 @@
-"""Which topics a member is subscribed to, by name and by pattern, as far as they exist."""
+"""The existing topics to which a member is subscribed, by name and by pattern."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pykbroker.coordination.groups.consumer.member import ConsumerMember
 
 
 class Subscriptions:
-    """Of a group's members, as its patterns are resolved now. Members with the same subscription share one set."""
+    """The subscriptions of a group's members, with its patterns as resolved now. Members with equal ones share one set."""
 
     __slots__ = ("_group", "_known")
 
@@ -16,7 +16,7 @@ class Subscriptions:
         self._known: dict[tuple[frozenset[str], str | None], frozenset[bytes]] = {}
 
     def of(self, member: ConsumerMember) -> frozenset[bytes]:
-        """Ids of the topics; a pattern that is not resolved yet stands for none."""
+        """Ids of a member's topics; a pattern that is not resolved yet matches none."""
         key = (member.subscribed_names, member.subscribed_regex)
         known = self._known.get(key)
         if known is None:

@@ -1,4 +1,4 @@
-"""What a group needs to know of the world around it: the time, the settings, the topics, and a source of randomness."""
+"""What a group needs from outside: time, settings, topics, and randomness."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Surroundings:
     random: Random = field(default_factory=Random)
     #: Offset of the metadata in which topics were last created: patterns resolved before it are resolved again.
     topics_created_at: int = -1
-    #: Says which topics a pattern may stand for; None where everybody may see all.
+    #: Says which topics a pattern may match; None without an authorizer.
     authorizer: Authorizer | None = None
 
     def group_configs(self, group_id: str) -> Mapping[str, str]:
-        """What was set for a group, in text."""
+        """The settings of a group, as text."""
         return self.image.config(GROUP_RESOURCE, group_id)
 
     def topic_id(self, name: str) -> bytes | None:
-        """The id of the topic that has a name now."""
+        """The id of the topic with this name."""
         topic = self.image.topic(name)
         return None if topic is None else topic.id
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """The name of the topic with an id."""
+        """The name of the topic with this id."""
         topic = self.image.topic_by_id(topic_id)
         return None if topic is None else topic.name

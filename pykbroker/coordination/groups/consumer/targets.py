@@ -1,4 +1,4 @@
-"""The target assignment: asked of an assignor when the group epoch has moved on, and not more often than allowed."""
+"""The target assignment: computed by an assignor when the group epoch has risen, no more often than the interval allows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 def may_assign(group: ConsumerGroup, epoch: int, now_ms: int) -> bool:
-    """Whether a target for this group epoch is wanted, and due: the interval since the last one has passed (KIP-1263).
+    """Whether a target for this group epoch is needed, and the interval since the last one has passed (KIP-1263).
 
-    Until then the members are reconciled to the target that there is, and one of their next heartbeats computes it.
+    Until then members are reconciled with the present target, and one of their later heartbeats computes the new one.
     """
     if epoch <= group.target_epoch:
         return False
@@ -58,7 +58,7 @@ def assign(
 
 
 def _after(group: ConsumerGroup, after: ConsumerMember) -> Iterable[ConsumerMember]:
-    """The members once one of them is as given; if it is static, its former self has gone."""
+    """The members after one has changed as given; if it is static, without the one that it replaces."""
     former = group.static_member(after.instance_id)
     gone = {after.member_id, after.member_id if former is None else former.member_id}
     yield from (member for member_id, member in group.members.items() if member_id not in gone)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ class Answers:
 
 
 @contextmanager
-def registry() -> Iterator[Answers]:
+def registry(tls: ssl.SSLContext | None = None) -> Iterator[Answers]:
     answers = Answers()
 
     class Handler(BaseHTTPRequestHandler):
@@ -49,7 +50,9 @@ def registry() -> Iterator[Answers]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.handle_error = lambda *_: None  # type: ignore[method-assign]
-        answers.url = f"http://127.0.0.1:{server.server_address[1]}"
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        answers.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

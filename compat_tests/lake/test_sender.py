@@ -1,0 +1,75 @@
+"""What a sender says of what is refused: the broker's reason, though librdkafka has not handed it out yet."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+
+from pykbroker.lake.sender import Sending, _Line
+from pykbroker.lake.trouble import LakeError
+from pykbroker.testing import Kafka
+
+
+@pytest.fixture
+def kafka() -> Iterator[Kafka]:
+    with Kafka() as kafka:
+        kafka.create_topic("t", 1, configs={"max.message.bytes": 1000})
+        yield kafka
+
+
+def line_to(kafka: Kafka) -> _Line:
+    return _Line(Sending("replay", {"bootstrap.servers": kafka.bootstrap_servers}, {"orders": "t"}), "orders", 0)
+
+
+def row(offset: int, size: int = 1) -> dict[str, Any]:
+    return {"offset": offset, "ms": 1, "key": None, "value": random.randbytes(size), "headers": None}
+
+
+def produce_until_refused(line: _Line) -> None:
+    """Without polling: librdkafka takes no more once it knows that the first record was refused."""
+    while True:
+        line._producer.produce("t", b"", partition=0)
+        time.sleep(0.01)
+
+
+def test_a_commit_tells_why_a_record_was_refused(kafka: Kafka) -> None:
+    line = line_to(kafka)
+    line.send(row(7, 2000))
+    with pytest.raises(KafkaException, match="Erroneous state"):
+        produce_until_refused(line)
+    with pytest.raises(LakeError, match=r"^orders-0, offsets 7 to 7: t did not take a record: .*too large\.$"):
+        line.commit()
+
+
+def test_the_next_record_tells_why_an_earlier_one_was_refused(kafka: Kafka) -> None:
+    line = line_to(kafka)
+    line.send(row(7, 2000))
+    with pytest.raises(KafkaException, match="Erroneous state"):
+        produce_until_refused(line)
+    with pytest.raises(LakeError, match=r"^orders-0, offset 8: t did not take a record: .*too large\.$"):
+        line.send(row(8))
+
+
+def test_a_refused_transaction_is_ended(kafka: Kafka) -> None:
+    """Whose readers of committed records would wait until it times out."""
+    line = line_to(kafka)
+    line.send(row(0))
+    line._producer.flush(10)
+    line.send(row(1, 2000))
+    with pytest.raises(LakeError):
+        line.end()
+    kafka.wait_for_transaction("replay-t-0", "CompleteAbort")
+
+
+def test_who_was_overtaken_says_so(kafka: Kafka) -> None:
+    line = line_to(kafka)
+    line.send(row(0))
+    later = line_to(kafka)
+    with pytest.raises(LakeError, match=r"^orders-0, offsets 0 to 0: .*fenced"):
+        line.end()
+    later.end()

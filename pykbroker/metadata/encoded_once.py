@@ -1,0 +1,28 @@
+"""A Metadata answer that is encoded once."""
+
+from __future__ import annotations
+
+from pykbroker.wire.messages.metadata import MetadataResponse
+
+
+class EncodedOnce(MetadataResponse):
+    """An answer in one version that remembers its bytes, and shares them with its copies."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, answer: MetadataResponse, shared: bytearray | None = None) -> None:
+        super().__init__(*(getattr(answer, name) for name in MetadataResponse.__slots__))
+        self._bytes = bytearray() if shared is None else shared
+
+    def again(self) -> EncodedOnce:
+        """A copy for another client, with fields of its own (throttle time)."""
+        return EncodedOnce(self, self._bytes)
+
+    def encode(self, out: bytearray, version: int) -> None:
+        """As MetadataResponse.encode, always in the same version."""
+        if self.throttle_time_ms:
+            super().encode(out, version)
+            return
+        if not self._bytes:
+            super().encode(self._bytes, version)
+        out += self._bytes
