@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=Shard)
 T = TypeVar("T")
+R = TypeVar("R")
 P = ParamSpec("P")
 
 #: The weight of beginning a loaded key (``runtime/slices.py``).
@@ -144,7 +145,18 @@ class CoordinatorRuntime(Generic[S]):
             found = question(loaded.shard, *args, **named)
         except KafkaError as refusal:
             return _when_committed(loaded.partition, refusal).chain(Deferred.failed)
-        self._deadlines.arm(loaded, key)  # a heartbeat is a read of what is persisted
+        return _when_committed(loaded.partition, found)
+
+    def touch(
+        self, broker: CoordinatingBroker | None, key: str, heartbeat: Callable[[S, R], T], request: R
+    ) -> Deferred[T]:
+        """As ``read``, for what puts off a deadline of the key and persists nothing."""
+        loaded = self.at(broker, key)
+        try:
+            found = heartbeat(loaded.shard, request)
+        except KafkaError as refusal:
+            return _when_committed(loaded.partition, refusal).chain(Deferred.failed)
+        self._deadlines.arm(loaded, key)
         return _when_committed(loaded.partition, found)
 
     def read_all(self, broker: CoordinatingBroker, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:

@@ -156,7 +156,7 @@ class BrokerSockets:
             return self._made(bind, max_frame)[1] if self._has_room() else _Refused()
 
         server = await self._loop.create_server(
-            connection, _hosts(bind.host), bind.port, backlog=_BACKLOG, start_serving=False
+            connection, _hosts(bind), bind.port, backlog=_BACKLOG, start_serving=False
         )
         self._listening.append(_Listening(bind, max_frame, server))
         return server
@@ -190,8 +190,13 @@ class BrokerSockets:
             self._none_left.set()
 
 
-def _hosts(host: str) -> Any:
-    """As the loop takes them. In ASCII there is nothing to encode, and the tables by which text would be are a hundredth of a start."""
-    if not host:
+def _hosts(bind: Bind) -> Any:
+    """As the loop takes them. In ASCII there is nothing to encode, and the tables by which text would be are a hundredth of a start.
+
+    To Java all addresses of version 6 are those of version 4 as well; a port that the system chooses is one of either.
+    """
+    if not bind.host:
         return None
-    return [host.encode("ascii")] if host.isascii() else host
+    if bind.host == "::" and bind.port:
+        return [b"0.0.0.0", b"::"]
+    return [bind.host.encode("ascii")] if bind.host.isascii() else bind.host

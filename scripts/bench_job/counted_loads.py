@@ -35,6 +35,9 @@ AUTHORIZER: Final = {
     "allow.everyone.if.no.acl.found": "true",  # whoever makes the lists is nobody yet
 }
 _TOPIC: Final = "counted"
+#: Of batches as large as a producer with ``batch.size=1000000`` makes them.
+_LARGE_TOPIC: Final = "counted-large"
+_LARGE: Final = 1_000_000
 _TOPIC_TYPE, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
 _SESSION_MS = 1_800_000  # the machine under valgrind is slow
 
@@ -56,14 +59,19 @@ def asked(connection: Connection, request: Message, version: int) -> Any:
     return answer
 
 
-def _topic(connection: Connection) -> None:
+def _topic(connection: Connection, name: str = _TOPIC) -> None:
     """Harmless when repeated."""
-    connection.ask(CreateTopicsRequest([CreatableTopic(_TOPIC, 1, 1)], 60_000), 7)
+    connection.ask(CreateTopicsRequest([CreatableTopic(name, 1, 1)], 60_000), 7)
 
 
 def _produce(connection: Connection) -> Ask:
     _topic(connection)
     return partial(asked, connection, one_record(_TOPIC, 100), 9)
+
+
+def _produce_large(connection: Connection) -> Ask:
+    _topic(connection, _LARGE_TOPIC)
+    return partial(asked, connection, one_record(_LARGE_TOPIC, _LARGE), 9)
 
 
 def _produce_among_rules(connection: Connection) -> Ask:
@@ -83,13 +91,23 @@ def _fetch(connection: Connection) -> Ask:
     produce = _produce(connection)
     for _ in range(10):
         produce()
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1500)
+    return _fetched(connection, _TOPIC, 1500)
+
+
+def _fetch_large(connection: Connection) -> Ask:
+    _produce_large(connection)()
+    return _fetched(connection, _LARGE_TOPIC, 1024 * 1024)
+
+
+def _fetched(connection: Connection, topic: str, max_bytes: int) -> Ask:
+    """From the beginning."""
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)
     request = FetchRequest(
         max_wait_ms=500,
         min_bytes=1,
-        max_bytes=1500,
+        max_bytes=max_bytes,
         session_epoch=-1,
-        topics=[FetchTopic(topic=_TOPIC, partitions=[partition])],
+        topics=[FetchTopic(topic=topic, partitions=[partition])],
     )
     return partial(asked, connection, request, 11)
 
@@ -183,6 +201,8 @@ def _join(connection: Connection, group_id: str) -> tuple[str, int]:
 PLAIN: Final = (
     Load("Produce, one record", _produce),
     Load("Fetch, ten records", _fetch),
+    Load("Produce, 1 MB", _produce_large),
+    Load("Fetch, 1 MB", _fetch_large),
     Load("Metadata of one topic", _metadata),
     Load("ListOffsets of one partition", _list_offsets),
     Load("InitProducerId", _init_producer_id),

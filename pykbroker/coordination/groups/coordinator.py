@@ -167,7 +167,7 @@ class GroupCoordinator:
     def heartbeat(self, broker: CoordinatingBroker, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
         """Heartbeat. Raises KafkaError with INVALID_GROUP_ID; fails with every other refusal but REBALANCE_IN_PROGRESS."""
         _check_group_id(request.group_id)
-        return self._runtime.read(broker, request.group_id, GroupShard.heartbeat, request)
+        return self._runtime.touch(broker, request.group_id, GroupShard.heartbeat, request)
 
     def leave(self, broker: CoordinatingBroker, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
         """LeaveGroup in its batched form. Raises KafkaError with INVALID_GROUP_ID too."""
