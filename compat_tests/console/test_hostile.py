@@ -56,6 +56,17 @@ def test_contents_of_records(opened, evil_topic):
     assert nothing_ran(page)
 
 
+def test_a_record_does_not_look_like_another(opened, kafka):
+    kafka.create_topic("turned")
+    turned = "\u202egpj.exe\u2066"
+    kafka.produce("turned", turned, key=turned, headers={turned: turned})
+    page = opened("topic?name=turned")
+    for part in (".row .key", ".row .value"):
+        expect(page.locator(part)).to_have_text("\\u202egpj.exe\\u2066")
+    page.click(".row")
+    expect(page.locator("table.keys tr")).to_have_text("\\u202egpj.exe\\u2066" * 2)
+
+
 def test_followed_records(opened, kafka):
     kafka.create_topic("evil-live")
     page = opened("topic?name=evil-live")

@@ -73,9 +73,58 @@ def _advertise(port: int, inner: int) -> str:
     return f"export KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:{port},BROKER://{_HOST}:{inner}\n"
 
 
-def _format(more: str = "") -> str:
+def _of_go() -> dict[str, str]:
+    """It names no cluster: its script has one made."""
+    own = {"KAFKA_BROKER_ID": "1", "KAFKA_REST_BOOTSTRAP_SERVERS": _kraft(9093, 9092)["KAFKA_LISTENERS"]}
+    return {name: value for name, value in _kraft(9093, 9092).items() if name != "CLUSTER_ID"} | own
+
+
+#: The cluster's id is made where the line is run.
+_FORMAT_OF_GO = (
+    "sed -i '/KAFKA_ZOOKEEPER_CONNECT/d' /etc/confluent/docker/configure\n"
+    "echo 'kafka-storage format --ignore-formatted -t \"$(kafka-storage random-uuid)\" -c /etc/kafka/kafka.properties' "
+    ">> /etc/confluent/docker/configure\n"
+)
+
+
+def _of_node(*, kraft: bool) -> dict[str, str]:
+    """Before the script exports another, one listener alone is advertised."""
+    named = {**(_kraft(9093, 9092) if kraft else _zookeeper()), "KAFKA_BROKER_ID": "1"}
+    named |= {
+        "KAFKA_ADVERTISED_LISTENERS": "BROKER://localhost:9092",
+        "KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE": "false",
+    }
+    return named if kraft else {**named, "KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}
+
+
+def _user_of_node() -> str:
+    return (
+        f'echo \'kafka-storage format --ignore-formatted -t "{CLUSTER_ID}" -c /etc/kafka/kafka.properties '
+        '--add-scram "SCRAM-SHA-256=[name=app-user,password=userPassword]"\' >> /etc/confluent/docker/configure\n'
+    )
+
+
+_ZOOKEEPER_OF_NODE = (
+    "echo 'clientPort=2181' > zookeeper.properties\n"
+    "echo 'dataDir=/var/lib/zookeeper/data' >> zookeeper.properties\n"
+    "echo 'dataLogDir=/var/lib/zookeeper/log' >> zookeeper.properties\n"
+    "zookeeper-server-start zookeeper.properties &\n"
+)
+
+
+def _with_another(environment: dict[str, str]) -> dict[str, str]:
+    """As ``withListener("localhost:19092")`` has it; the order is whatever a set makes of it."""
+    listeners, protocols = environment["KAFKA_LISTENERS"], environment["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"]
+    return {
+        **environment,
+        "KAFKA_LISTENERS": f"TC-0://localhost:19092,{listeners}",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": f"{protocols},TC-0:PLAINTEXT",
+    }
+
+
+def _format() -> str:
     """A line more for the script that configures."""
-    line = f"kafka-storage format --ignore-formatted -t {CLUSTER_ID} -c /etc/kafka/kafka.properties {more}"
+    line = f"kafka-storage format --ignore-formatted -t {CLUSTER_ID} -c /etc/kafka/kafka.properties"
     return f"sed -i '/KAFKA_ZOOKEEPER_CONNECT/d' /etc/confluent/docker/configure\necho \"{line}\" >> /etc/confluent/docker/configure\n"
 
 
@@ -90,7 +139,8 @@ def modules() -> list[Module]:
     ensure = "echo '' > /etc/confluent/docker/ensure\n"
     old = f"#!/bin/bash\n{_advertise(9093, 9092)}"
     in_steps = "/etc/confluent/docker/configure\n/etc/confluent/docker/launch\n"
-    users = "--add-scram 'SCRAM-SHA-256=[name=app-user,password=userPassword]'"
+    of_node = f"#!/bin/bash\n{_advertise(9093, 9092)}"
+    for_node = ["-c", f"echo 'Waiting for script...'; while [ ! -f {script} ]; do sleep 0.1; done; {script}"]
     go = "/usr/sbin/testcontainers_start.sh"
     rust = "/opt/kafka/testcontainers_start.sh"
     return [
@@ -100,12 +150,14 @@ def modules() -> list[Module]:
                OVER_ZOOKEEPER, 9093, ["sh"], ["-c", f"while [ ! -f {script} ]; do sleep 0.1; done; {script}"]),
         Module("Java, before, KRaft", _kraft(9093, 9092), script, old + _format() + ensure + "/etc/confluent/docker/run\n",
                RUNNING, 9093, ["sh"], ["-c", f"while [ ! -f {script} ]; do sleep 0.1; done; {script}"]),
-        Module("Go", {**_kraft(9093, 9092), "KAFKA_BROKER_ID": "1", "KAFKA_REST_BOOTSTRAP_SERVERS": "PLAINTEXT://0.0.0.0:9093"}, go,
-               f"#!/bin/bash\nsource /etc/confluent/docker/bash-config\n{_advertise(9093, 9092)}{ensure}{_format()}{in_steps}",
+        Module("Go", _of_go(), go, f"#!/bin/bash\nsource /etc/confluent/docker/bash-config\n{_advertise(9093, 9092)}{_FORMAT_OF_GO}{ensure}{in_steps}",
                RUNNING, 9093, ["sh"], ["-c", f"while [ ! -f {go} ]; do sleep 0.1; done; bash {go}"]),
-        Module("Node", {**_kraft(9093, 9092), "KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE": "false"}, script,
-               f"#!/bin/bash\n{_advertise(9093, 9092)}{_format(users)}/etc/confluent/docker/run\n", RUNNING, 9093, None,
-               ["sh", "-c", f"echo Waiting for script...; while [ ! -f {script} ]; do sleep 0.1; done; {script}"]),
+        Module("Node", _of_node(kraft=True), script, f"{of_node}/etc/confluent/docker/run \n", RUNNING, 9093, ["sh"], for_node),
+        Module("Node, a user", _of_node(kraft=True), script, f"{of_node}{_user_of_node()}/etc/confluent/docker/run \n", RUNNING, 9093, ["sh"], for_node),
+        Module("Node, ZooKeeper", _of_node(kraft=False), script, f"{of_node}{ensure}{_ZOOKEEPER_OF_NODE}/etc/confluent/docker/run \n",
+               OVER_ZOOKEEPER, 9093, ["sh"], for_node),
+        Module("Java, a listener more", _with_another(_kraft(9092, 9093)), script,
+               "#!/bin/bash\n" + _advertise(9092, 9093).rstrip() + ",TC-0://localhost:19092\n/etc/kafka/docker/run \n"),
         Module(".NET", _kraft(9092, 9093, host=""), "/testcontainers.sh", by_run + "/etc/kafka/docker/run\n", RUNNING, 9092,
                ["/bin/sh", "-c"], ["while [ ! -f /testcontainers.sh ]; do sleep 0.1; done; /testcontainers.sh"]),
         Module("Rust", _kraft(9092, 9093), rust, by_run + "/etc/kafka/docker/run\n", r".*Kafka Server started.*", 9092,

@@ -95,7 +95,7 @@ def inner_host(module: Module) -> str:
 
 def test_users_of_a_format_are_there(image: Image) -> None:
     """What Node's module formats, and the settings that it gives a listener with SASL."""
-    module = OTHERS["Node"]
+    module = OTHERS["Node, a user"]
     login = (
         'org.apache.kafka.common.security.scram.ScramLoginModule required username="app-user" password="userPassword";'
     )
@@ -105,7 +105,7 @@ def test_users_of_a_format_are_there(image: Image) -> None:
         "KAFKA_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-256",
         "KAFKA_LISTENER_NAME_PLAINTEXT_SCRAM-SHA-256_SASL_JAAS_CONFIG": login,
     }
-    with image.container(*module.words(), environment=secured) as container:
+    with image.container(*module.words(), environment=secured, entry=module.entry) as container:
         put(module, image, container)
         container.wait_for(module.awaited)
         client = image.place("tmp/client.properties")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,11 @@ def both(kafka_tools: KafkaTools, bootstrap: str) -> Callable[..., tuple[ToolRes
 def words(result: ToolResult) -> list[list[str]]:
     """Without the widths of columns, and blank lines."""
     return sorted(line.split() for line in result.out.splitlines() if line.strip())
+
+
+def unquoted(result: ToolResult) -> ToolResult:
+    """Kafka puts some names of a CSV in quotation marks, by their length."""
+    return replace(result, out=result.out.replace('"', ""))
 
 
 def test_topics(both: Callable[..., tuple[ToolResult, ToolResult]], make_topic: Callable[..., str]) -> None:
@@ -154,3 +161,76 @@ def test_what_is_not_known_is_refused_with_what_is(bootstrap: str) -> None:
     assert "--colour" in refused.err
     assert "--exclude-internal" in refused.err
     assert ours_here("topics", "--list").err == "kafka-topics: --bootstrap-server HOST:PORT is missing.\n"
+
+
+def test_groups_by_what_they_are(
+    both: Callable[..., tuple[ToolResult, ToolResult]],
+    make_topic: Callable[..., str],
+    fill: Callable[..., None],
+    name: Callable[..., str],
+) -> None:
+    topic, group = make_topic(), name()
+    fill(topic)
+    both("console-consumer", "--topic", topic, "--group", group, "--from-beginning", "--max-messages", "1")
+    for asked in ([], ["--consumer"], ["--share"], ["--group-type", "classic"], ["--protocol", "none"]):
+        theirs, mine = both("groups", "--list", *asked)
+        assert (mine.status, words(mine)) == (0, words(theirs))
+    for asked in (
+        ["--state"],
+        ["--state", "empty,stable"],
+        ["--type"],
+        ["--type", "classic", "--state"],
+        ["--state", "dead"],
+    ):
+        theirs, mine = both("consumer-groups", "--list", *asked)
+        assert (mine.status, words(mine)) == (0, words(theirs))
+    theirs, mine = both("consumer-groups", "--list", "--state", "lazy")
+    assert (theirs.status, mine.status) == (1, 1)
+    assert "Invalid state list 'lazy'. Valid states are: " in mine.err
+
+
+def test_where_groups_go_on(
+    both: Callable[..., tuple[ToolResult, ToolResult]],
+    make_topic: Callable[..., str],
+    fill: Callable[..., None],
+    name: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    topic, group = make_topic(2), name()
+    fill(topic, 0, 1)
+    plan = tmp_path / "plan.csv"
+    of_group = ("consumer-groups", "--group", group)
+    plan.write_text(f"{topic},0,4\n{topic},1,99\n")
+    for where in (
+        ("--by-duration", "PT1H", "--topic", topic),
+        ("--by-duration", "P10000DT1H", "--topic", f"{topic}:1"),
+        ("--from-file", str(plan)),
+        ("--to-offset", "3", "--topic", topic, "--export"),
+    ):
+        theirs, mine = both(*of_group, "--reset-offsets", *where, "--dry-run")
+        assert (mine.status, words(mine)) == (0, [line for line in words(unquoted(theirs)) if line[0] != "Warn:"])
+    assert both(*of_group, "--reset-offsets", "--from-file", str(plan), "--execute")[1].status == 0
+    theirs, mine = both(*of_group, "--describe")
+    assert words(mine) == words(theirs)
+    assert (
+        both(*of_group, "--reset-offsets", "--to-current", "--all-topics", "--export")[1].out
+        == f"{topic},0,4\n{topic},1,10\n"
+    )
+    theirs, mine = both(*of_group, "--delete-offsets", "--topic", f"{topic}:0")
+    assert (mine.status, words(mine)) == (0, words(theirs))
+    assert both(*of_group, "--reset-offsets", "--to-current", "--all-topics", "--export")[1].out == f"{topic},1,10\n"
+    unknown = both(*of_group, "--delete-offsets", "--topic", f"{topic}-not-there")[1]
+    assert (unknown.status, "Error: This server does not host this topic-partition." in unknown.out) == (1, True)
+
+
+def test_partitions_by_their_state(
+    both: Callable[..., tuple[ToolResult, ToolResult]], make_topic: Callable[..., str], fill: Callable[..., None]
+) -> None:
+    topic = make_topic(3)
+    fill(topic, 0, 2)
+    for which in ("at-min-isr", "under-min-isr", "unavailable", "under-replicated"):
+        theirs, mine = both("topics", "--describe", "--topic", topic, f"--{which}-partitions")
+        assert (mine.status, words(mine)) == (0, words(theirs))
+    for chosen in (f"{topic}:2", f"{topic}:0-2", f"{topic}:-2", f"{topic}:1-", topic, f"{topic[:-1]}.:0,{topic}:2"):
+        theirs, mine = both("get-offsets", "--topic-partitions", chosen)
+        assert (mine.status, mine.out) == (0, theirs.out)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import resource
@@ -215,7 +214,6 @@ class Start(NamedTuple):
         return Deferred.completed(None) if self.seed is None else _sow(self.seed, cluster)
 
     def _announce(self, node: Node) -> None:
-        garbage.is_ready()
         _tell_systemd(node)
         if self.security is not None:
             self.security.write_files(node)
@@ -227,7 +225,7 @@ class Start(NamedTuple):
                 _say(f"\n{self.security.to_paste(node)}\n")
         if self.tell is not None:
             self.tell(node)
-        _collect_garbage()
+        garbage.is_ready()
 
 
 def _runner() -> asyncio.Runner:
@@ -289,15 +287,6 @@ def _keep_freed_memory() -> None:
     pages of this block are never touched, so it costs nothing; other allocators take no notice.
     """
     bytes(_LARGEST_KEPT)
-
-
-def _collect_garbage() -> None:
-    """From now on, where that was put off until the broker is ready; what the start made is left out for good, so that
-    a full collection need not go through all modules.
-    """
-    if not gc.isenabled():
-        gc.freeze()
-        gc.enable()
 
 
 def _allow_descriptors() -> None:

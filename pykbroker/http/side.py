@@ -156,7 +156,8 @@ class HttpSide:
         response.content_length = sum(map(len, chunks))
         await response.prepare(request)
         for chunk in chunks:
-            await response.write(chunk)
+            await response.write(chunk)  # which waits for nobody while the reader keeps up
+            await asyncio.sleep(0)
         await response.write_eof()
         return response
 

@@ -187,9 +187,10 @@ class Dispatcher:
     ) -> Answer:
         ctx.size = len(frame)
         proceed = partial(route.handle, broker, ctx, request)
-        for step in self._steps:
+        *inner, outermost = self._steps
+        for step in inner:
             proceed = partial(step, broker, ctx, request, proceed)
-        return proceed()
+        return outermost(broker, ctx, request, proceed)
 
 
 def _tell(route: _Route, ctx: RequestContext, peer: Peer, size: int) -> None:

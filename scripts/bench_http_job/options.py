@@ -9,7 +9,7 @@ def options() -> argparse.Namespace:
     made = argparse.ArgumentParser(
         prog="scripts/bench-http",
         description="What the HTTP side costs: the start and the memory of a broker without it and with it, and how long one-record "
-        "produces take while Prometheus asks every second and a page follows the topic. The brokers take turns, many times.",
+        "produces take while Prometheus asks every second and a page follows the topic. Periods of two seconds take turns, many times.",
     )
     made.add_argument("--rounds", type=int, default=30, help="periods of each kind, in turns (30)")
     made.add_argument(

@@ -1,4 +1,4 @@
-"""Tables as Kafka's commands print them: columns as wide as their longest cell, with a tab behind each."""
+"""Tables as Kafka's commands print them: columns as wide as their longest cell."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from collections.abc import Iterable, Sequence
 
 
 def print_columns(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table as Kafka's tools print them: each column as wide as its widest cell."""
+    """With a tab behind each column."""
     lines = [list(headings), *([str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         print("".join(f"{cell.ljust(width)}\t" for cell, width in zip(line, widths, strict=True)))
+
+
+def print_spaced(rows: Sequence[Sequence[str]]) -> None:
+    """With a blank between columns, and a blank line before, as the tools for groups print them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    print()
+    for row in rows:
+        print(" ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))

@@ -5,17 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from pykbroker.cli.client import Client
-from pykbroker.cli.group_state import Group, find_groups, read_group
-from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, commit_offsets, committed_offsets, list_offsets
-from pykbroker.cli.times import parse_when
+from pykbroker.cli.group_state import Group, find_groups, kind_of, read_group
+from pykbroker.cli.offsets import LATEST, committed_offsets, list_offsets
+from pykbroker.container.tools import group_offsets
+from pykbroker.container.tools.columns import print_spaced
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
-_ACTIONS = ("list", "describe", "delete", "reset-offsets")
-_TARGETS = ("to-earliest", "to-latest", "to-current", "to-offset", "to-datetime", "shift-by")
+_ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
+_STATES: Final = (
+    *("Stable", "PreparingRebalance", "Reconciling", "CompletingRebalance", "Empty", "Assigning", "Dead"),
+)
+_TYPES: Final = ("Classic", "Consumer")
 
 
 def main(words: list[str]) -> None:
@@ -25,30 +30,62 @@ def main(words: list[str]) -> None:
         raise ToolError(f"--{action} needs --group NAME or --all-groups.")
     with connect(options) as client:
         if action == "list":
-            print("".join(f"{name}\n" for name in _all(client)), end="")
+            _list(client, options)
             return
-        for name in options.group or _all(client):
-            {"describe": _describe, "delete": _delete, "reset-offsets": _reset}[action](client, name, options)
+        names = options.group or _all(client)
+        if action == "reset-offsets":
+            group_offsets.reset(client, names, options)
+            return
+        act = {"describe": _describe, "delete": _delete, "delete-offsets": group_offsets.delete}[action]
+        for name in names:
+            act(client, name, options)
 
 
 def _options() -> Options:
     made = Options("kafka-consumer-groups", "List, describe and delete groups, and set where they go on.")
     made.connecting()
-    for flag in (*_ACTIONS, "all-groups", "members", "state", "offsets", "verbose", "all-topics", "execute", "dry-run"):
-        made.add_argument(f"--{flag}", action="store_true")
+    made.flags(*_ACTIONS, "all-groups", "members", "offsets", "verbose", "all-topics", "execute", "dry-run", "export")
+    made.add_argument(
+        "--state", metavar="STATE,...", nargs="?", const="", help="show it; with --list those in it alone"
+    )
+    made.add_argument("--type", metavar="TYPE,...", nargs="?", const="", help="the same of types, with --list")
     made.add_argument("--group", metavar="NAME", action="append")
     made.add_argument("--topic", metavar="NAME[:0,1]", action="append", default=[])
-    for flag in ("to-earliest", "to-latest", "to-current"):
-        made.add_argument(f"--{flag}", action="store_true")
-    made.add_argument("--to-offset", metavar="N", type=int)
-    made.add_argument("--shift-by", metavar="N", type=int)
-    made.add_argument("--to-datetime", metavar="YYYY-MM-DDThh:mm:ss.sss")
+    group_offsets.add_options(made)
     made.add_argument("--timeout", metavar="MS", type=int, help="has no effect: answers come at once or not at all")
     return made
 
 
 def _all(client: Client) -> list[str]:
     return sorted({group.group_id for node in client.nodes() for group in find_groups(node)})
+
+
+def _list(client: Client, options: argparse.Namespace) -> None:
+    """The names; with their types and states where these are asked for."""
+    states, types = _named("state", options.state, _STATES), _named("type", options.type, _TYPES)
+    groups = {group.group_id: group for node in client.nodes() for group in find_groups(node)}
+    if states is None and types is None:
+        print("".join(f"{name}\n" for name in sorted(groups)), end="")
+        return
+    rows = [
+        (name, *([kind_of(group)] if types is not None else []), *([group.group_state] if states is not None else []))
+        for name, group in sorted(groups.items())
+        if (not states or group.group_state in states) and (not types or kind_of(group) in types)
+    ]
+    print_spaced(
+        [("GROUP", *(["TYPE"] if types is not None else []), *(["STATE"] if states is not None else [])), *rows]
+    )
+
+
+def _named(what: str, text: str | None, known: Sequence[str]) -> set[str] | None:
+    """Those of a list with commas, in whatever letters; None where none is asked for. Raises ToolError."""
+    if text is None:
+        return None
+    spelt = {name.lower(): name for name in known}
+    asked = {word.strip().lower() for word in text.split(",") if word.strip()}
+    if not asked <= spelt.keys():
+        raise ToolError(f"Invalid {what} list '{text}'. Valid {what}s are: {', '.join(known)}")
+    return {spelt[word] for word in asked}
 
 
 def _describe(client: Client, name: str, options: argparse.Namespace) -> None:
@@ -60,17 +97,17 @@ def _describe(client: Client, name: str, options: argparse.Namespace) -> None:
         raise ToolError(f"Error: Consumer group '{name}' does not exist.") from error
     if not group.members:
         print(f"\nConsumer group '{name}' has no active members.", file=sys.stderr)
-    if options.state:
+    if options.state is not None:
         coordinator = f"{group.coordinator} ({client.node_id(group.coordinator)})"
-        _table([("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"),
-                (name, coordinator, group.assignor or "-", group.state, str(len(group.members)))])  # fmt: skip
+        print_spaced([("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"),
+                      (name, coordinator, group.assignor or "-", group.state, str(len(group.members)))])  # fmt: skip
     elif options.members:
         rows = [
             (name, each.member_id, f"/{each.host}", each.client_id, str(len(each.assigned))) for each in group.members
         ]
-        _table([("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"), *rows])
+        print_spaced([("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"), *rows])
     else:
-        _table([_HEADINGS, *_offsets(client, group)])
+        print_spaced([_HEADINGS, *_offsets(client, group)])
 
 
 _HEADINGS = (
@@ -96,66 +133,9 @@ def _or_dash(number: int | None) -> str:
     return "-" if number is None else str(number)
 
 
-def _table(rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their longest cell, and a blank line before, as Kafka's command prints them."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    print()
-    for row in rows:
-        print(" ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
-
-
 def _delete(client: Client, name: str, _options: argparse.Namespace) -> None:
     request = DeleteGroupsRequest(groups_names=[name])
     for answer in client.coordinator(name).call(request, DeleteGroupsResponse).results:
         if answer.error_code:
             raise KafkaError(error_code(answer.error_code))
     print(f"Deletion of requested consumer groups ('{name}') was successful.")
-
-
-def _reset(client: Client, name: str, options: argparse.Namespace) -> None:
-    form = exactly_one(
-        argparse.Namespace(**{each.replace("-", "_"): _asked(options, each) for each in _TARGETS}), _TARGETS
-    )
-    current = committed_offsets(client, name)
-    partitions = sorted(current) if options.all_topics else _named(client, options.topic)
-    if not partitions:
-        raise ToolError("--reset-offsets needs --topic NAME or --all-topics.")
-    target = _target(client, form, options, current, partitions)
-    if options.execute:
-        commit_offsets(client, name, target)
-    _table([("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"),
-            *((name, each.topic, str(each.number), str(target[each])) for each in partitions)])  # fmt: skip
-
-
-def _asked(options: argparse.Namespace, name: str) -> bool:
-    return getattr(options, name.replace("-", "_")) not in (None, False)
-
-
-def _named(client: Client, topics: Sequence[str]) -> list[Partition]:
-    found: list[Partition] = []
-    for text in topics:
-        name, _, numbers = text.partition(":")
-        there = [each.partition_index for each in client.topic(name).partitions]
-        wanted = [int(each) for each in numbers.split(",")] if numbers else there
-        found += [Partition(name, number) for number in wanted]
-    return sorted(found)
-
-
-def _target(
-    client: Client, form: str, options: argparse.Namespace, current: dict[Partition, int], partitions: list[Partition]
-) -> dict[Partition, int]:
-    """Where each partition goes, inside of what it has."""
-    start = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
-    end = list_offsets(client, dict.fromkeys(partitions, LATEST))
-    if form == "to-datetime":
-        since = parse_when(options.to_datetime, client.clock.now_ms())
-        found = list_offsets(client, dict.fromkeys(partitions, since))
-        return {each: found[each] if found[each] >= 0 else end[each] for each in partitions}
-    wanted = {
-        "to-earliest": start,
-        "to-latest": end,
-        "to-current": end | current,
-        "to-offset": dict.fromkeys(partitions, options.to_offset or 0),
-        "shift-by": {each: current.get(each, end[each]) + (options.shift_by or 0) for each in partitions},
-    }[form]
-    return {each: min(max(wanted[each], start[each]), end[each]) for each in partitions}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Final
 
 from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
@@ -16,6 +18,9 @@ def main(words: list[str]) -> None:
     made.add_argument("--topic", metavar="NAME")
     made.add_argument("--partitions", metavar="N,N,...", help="of these partitions alone")
     made.add_argument(
+        "--topic-partitions", metavar="NAME:N,...", help="of these alone; NAME:N-M is up to, and without, M"
+    )
+    made.add_argument(
         "--time", metavar="MS", default="-1", help="-1 or latest, -2 or earliest, -3 or max-timestamp, or a time"
     )
     made.add_argument("--exclude-internal-topics", action="store_true")
@@ -23,8 +28,11 @@ def main(words: list[str]) -> None:
     try:
         when = _NAMED[options.time] if options.time in _NAMED else int(options.time)
         numbers = {int(number) for number in (options.partitions or "").split(",") if number}
+        chosen = [_chosen(text) for text in (options.topic_partitions or "").split(",") if text]
     except ValueError as error:
-        raise ToolError(f"--time and --partitions want numbers: {error}.") from error
+        raise ToolError(f"--time, --partitions and --topic-partitions want numbers: {error}.") from error
+    if chosen and (options.topic or numbers):
+        raise ToolError("--topic-partitions cannot be used with --topic or --partitions")
     with connect(options) as client:
         wanted = [
             Partition(topic.name or "", each.partition_index)
@@ -32,10 +40,26 @@ def main(words: list[str]) -> None:
             if (not options.topic or topic.name == options.topic)
             and not (options.exclude_internal_topics and topic.is_internal)
             for each in topic.partitions
-            if not numbers or each.partition_index in numbers
+            if (not numbers or each.partition_index in numbers)
+            and (not chosen or any(fits(topic.name or "", each.partition_index) for fits in chosen))
         ]
         if not wanted:
             raise ToolError("Could not match any topic-partitions with the specified filters")
         found = list_offsets(client, dict.fromkeys(wanted, when))
     for partition in sorted(wanted):
         print(f"{partition.topic}:{partition.number}:{found[partition] if found[partition] >= 0 else ''}")
+
+
+def _chosen(text: str) -> Callable[[str, int], bool]:
+    """A regular expression of names, and behind a colon a number, or a range without its end. Raises ToolError and ValueError."""
+    name, _, numbers = text.rpartition(":") if ":" in text else (text, "", "")
+    try:
+        pattern = re.compile(name) if name else None
+    except re.error as error:
+        raise ToolError(f"{name!r} is not a regular expression: {error}.") from error
+    low, dash, high = numbers.partition("-")
+    first = int(low) if low else 0
+    end = (int(high) if high else None) if dash or not low else first + 1
+    return lambda topic, number: (
+        (pattern is None or pattern.fullmatch(topic) is not None) and first <= number and (end is None or number < end)
+    )

@@ -20,6 +20,7 @@ TOOLS: Final = {
     "kafka-dump-log": "dump_log",
     "kafka-features": "features",
     "kafka-get-offsets": "get_offsets",
+    "kafka-groups": "groups",
     "kafka-leader-election": "leader_election",
     "kafka-log-dirs": "log_dirs",
     "kafka-metadata-quorum": "metadata_quorum",

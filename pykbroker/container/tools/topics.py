@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.replica_state import Replicas, read_replicas
@@ -26,12 +27,21 @@ from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTop
 from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
+    DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
 from pykbroker.wire.messages.metadata import MetadataResponseTopic
 from pykbroker.wire.primitives import uuid_to_str
 
 _ACTIONS = ("list", "create", "describe", "alter", "delete")
+#: Options that print some partitions alone: which, by their state and min.insync.replicas.
+_OF_PARTITIONS: Final[dict[str, Callable[[Replicas, int], bool]]] = {
+    "under-replicated-partitions": lambda state, _: len(state.isr) < len(state.replicas),
+    "unavailable-partitions": lambda state, _: state.leader < 0,
+    "under-min-isr-partitions": lambda state, least: state.leader < 0 or len(state.isr) < least,
+    "at-min-isr-partitions": lambda state, least: len(state.isr) == least,
+}
+_MIN_ISR: Final = "min.insync.replicas"
 _BROKERS_DEFAULT = -1
 _TOPIC = 2  # resource type of settings
 _DEFAULT = 5  # source of a setting
@@ -59,14 +69,8 @@ def _options() -> Options:
     made.add_argument("--replication-factor", metavar="N", type=int)
     made.add_argument("--replica-assignment", metavar="1:2,2:3", help="the replicas of each partition")
     made.add_argument("--config", metavar="NAME=VALUE", action="append", default=[])
-    for flag in (
-        "if-exists",
-        "if-not-exists",
-        "exclude-internal",
-        "under-replicated-partitions",
-        "topics-with-overrides",
-    ):
-        made.add_argument(f"--{flag}", action="store_true")
+    made.add_argument("--topic-id", metavar="ID", help="which, for --describe")
+    made.flags("if-exists", "if-not-exists", "exclude-internal", "topics-with-overrides", *_OF_PARTITIONS)
     return made
 
 
@@ -75,6 +79,8 @@ def _found(client: Client, options: argparse.Namespace) -> list[MetadataResponse
     known = sorted(client.metadata(None).topics, key=lambda topic: topic.name or "")
     if options.exclude_internal:
         known = [topic for topic in known if not topic.is_internal]
+    if options.topic_id:
+        return [topic for topic in known if uuid_to_str(topic.topic_id) == options.topic_id]
     if not options.topic:
         return known
     patterns = [re.compile(_expression(part)) for part in options.topic.split(",")]
@@ -123,21 +129,26 @@ def _assignments(text: str | None) -> list[CreatableReplicaAssignment]:
 
 def _describe(client: Client, options: argparse.Namespace) -> None:
     topics = _found(client, options)
-    if options.topic and not topics and not options.if_exists:
-        raise ToolError(f"Error while executing topic command : Topic '{options.topic}' does not exist as expected")
+    if (options.topic or options.topic_id) and not topics and not options.if_exists:
+        what = f"TopicId '{options.topic_id}'" if options.topic_id else f"Topic '{options.topic}'"
+        raise ToolError(f"Error while executing topic command : {what} does not exist as expected")
     names = [topic.name or "" for topic in topics]
     state = read_replicas(client, names) if names else {}
+    chosen = [fits for option, fits in _OF_PARTITIONS.items() if getattr(options, option.replace("-", "_"))]
     for topic in topics:
-        _print(topic, _overrides(client, topic.name or ""), state[topic.name or ""], options)
+        name = topic.name or ""
+        settings = _settings(client, name)
+        if chosen:
+            least = next(int(item.value or 1) for item in settings if item.name == _MIN_ISR)
+            some = {n: each for n, each in state[name].items() if any(fits(each, least) for fits in chosen)}
+            print("".join(f"{line}\n" for line in _partitions(name, some)), end="")
+        else:
+            _print(topic, _overrides(settings), state[name], options)
 
 
 def _print(
     topic: MetadataResponseTopic, overrides: str, state: dict[int, Replicas], options: argparse.Namespace
 ) -> None:
-    if options.under_replicated_partitions:
-        behind = {number: each for number, each in state.items() if len(each.isr) < len(each.replicas)}
-        print("".join(f"{line}\n" for line in _partitions(topic.name or "", behind)), end="")
-        return
     if options.topics_with_overrides and not overrides:
         return
     copies = max((len(each.replicas) for each in state.values()), default=0)
@@ -163,12 +174,16 @@ def _joined(ids: Iterable[int] | None) -> str:
     return "N/A" if ids is None else ",".join(map(str, ids))
 
 
-def _overrides(client: Client, name: str) -> str:
-    """The settings that are no defaults: the topic's own, and what brokers are told for all topics."""
+def _settings(client: Client, name: str) -> list[DescribeConfigsResourceResult]:
     resource = DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=None)
     (answer,) = client.any().call(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse).results
     raise_for(answer.error_code, answer.error_message)
-    own = [item for item in answer.configs if item.config_source != _DEFAULT]
+    return answer.configs
+
+
+def _overrides(settings: list[DescribeConfigsResourceResult]) -> str:
+    """The settings that are no defaults: the topic's own, and what brokers are told for all topics."""
+    own = [item for item in settings if item.config_source != _DEFAULT]
     return ",".join(sorted(f"{item.name}={item.value}" for item in own))
 
 

@@ -118,7 +118,7 @@ FETCH_SESSIONS = gauge(
 )
 
 _RUNNING, _STOPPING = 3, 6
-_IN_A_STEP: Final = 50
+_IN_A_STEP: Final = 20
 
 
 class Brokers:

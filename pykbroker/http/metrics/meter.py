@@ -135,7 +135,7 @@ class RequestMeter:
         handled = self._now()
         counts.local.note(handled - began)
         # Its buffer may be another's by the time of the answer.
-        written = list(sent_batches(request)) if key == _PRODUCE else []
+        written = sent_batches(request) if key == _PRODUCE else []
 
         def over() -> None:
             now = self._now()
@@ -213,13 +213,15 @@ class RequestMeter:
         return self.topics.setdefault(known, TopicCounts())
 
 
-def sent_batches(request: Any) -> Iterable[tuple[int, int]]:
+def sent_batches(request: Any) -> list[tuple[int, int]]:
     """Bytes and records of each batch of a produce request."""
+    found: list[tuple[int, int]] = []
     for topic in request.topic_data:
         for data in topic.partition_data:
             records = data.records
-            size = _size(records)
-            yield size, _read_count(records, _COUNT_AT)[0] if size >= HEADER_SIZE else 0
+            size = len(records) if type(records) is memoryview else _size(records)
+            found.append((size, _read_count(records, _COUNT_AT)[0] if size >= HEADER_SIZE else 0))
+    return found
 
 
 def _size(records: Any) -> int:

@@ -40,9 +40,7 @@ class Times:
         """One more."""
         self.sum_s += seconds
         microseconds = int(seconds * 1_000_000)
-        shift = microseconds.bit_length() - 4
-        part = microseconds if shift <= 0 else (shift << 3) + (microseconds >> shift)
-        self.counts[part if part < _PARTS else -1] += 1
+        self.counts[_PART_OF[microseconds] if microseconds < _SHORT_US else _part(microseconds)] += 1
 
     def recent(self, now: float) -> list[int]:
         """The counts of the last one to two minutes, or since the start, at ``now`` (monotonic seconds)."""
@@ -60,6 +58,12 @@ class Times:
         return next((upper_us(part) / 1_000_000 for part in reversed(range(_PARTS)) if recent[part]), 0.0)
 
 
+def _part(microseconds: int) -> int:
+    shift = microseconds.bit_length() - 4
+    part = microseconds if shift <= 0 else (shift << 3) + (microseconds >> shift)
+    return min(part, _PARTS - 1)
+
+
 def upper_us(part: int) -> int:
     """Where a part ends, in microseconds."""
     if part < 16:
@@ -68,6 +72,9 @@ def upper_us(part: int) -> int:
     return ((part & 7) + 9) << shift
 
 
+#: The parts of what most times are, known beforehand.
+_SHORT_US: Final = 2048
+_PART_OF: Final = tuple(map(_part, range(_SHORT_US)))
 #: Where each part ends.
 _UPPER_US: Final = tuple(map(upper_us, range(_PARTS)))
 

@@ -11,13 +11,15 @@ from pykbroker.process import garbage
 #: Says, when it is ready, how many collections there were since its command line was read, whether there will be others, and whether
 #: they look at less than a tenth of what is there.
 _SERVES = """
-import gc, os, signal, sys
+import asyncio, gc, os, signal, sys
 from pykbroker.cli.serve import main
 collections = []
 gc.callbacks.append(lambda phase, info: collections.append(phase))
-def tell(node):
+def told():
     print(len(collections), gc.isenabled(), len(gc.get_objects()) < gc.get_freeze_count() / 10, flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
+def tell(node):
+    asyncio.get_running_loop().call_soon(told)
 sys.exit(main(["--listen", "127.0.0.1:0", "--ephemeral"], tell))
 """
 

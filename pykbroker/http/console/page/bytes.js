@@ -11,8 +11,13 @@ export function bytesOf(part) {
 // One line for a list.
 export function line(part, most = 300) {
   if (part === null) return "null";
-  if (part.text !== undefined) return part.text.slice(0, most).replace(/\s+/g, " ");
+  if (part.text !== undefined) return plain(part.text.slice(0, most).replace(/\s+/g, " "));
   return [...bytesOf(part).subarray(0, 48)].map(twoDigits).join(" ");
+}
+
+// What turns the direction of writing would let a text look like another.
+export function plain(text) {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (each) => `\\u${each.charCodeAt(0).toString(16)}`);
 }
 
 export function asText(part) {

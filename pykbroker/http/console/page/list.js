@@ -22,8 +22,10 @@ export class List {
     new ResizeObserver(() => this.soon()).observe(this.element);
   }
 
-  set(rows) {
+  // `none` is said in place of rows where there are none.
+  set(rows, none = "") {
     this.rows = rows;
+    this.none = none;
     this.chosen = Math.min(this.chosen, rows.length - 1);
     this.soon();
   }
@@ -40,7 +42,8 @@ export class List {
     const first = Math.max(0, Math.floor(top / ROW) - BEYOND);
     const last = Math.min(this.rows.length, Math.ceil((top + this.element.clientHeight) / ROW) + BEYOND);
     this.inside.style.setProperty("height", `${this.rows.length * ROW}px`);
-    fill(this.inside, this.rows.slice(first, last).map((row, at) => this.drawnRow(row, first + at)));
+    if (!this.rows.length && this.none) fill(this.inside, h("p", { class: "none", "aria-hidden": "true" }, this.none));
+    else fill(this.inside, this.rows.slice(first, last).map((row, at) => this.drawnRow(row, first + at)));
     if (this.chosen >= first && this.chosen < last) this.element.setAttribute("aria-activedescendant", `row-${this.chosen}`);
     else this.element.removeAttribute("aria-activedescendant");
   }

@@ -1,7 +1,7 @@
 // One record in whole: where it lies, its key, its value, its headers, each in the form that the reader likes.
 
 import { look } from "./ask.js";
-import { asHex, asJson, asText, bytesOf, line } from "./bytes.js";
+import { asHex, asJson, asText, bytesOf, line, plain } from "./bytes.js";
 import { badge, button, choice, doing, fill, h } from "./dom.js";
 import { number, size, time } from "./format.js";
 import * as registry from "./registry.js";
@@ -69,7 +69,7 @@ function written(data, form, known) {
   if (form === "avro" || form === "protobuf") {
     try {
       if (data.cut) return "Too long to be decoded in part: show it in whole.";
-      return JSON.stringify(schema.decode(form, known, bytesOf(data)), plain, 2);
+      return JSON.stringify(schema.decode(form, known, bytesOf(data)), digits, 2);
     } catch (error) {
       return `It cannot be decoded: ${error.message}\n\n${asHex(data)}`;
     }
@@ -77,13 +77,13 @@ function written(data, form, known) {
   return asJson(data) ?? (data.text === undefined ? asHex(data) : data.text);
 }
 
-function plain(name, value) {
+function digits(name, value) {
   return typeof value === "bigint" ? String(value) : value;
 }
 
 function headers(record) {
   if (!record.headers.length) return null;
   return part("Headers", h("table", { class: "keys", "aria-label": "Headers" }, h("tbody", {}, record.headers.map(([name, value]) =>
-    h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, line(value, 2000)))))),
+    h("tr", {}, h("th", { scope: "row" }, plain(name)), h("td", {}, line(value, 2000)))))),
   record.headers_left_out && h("p", { class: "hint" }, `and ${number(record.headers_left_out)} more`));
 }

@@ -90,7 +90,7 @@ class Records {
         this.rows.push(...found.records);
         this.scanned += found.scanned;
         this.cursor = found.cursor;
-        this.list.set(this.rows);
+        this.list.set(this.rows, this.cursor === null ? this.none() : "");
         this.tell(found.left);
       } while (this.cursor !== null && this.rows.length < wanted);
     } finally {
@@ -102,7 +102,13 @@ class Records {
     const words = [`${counted(this.rows.length, "record")}`];
     if (this.scanned > this.rows.length) words.push(`${number(this.scanned)} looked at`);
     words.push(left ? `${counted(left, "offset")} to go` : "that is all");
+    if (this.asked.partitions) words.push(`partitions ${this.asked.partitions} of ${number(this.topic.partitions)} alone`);
     fill(this.status, words.join(" · "));
+  }
+
+  none() {
+    const where = this.asked.partitions ? `in partitions ${this.asked.partitions}` : "in this topic";
+    return this.scanned ? `None of the ${counted(this.scanned, "record")} ${where} is like that.` : `There are no records ${where}.`;
   }
 
   async tail() {
@@ -110,7 +116,7 @@ class Records {
     const newest = [];
     let skipped = 0;
     this.rows = newest;
-    this.list.set(newest);
+    this.list.set(newest, "What is appended from now on shows here.");
     this.more.hidden = true;
     fill(this.status, "Asking for the ends of the partitions");
     try {

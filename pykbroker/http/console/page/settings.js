@@ -31,7 +31,7 @@ export async function show(root, resource, life) {
 }
 
 function setting(each, resource, load) {
-  const value = each.secret ? h("em", {}, "secret") : each.value === null ? h("em", {}, "not set") : h("code", {}, each.value);
+  const value = each.secret ? h("em", {}, "secret") : each.value === null ? h("em", {}, "not set") : each.value === "" ? h("em", {}, "empty") : h("code", {}, each.value);
   return h("div", { class: "setting", role: "listitem" },
     h("div", {}, h("strong", {}, each.name), each.source !== "DEFAULT_CONFIG" && badge(SOURCES[each.source] ?? each.source, "good"),
       each.read_only && badge("read only")),

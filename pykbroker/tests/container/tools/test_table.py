@@ -24,6 +24,7 @@ _ASKED = {
     "kafka-consumer-perf-test": ["--topic", "t", "--num-records", "1"],
     "kafka-delete-records": ["--offset-json-file", "plan.json"],
     "kafka-features": ["describe"],
+    "kafka-groups": ["--list"],
     "kafka-leader-election": ["--election-type", "preferred", "--all-topic-partitions"],
     "kafka-log-dirs": ["--describe"],
     "kafka-metadata-quorum": ["describe", "--status"],

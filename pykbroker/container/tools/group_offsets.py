@@ -1,0 +1,210 @@
+"""Where groups go on, set and forgotten: ``kafka-consumer-groups --reset-offsets`` and ``--delete-offsets``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, by_topic, commit_offsets, committed_offsets, list_offsets
+from pykbroker.cli.times import parse_duration, parse_when
+from pykbroker.container.tools.columns import print_spaced
+from pykbroker.container.tools.running import Options, ToolError, exactly_one
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+
+_TARGETS: Final = (
+    *("to-earliest", "to-latest", "to-current", "to-offset", "to-datetime", "by-duration", "shift-by", "from-file"),
+)
+#: How a partition is written for several groups.
+_WITH_GROUP: Final = 4
+_NOT_SAID: Final = (
+    "WARN: No action will be performed as the --execute option is missing. In version 5.0, this command will require either "
+    "--dry-run or --execute to be specified. You should add the --dry-run option explicitly if you are scripting this command "
+    "and want to keep the current default behavior without prompting."
+)
+
+Places = dict[Partition, int]
+
+
+def add_options(made: Options) -> None:
+    """Those that say where to go."""
+    made.flags("to-earliest", "to-latest", "to-current")
+    made.add_argument("--to-offset", metavar="N", type=int)
+    made.add_argument("--shift-by", metavar="N", type=int)
+    made.add_argument("--to-datetime", metavar="YYYY-MM-DDThh:mm:ss.sss")
+    made.add_argument("--by-duration", metavar="PnDTnHnMnS", help="so long before now")
+    made.add_argument(
+        "--from-file", metavar="FILE", help="topic,partition,offset in lines; for several groups group,..."
+    )
+
+
+# ---- reset -------------------------------------------------------------------------------------------------------------
+
+
+def reset(client: Client, groups: Sequence[str], options: argparse.Namespace) -> None:
+    """Plan, and with ``--execute`` commit; printed as a table, or with ``--export`` as lines for ``--from-file``."""
+    form = exactly_one(
+        argparse.Namespace(**{each.replace("-", "_"): _asked(options, each) for each in _TARGETS}), _TARGETS
+    )
+    if options.execute and options.dry_run:
+        raise ToolError("Only one of --execute and --dry-run may be given.")
+    if not options.execute and not options.dry_run:
+        print(_NOT_SAID, file=sys.stderr)
+    planned = {name: _plan(client, name, form, options, several=len(groups) > 1) for name in groups}
+    if options.execute:
+        for name, places in planned.items():
+            commit_offsets(client, name, places)
+    rows = [
+        (name, each.topic, str(each.number), str(offset))
+        for name, places in planned.items()
+        for each, offset in sorted(places.items())
+    ]
+    if options.export:
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        lines.writerows(row if len(groups) > 1 else row[1:] for row in rows)
+    else:
+        print_spaced([("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *rows])
+
+
+def _asked(options: argparse.Namespace, name: str) -> bool:
+    return getattr(options, name.replace("-", "_")) not in (None, False)
+
+
+def _plan(client: Client, group: str, form: str, options: argparse.Namespace, *, several: bool) -> Places:
+    if form == "from-file":
+        return _inside(client, _of_file(options.from_file, group, several=several))
+    current = committed_offsets(client, group)
+    partitions = sorted(current) if options.all_topics else _named(client, options.topic)
+    if not partitions:
+        raise ToolError("--reset-offsets needs --topic NAME or --all-topics.")
+    return _target(client, form, options, current, partitions)
+
+
+def _named(client: Client, topics: Sequence[str]) -> list[Partition]:
+    found: list[Partition] = []
+    for text in topics:
+        name, _, numbers = text.partition(":")
+        there = [each.partition_index for each in client.topic(name).partitions]
+        wanted = [int(each) for each in numbers.split(",")] if numbers else there
+        found += [Partition(name, number) for number in wanted]
+    return sorted(found)
+
+
+def _of_file(path: str, group: str, *, several: bool) -> Places:
+    """Raises ToolError and OSError."""
+    found: Places = {}
+    with Path(path).open(newline="") as file:
+        for number, row in enumerate(csv.reader(file), 1):
+            if not row:
+                continue
+            its_group = row[0] if len(row) == _WITH_GROUP else None if several else group
+            try:
+                topic, partition, offset = row[-3:]
+                place = Partition(topic, int(partition)), int(offset)
+            except ValueError as error:
+                raise ToolError(f"{path}, line {number}: {','.join(row)!r} is not topic,partition,offset.") from error
+            if its_group is None:
+                raise ToolError(f"{path}, line {number}: of several groups it wants group,topic,partition,offset.")
+            if its_group == group:
+                found[place[0]] = place[1]
+    return found
+
+
+def _target(
+    client: Client, form: str, options: argparse.Namespace, current: Places, partitions: list[Partition]
+) -> Places:
+    """Where each partition goes."""
+    if form in ("to-datetime", "by-duration"):
+        return _at(client, _since(client, form, options), partitions)
+    start = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
+    end = list_offsets(client, dict.fromkeys(partitions, LATEST))
+    wanted = {
+        "to-earliest": start,
+        "to-latest": end,
+        "to-current": end | current,
+        "to-offset": dict.fromkeys(partitions, options.to_offset or 0),
+        "shift-by": {each: current.get(each, end[each]) + (options.shift_by or 0) for each in partitions},
+    }[form]
+    return {each: min(max(wanted[each], start[each]), end[each]) for each in partitions}
+
+
+def _since(client: Client, form: str, options: argparse.Namespace) -> int:
+    now_ms = client.clock.now_ms()
+    return (
+        parse_when(options.to_datetime, now_ms)
+        if form == "to-datetime"
+        else now_ms - parse_duration(options.by_duration)
+    )
+
+
+def _at(client: Client, since_ms: int, partitions: list[Partition]) -> Places:
+    found = list_offsets(client, dict.fromkeys(partitions, since_ms))
+    end = list_offsets(client, dict.fromkeys(partitions, LATEST))
+    return {each: found[each] if found[each] >= 0 else end[each] for each in partitions}
+
+
+def _inside(client: Client, wanted: Places) -> Places:
+    """What is before the beginning goes to it, what is behind the end there."""
+    start = list_offsets(client, dict.fromkeys(wanted, EARLIEST))
+    end = list_offsets(client, dict.fromkeys(wanted, LATEST))
+    return {each: min(max(offset, start[each]), end[each]) for each, offset in wanted.items()}
+
+
+# ---- delete ------------------------------------------------------------------------------------------------------------
+
+
+def delete(client: Client, group: str, options: argparse.Namespace) -> None:
+    """Have a group forget what it has committed of topics, which none of its members reads."""
+    if not options.topic:
+        raise ToolError("--delete-offsets needs --topic NAME.")
+    partitions, unknown = _there(client, options.topic)
+    topics = [
+        OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition(index) for index, _ in some])
+        for topic, some in by_topic((each, 0) for each in partitions)
+    ]
+    answer = client.retrying(lambda: _asked_once(client, group, OffsetDeleteRequest(group_id=group, topics=topics)))
+    told = {
+        (topic.name, str(each.partition_index)): error_code(each.error_code)
+        for topic in answer.topics
+        for each in topic.partitions
+    } | {(name, "-"): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for name in unknown}
+    failed = [code for code in told.values() if code is not ErrorCode.NONE]
+    print(f"\nRequest succeeded for deleting offsets from group {group}.")
+    print_spaced(
+        [
+            ("TOPIC", "PARTITION", "STATUS"),
+            *((*where, f"Error: {code.default_message}" if code else "Successful") for where, code in told.items()),
+        ]
+    )
+    if failed:
+        raise ToolError(f"{len(failed)} of {len(told)} offsets were not deleted.")
+
+
+def _there(client: Client, topics: Sequence[str]) -> tuple[list[Partition], list[str]]:
+    """The partitions that are meant, and topics that there are not."""
+    found: list[Partition] = []
+    unknown: list[str] = []
+    for text in topics:
+        try:
+            found += _named(client, [text])
+        except KafkaError as error:
+            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            unknown.append(text)
+    return found, unknown
+
+
+def _asked_once(client: Client, group: str, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    answer = client.coordinator(group).call(request, OffsetDeleteResponse)
+    raise_for(answer.error_code)
+    return answer
