@@ -24,6 +24,8 @@ METADATA_LOG = "__cluster_metadata"
 
 #: The longest file name, as file systems limit it and Kafka assumes.
 _LONGEST_NAME = 255
+#: How many partitions a log line names.
+_SOME = 3
 
 
 class ForeignDirectoryError(ValueError):
@@ -311,9 +313,9 @@ class DirectoryContents:
                 raise self.directory.refused(error, "writing checkpoints") from error
 
     def mark_clean_shutdown(self, broker_epoch: int, logs: Iterable[Log]) -> None:
-        """Write the clean shutdown marker, which spares the next start a recovery, and the states of the closed ``logs`` and
-        of those that were not opened, which help the start after an unclean shutdown. Raises KafkaError
-        KAFKA_STORAGE_ERROR.
+        """Write the states of the closed ``logs`` and of those that were not opened, which help the start after an unclean
+        shutdown, and the clean shutdown marker, which spares the next start every recovery. A log that still waits for its
+        recovery keeps the marker from being written. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         disk, path = self.directory.disk, self.path
         try:
@@ -325,11 +327,33 @@ class DirectoryContents:
             }
             if looks_now != looks:
                 closed_logs.write_looks(disk, path, looks_now)
-            marker = checkpoints.encode_clean_shutdown(broker_epoch)
-            self.directory.disk.write(f"{self.path}/{checkpoints.CLEAN_SHUTDOWN}", marker)
-            self.directory.disk.sync_directory(self.path)
+            unrecovered = self._unrecovered(closed)
+            if unrecovered:
+                logger.warning(
+                    "Log directory %s has no clean shutdown marker: %d logs there have not been recovered since the last "
+                    "unclean shutdown, %s among them. The next start recovers them.",
+                    path,
+                    len(unrecovered),
+                    ", ".join(f"{topic}-{partition}" for topic, partition in unrecovered[:_SOME]),
+                )
+                return
+            disk.write(f"{path}/{checkpoints.CLEAN_SHUTDOWN}", checkpoints.encode_clean_shutdown(broker_epoch))
+            disk.sync_directory(path)
         except OSError as error:
             raise self.directory.failed(error, "marking the clean shutdown") from error
+
+    def _unrecovered(self, opened: Collection[TopicPartition]) -> list[TopicPartition]:
+        """The partitions that the last shutdown, an unclean one, may have left torn and that were not opened since, as one
+        that was refused while another log directory was offline. Raises OSError.
+        """
+        if self.clean:
+            return []
+        others = set(self.partition_names()) - self.closed - set(opened)
+        return [
+            (topic, partition)
+            for topic, partition in sorted(others)
+            if topic != METADATA_LOG and names.is_partition(self.directory.disk, f"{self.path}/{topic}-{partition}")
+        ]
 
 
 def _partitions(found: Iterable[str]) -> list[TopicPartition]:

@@ -49,6 +49,19 @@ def test_a_log_that_nobody_opened(store):
     assert len(contents(store.log(CONFIG, "used"))) == 11
 
 
+def test_a_log_that_was_not_recovered_before_a_clean_shutdown(store):
+    """It may be torn: the clean shutdown that follows says nothing of it."""
+    append(store.log(CONFIG, "used"), batch([b"more"]))
+    assert needing_recovery(store) == [USED]
+    assert len(contents(store.log(CONFIG, "kept"))) == 10
+    store.stop()
+    assert needing_recovery(store) == [USED]
+    assert len(contents(store.log(CONFIG, "used"))) == 11
+    store.stop()
+    store.start()
+    assert store.manager.clean
+
+
 def test_a_log_that_was_only_read(store):
     assert len(contents(store.log(CONFIG, "used"))) == 10
     assert needing_recovery(store) == []
