@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from pykbroker.cli.client import Client, raise_for
@@ -137,3 +138,33 @@ def by_topic(items: Iterable[tuple[Partition, int]]) -> list[tuple[str, list[tup
     for (topic, index), number in items:
         grouped[topic].append((index, number))
     return list(grouped.items())
+
+
+class Bounds:
+    """Where the logs of partitions begin and end: what is asked of the brokers is asked once, when it is first wanted."""
+
+    def __init__(self, client: Client, partitions: Iterable[Partition]) -> None:
+        self._client = client
+        self._partitions = tuple(partitions)
+
+    @cached_property
+    def start(self) -> dict[Partition, int]:
+        """The log start offset of each."""
+        return self._at(EARLIEST)
+
+    @cached_property
+    def end(self) -> dict[Partition, int]:
+        """The end of each, as LATEST has it."""
+        return self._at(LATEST)
+
+    def inside(self, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+        """The same, with an offset before the beginning at the beginning, and one behind the end at the end."""
+        return {each: min(max(offset, self.start[each]), self.end[each]) for each, offset in wanted.items()}
+
+    def since(self, timestamp_ms: int) -> dict[Partition, int]:
+        """The first offset at or after the time (milliseconds); the end where there is none."""
+        found = self._at(timestamp_ms)
+        return {each: offset if offset >= 0 else self.end[each] for each, offset in found.items()}
+
+    def _at(self, timestamp: int) -> dict[Partition, int]:
+        return list_offsets(self._client, dict.fromkeys(self._partitions, timestamp))

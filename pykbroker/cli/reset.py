@@ -14,7 +14,7 @@ import typer
 from pykbroker.cli.client import Client
 from pykbroker.cli.completion import group_names, topic_names
 from pykbroker.cli.group_state import read_group
-from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, commit_offsets, committed_offsets, list_offsets
+from pykbroker.cli.offsets import Bounds, Partition, commit_offsets, committed_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import parse_duration, parse_when
@@ -154,34 +154,26 @@ class _Planner:
         self._client = client
         self._current = current
         self._partitions = partitions
-        self._start = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
-        self._end = list_offsets(client, dict.fromkeys(partitions, LATEST))
+        self._bounds = Bounds(client, partitions)
 
     def targets(self, form: str, value: int | str | None) -> dict[Partition, int]:
         """Where each partition goes. Raises UsageError for a value that cannot be read."""
         now_ms = self._client.clock.now_ms()
         if form == "earliest":
-            return self._start
+            return self._bounds.start
         if form == "latest":
-            return self._end
+            return self._bounds.end
         if form == "datetime":
-            return self._at_time(parse_when(str(value), now_ms))
+            return self._bounds.since(parse_when(str(value), now_ms))
         if form == "duration":
-            return self._at_time(now_ms - parse_duration(str(value)))
+            return self._bounds.since(now_ms - parse_duration(str(value)))
         if form == "current":
-            return {p: self._inside(p, self._current.get(p, self._end[p])) for p in self._partitions}
+            return self._bounds.inside({p: self._current.get(p, self._bounds.end[p]) for p in self._partitions})
         if form == "shift":
-            return {p: self._inside(p, self._require_current(p) + int(value or 0)) for p in self._partitions}
-        return {p: self._inside(p, int(value or 0)) for p in self._partitions}
-
-    def _at_time(self, timestamp_ms: int) -> dict[Partition, int]:
-        found = list_offsets(self._client, dict.fromkeys(self._partitions, timestamp_ms))
-        return {p: found[p] if found[p] >= 0 else self._end[p] for p in self._partitions}
+            return self._bounds.inside({p: self._require_current(p) + int(value or 0) for p in self._partitions})
+        return self._bounds.inside(dict.fromkeys(self._partitions, int(value or 0)))
 
     def _require_current(self, partition: Partition) -> int:
         if partition not in self._current:
             raise CliError(f"The group has no offset of {partition} to shift; use another form for it.")
         return self._current[partition]
-
-    def _inside(self, partition: Partition, offset: int) -> int:
-        return min(max(offset, self._start[partition]), self._end[partition])

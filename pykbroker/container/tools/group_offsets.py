@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, by_topic, commit_offsets, committed_offsets, list_offsets
+from pykbroker.cli.offsets import Bounds, Partition, by_topic, commit_offsets, committed_offsets
 from pykbroker.cli.times import parse_duration, parse_when
 from pykbroker.container.tools.columns import print_spaced
 from pykbroker.container.tools.running import Options, ToolError, exactly_one
@@ -82,7 +82,8 @@ def _asked(options: argparse.Namespace, name: str) -> bool:
 
 def _plan(client: Client, group: str, form: str, options: argparse.Namespace, *, several: bool) -> Places:
     if form == "from-file":
-        return _inside(client, _of_file(options.from_file, group, several=several))
+        asked = _of_file(options.from_file, group, several=several)
+        return Bounds(client, asked).inside(asked)
     current = committed_offsets(client, group)
     partitions = sorted(current) if options.all_topics else _named(client, options.topic)
     if not partitions:
@@ -124,18 +125,17 @@ def _target(
     client: Client, form: str, options: argparse.Namespace, current: Places, partitions: list[Partition]
 ) -> Places:
     """Where each partition goes."""
+    bounds = Bounds(client, partitions)
     if form in ("to-datetime", "by-duration"):
-        return _at(client, _since(client, form, options), partitions)
-    start = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
-    end = list_offsets(client, dict.fromkeys(partitions, LATEST))
+        return bounds.since(_since(client, form, options))
     wanted = {
-        "to-earliest": start,
-        "to-latest": end,
-        "to-current": end | current,
+        "to-earliest": bounds.start,
+        "to-latest": bounds.end,
+        "to-current": bounds.end | current,
         "to-offset": dict.fromkeys(partitions, options.to_offset or 0),
-        "shift-by": {each: current.get(each, end[each]) + (options.shift_by or 0) for each in partitions},
+        "shift-by": {each: current.get(each, bounds.end[each]) + (options.shift_by or 0) for each in partitions},
     }[form]
-    return {each: min(max(wanted[each], start[each]), end[each]) for each in partitions}
+    return bounds.inside({each: wanted[each] for each in partitions})
 
 
 def _since(client: Client, form: str, options: argparse.Namespace) -> int:
@@ -145,19 +145,6 @@ def _since(client: Client, form: str, options: argparse.Namespace) -> int:
         if form == "to-datetime"
         else now_ms - parse_duration(options.by_duration)
     )
-
-
-def _at(client: Client, since_ms: int, partitions: list[Partition]) -> Places:
-    found = list_offsets(client, dict.fromkeys(partitions, since_ms))
-    end = list_offsets(client, dict.fromkeys(partitions, LATEST))
-    return {each: found[each] if found[each] >= 0 else end[each] for each in partitions}
-
-
-def _inside(client: Client, wanted: Places) -> Places:
-    """What is before the beginning goes to it, what is behind the end there."""
-    start = list_offsets(client, dict.fromkeys(wanted, EARLIEST))
-    end = list_offsets(client, dict.fromkeys(wanted, LATEST))
-    return {each: min(max(offset, start[each]), end[each]) for each, offset in wanted.items()}
 
 
 # ---- delete ------------------------------------------------------------------------------------------------------------
