@@ -23,6 +23,8 @@ _COORDINATOR_S = 60.0
 _ENDING_S = 10.0
 #: What librdkafka says of records that it gives up with their transaction.
 _PURGED = {"_PURGE_QUEUE", "_PURGE_INFLIGHT"}
+#: What a broker answers, or librdkafka makes of it, after a newer epoch of the transactional id was given out.
+_FENCED = {"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
 _PASSING = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 #: What may be said otherwise. How large a record may be is the topic's affair.
 _DEFAULTS = {"log_level": 0, "compression.type": "zstd", "message.max.bytes": 1_000_000_000}
@@ -97,6 +99,12 @@ def _kafka_error(error: BaseException) -> Any:
     return cause.args[0]
 
 
+def _said(error: Any) -> str:
+    if error.name() in _FENCED:
+        return "its producer is fenced: another replay of this name runs, or the transaction timed out."
+    return f"{error.str()}."
+
+
 class _Line:
     """One partition on its way: a transactional producer, and the group's position."""
 
@@ -159,15 +167,15 @@ class _Line:
 
     def _refused(self, error: Any, _message: Any) -> None:
         """What a broker says of a record; of the transaction librdkafka will say that there was something."""
-        if error.name() not in _PURGED:
-            self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}"
+        if error.name() not in _PURGED | _FENCED:
+            self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}."
 
     def _trouble(self, offsets: str, error: Any) -> LakeError:
         """The broker's reason may lie in librdkafka still. To end the transaction makes it hand out every delivery report."""
         for ended in (self._producer.abort_transaction, self._producer.flush):
             with suppress(KafkaException, SystemError):  # after a fatal error there is nothing to end
                 ended(_ENDING_S)
-        return LakeError(f"{self._from}, {offsets}: {self._refusal or error.str()}.")
+        return LakeError(f"{self._from}, {offsets}: {self._refusal or _said(error)}")
 
     def commit(self) -> None:
         """Records and position, both or none. Raises LakeError where the broker will not have them."""

@@ -331,7 +331,7 @@ class DirectoryContents:
             if unrecovered:
                 logger.warning(
                     "Log directory %s has no clean shutdown marker: %d logs there have not been recovered since the last "
-                    "unclean shutdown, %s among them. The next start recovers them.",
+                    "unclean shutdown, %s among them. Each start tries again.",
                     path,
                     len(unrecovered),
                     ", ".join(f"{topic}-{partition}" for topic, partition in unrecovered[:_SOME]),
