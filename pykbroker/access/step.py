@@ -46,12 +46,13 @@ def _short_for_producers(guarded: Handle, handle: Handle) -> Handle:
         authorizer = broker.cluster.authorizer
         if authorizer is None:
             return handle(broker, ctx, request)
-        granted, who, host = authorizer.granted, ctx.principal, ctx.client_host
-        name = request.transactional_id
-        if name is not None and (who, host, WRITE, TRANSACTIONAL_ID, name) not in granted:
-            return guarded(broker, ctx, request)
+        granted, who = authorizer.granted, ctx.principal
+        if request.transactional_id is not None:
+            name = request.transactional_id
+            if (who, ctx.client_host, WRITE, TRANSACTIONAL_ID, name) not in granted:
+                return guarded(broker, ctx, request)
         for topic in request.topic_data:
-            if (who, host, WRITE, TOPIC, topic.name or topic.topic_id) not in granted:
+            if (who, ctx.client_host, WRITE, TOPIC, topic.name or topic.topic_id) not in granted:
                 return guarded(broker, ctx, request)
         return handle(broker, ctx, request)
 
