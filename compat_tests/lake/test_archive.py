@@ -17,6 +17,7 @@ from compat_tests.spark.topics import Topics
 from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.description import Format
 from pykbroker.lake.ledger import NOTHING, Lost, Place, Progress
+from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import COMMITS, STAGING, ParquetTable
 from pykbroker.lake.tables.table import Compacted
 from pykbroker.lake.trouble import DataLost, LakeError
@@ -199,8 +200,39 @@ def test_each_batch_asks_whether_its_topics_are_the_same(make: Callable[..., Wor
     assert workshop.offsets(topic) == [(0, offset) for offset in range(10)]
 
 
-def test_a_batch_that_two_take_at_once_is_there_once(make: Callable[..., Workshop]) -> None:
-    """On a disk of another machine, where no lock tells them of each other: the second takes what the first has committed."""
+def test_a_batch_that_two_processes_take_is_added_once_to_iceberg(make: Callable[..., Workshop]) -> None:
+    """Of a lake on another machine's disk, which has no lock: Iceberg publishes only one of two staged snapshots of a batch."""
+    table = make(Format.ICEBERG).lake.table
+    assert isinstance(table, IcebergTable)
+    rows = table.spark.sql("SELECT 't' AS topic, 0 AS partition, 7L AS offset, DATE'2026-01-31' AS date")
+    rows = table.empty().unionByName(rows, allowMissingColumns=True)
+    assert table.append(rows, 0).count() == table.read().count() == 1
+    staged = [table._staged(rows, 1) for _ in range(3)]
+    assert table.read().count() == 1
+    table._publish(staged[0], 1)
+    table._publish(staged[1], 1)
+    assert table.read().count() == 2
+    table.append(rows, 2)
+    table._publish(staged[2], 1)
+    assert table.append(rows, 1).count() == 1
+    assert table.read().count() == 3
+
+
+def test_a_batch_that_is_staged_before_another_is_published_is_still_added(make: Callable[..., Workshop]) -> None:
+    """As while files are compacted."""
+    table = make(Format.ICEBERG).lake.table
+    assert isinstance(table, IcebergTable)
+    rows = table.empty().unionByName(table.spark.sql("SELECT 't' AS topic, 1 AS partition"), allowMissingColumns=True)
+    table.append(rows, 0)
+    staged = table._staged(rows, 1)
+    table.append(rows, 2)
+    table._publish(staged, 1)
+    assert table.append(rows, 1).count() == 1
+    assert table.read().count() == 3
+
+
+def test_a_batch_that_two_processes_take_is_added_once_to_parquet(make: Callable[..., Workshop]) -> None:
+    """Of a lake on another machine's disk, which has no lock: the second process takes what the first has committed."""
     table = make().lake.table
     assert isinstance(table, ParquetTable)
     rows = table.spark.sql("SELECT 't' AS topic, 0 AS partition, 7L AS offset, DATE'2026-01-31' AS date")

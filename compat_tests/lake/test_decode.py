@@ -116,7 +116,7 @@ def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
         assert decode(workshop, topic, registry=registry) == Outcome(topic, 1, 2, ["n"])
         assert [error for _, _, error in quarantined(workshop, topic)] == [
             "the registry has no schema 8",
-            "the value does not begin with a zero byte and the number of a schema, as a registry's serializer writes it",
+            "the value does not begin with a zero byte and the id of a schema, as a registry's serializer writes it",
         ]
         registry.by_id[8] = {"schema": json.dumps(new)}
         assert job(workshop, topic, registry=registry).run_again() == Outcome(topic, 1, 1, ["to"])

@@ -1,4 +1,4 @@
-"""The direct source gives what Spark's Kafka source gives, from the files alone: of a broker that runs, and of one that has ended."""
+"""The direct source returns the same rows as Spark's Kafka source, from the files of a broker that runs or has stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pykbroker lake decode``: archived values into columns."""
+"""``pykbroker lake decode``: decodes archived values into columns."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def decode(
     if wanted is None and (schema or message):
         raise UsageError("--schema and --message say more of --as; give it, too.")
     interval_s = parse_duration(every) / 1000
+    known = _registry(registry) if registry else None
     with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, lake=at, tasks=True) as spark:
         from pykbroker.lake.lake import Lake
-        from pykbroker.lake.values.registry import Registry
         from pykbroker.lake.values.survey import Surveyor
 
         if wanted is not None and kind is Kind.JSON and schema is not None:
             wanted = _with_columns(wanted, schema)
-        lake, surveyor = Lake.open(spark, at), Surveyor(Registry(registry) if registry else None)
+        lake, surveyor = Lake.open(spark, at), Surveyor(known)
         with ends_are_noted() as ended:
             while True:
                 job = _Job(at, surveyor, batch, out, ended, again=again)
@@ -113,13 +113,13 @@ def decode(
 def _how(
     kind: Kind, schema: Path | None, message: str | None, key: KeyKind, new_columns: NewColumns, most_columns: int
 ) -> How:
-    """What the options say; files are read, and packages looked for, before Spark is started."""
+    """The setting from the options. Reads the schema and checks packages before Spark is started. Raises UsageError or LakeError."""
     text = None
     if schema is not None:
         needs.need_file(schema, "schema")
     if kind is Kind.AVRO:
         needs.need_package("fastavro", "schemas")
-        text = schema.read_text() if schema else None
+        text = _text(schema) if schema else None
     elif kind is Kind.PROTOBUF:
         needs.need_package("google.protobuf", "schemas")
         text = base64.b64encode(_descriptors(schema)).decode() if schema else None
@@ -135,6 +135,20 @@ def _how(
     return found
 
 
+def _registry(url: str) -> Any:
+    from pykbroker.lake.values.registry import Registry
+
+    with lake_errors():
+        return Registry(url)
+
+
+def _text(schema: Path) -> str:
+    try:
+        return schema.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CliError(f"{schema} is no text in UTF-8, so it is no such schema.") from None
+
+
 def _descriptors(schema: Path) -> bytes:
     from pykbroker.lake.values.protoc import compiled
 
@@ -142,7 +156,7 @@ def _descriptors(schema: Path) -> bytes:
 
 
 def _with_columns(how: How, schema: Path) -> How:
-    """JSON's columns as SQL writes them: ``delay BIGINT, origin STRING``."""
+    """JSON's columns from a file in SQL: ``delay BIGINT, origin STRING``. Raises CliError if it has another form."""
     from dataclasses import replace
 
     from pyspark.errors import PySparkException
@@ -151,16 +165,16 @@ def _with_columns(how: How, schema: Path) -> How:
     from pykbroker.lake.values.types import of_spark, part
 
     try:
-        given = StructType.fromDDL(schema.read_text())
+        given = StructType.fromDDL(_text(schema))
     except PySparkException as error:
         raise CliError(
-            f"{schema} has no columns as SQL writes them: {str(error).strip().partition(chr(10))[0]}"
+            f"{schema} has no columns in SQL's form (`delay BIGINT, at TIMESTAMP`): {str(error).strip().partition(chr(10))[0]}"
         ) from None
     return replace(how, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
 
 
 def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
-    """The topics that are to be decoded: those that match, and of which it is known how."""
+    """The matching topics for which --as is given, now or earlier. Raises CliError if there are none."""
     from pykbroker.lake.values.decoded import Decoded
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
@@ -173,7 +187,7 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
         what = (
             f"no archived topic that matches {topics!r}"
             if not found
-            else "no topic that was decoded before: say how with --as"
+            else "no topic that was decoded before: say with --as what its values are"
         )
         raise CliError(f"The lake has {what}.")
     return chosen
@@ -181,7 +195,7 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is done with each topic."""
+    """The decoding of each topic."""
 
     lake: str
     surveyor: Any
@@ -200,7 +214,7 @@ class _Job:
 
 
 def _waited(interval_s: float, ended: Callable[[], bool]) -> bool:
-    """Waits so long; True, and at once, where it is to end."""
+    """Wait for the interval; returns True, at once, if the command shall end."""
     due = time.monotonic() + interval_s
     while not ended() and (left := due - time.monotonic()) > 0:
         time.sleep(min(left, _LOOK_S))

@@ -1,4 +1,4 @@
-"""``pykbroker lake profile``: what is in a lake, as a page that a person reads."""
+"""``pykbroker lake profile``: the content of a lake, as an HTML page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
-from pykbroker.cli.trouble import UsageError
+from pykbroker.lake import needs
 from pykbroker.runtime.clock import SystemClock
 
 
@@ -34,8 +34,8 @@ def profile(
     out = Output(as_json=as_json)
     checked_lake(at)
     checked_pattern(topics)
-    if not to.parent.is_dir():
-        raise UsageError(f"There is no folder {to.parent} to put the page into.")
+    with lake_errors():
+        needs.need_writable(to, "--to")
     now_ms = SystemClock().now_ms()
     since_ms, until_ms = (parse_when(each, now_ms) if each else None for each in (since, until))
     with lake_errors(), session(master, conf, jars, lake=at) as spark:

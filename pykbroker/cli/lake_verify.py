@@ -1,4 +1,4 @@
-"""``pykbroker lake verify``: lake and broker side by side."""
+"""``pykbroker lake verify``: compares a lake with its broker."""
 
 from __future__ import annotations
 

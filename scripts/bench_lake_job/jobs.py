@@ -1,4 +1,4 @@
-"""What each job of the lake takes of the processors for a record, in little memory."""
+"""Measures the CPU time per record of each job of the lake, with little memory."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from scripts.bench_lake_job.processor_time import processor_seconds
 from scripts.jars import jars
 
 HEAP = "1g"
-"""Java's, for the driver and all tasks: what is not enough for a job ends it."""
+"""The JVM's heap, for the driver and all tasks. A job for which it is too small fails."""
 
 
 class Jobs:
-    """One job after the other, on a topic that is there."""
+    """Runs the jobs one after the other on an existing topic."""
 
     def __init__(self, broker: Pykbroker, given: argparse.Namespace, topic: str) -> None:
         self._broker = broker
@@ -53,7 +53,7 @@ class Jobs:
             measured(lake, Wanted())
         with self._job(
             "decode --as json"
-        ):  # from here on there are processes of Python, which may end and then count no more
+        ):  # from here on, Spark has Python processes; the CPU time of those that end is not counted
             decoded = Decoded(lake, self._topic)
             decoded.keep_how(How(Kind.JSON))
             Decode(decoded, Surveyor()).run(lambda _: None)

@@ -1,4 +1,4 @@
-"""What the command line says."""
+"""The command line of the benchmark."""
 
 from __future__ import annotations
 

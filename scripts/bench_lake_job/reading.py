@@ -1,4 +1,4 @@
-"""One topic in segments of 16 MiB, and what is made of it."""
+"""Fills a topic in segments of 16 MiB, and runs the measurements on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line says."""
+"""The demo's command line."""
 
 from __future__ import annotations
 
