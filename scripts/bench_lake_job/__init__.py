@@ -1,1 +1,1 @@
-"""Measures how fast Spark reads a topic: from the broker with its Kafka source, and from the broker's files with the direct source."""
+"""How fast Spark reads a topic: from the broker with its Kafka source, and from the broker's files with ours."""

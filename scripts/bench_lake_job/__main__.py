@@ -1,4 +1,4 @@
-"""Reads the same records with either source."""
+"""The same records by either source, one after the other."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from scripts.bench_lake_job.options import options
 
 if __name__ == "__main__":
     given = options()
-    from scripts.bench_lake_job.reading import main  # here, so that --help works without dependencies
+    from scripts.bench_lake_job.reading import main  # now: --help answers where nothing is installed
 
     sys.exit(main(given))

@@ -1,4 +1,4 @@
-"""Measures ways to decode record batches into Arrow columns, on one core without Spark, among which the direct source's was chosen."""
+"""Ways to make Arrow's columns of record batches, on one core without Spark: what the direct source was chosen from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENOUGH_BYTES = 8 << 20  # a chunk of the source
 
 
 def ways(partition: Path) -> None:
-    """Measure each with the first batches of a partition, in CPU time."""
+    """Measures each with the first batches of a partition, in processor time."""
     batches = _first_batches(partition)
     count = sum(header.record_count for header, _ in batches)
     plain = [_uncompressed(header, payload) for header, payload in batches]
@@ -66,7 +66,7 @@ def _first_batches(partition: Path) -> Batches:
 
 
 def _uncompressed(header: BatchHeader, payload: bytes) -> bytes:
-    """The batch before compression; its CRC is not checked here."""
+    """The batch as it was before it was compressed; nobody looks at its checksum here."""
     from dataclasses import replace
 
     from pykbroker.wire.batch_header import write_batch_header

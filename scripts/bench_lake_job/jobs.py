@@ -1,4 +1,4 @@
-"""Measures the CPU time per record of each job of the lake, with little memory."""
+"""What each job of the lake takes of the processors for a record, in little memory."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from scripts.bench_lake_job.processor_time import processor_seconds
 from scripts.jars import jars
 
 HEAP = "1g"
-"""The JVM's heap, for the driver and all tasks. A job for which it is too small fails."""
+"""Java's, for the driver and all tasks: what is not enough for a job ends it."""
 
 
 class Jobs:
-    """Runs the jobs one after the other on an existing topic."""
+    """One job after the other, on a topic that is there."""
 
     def __init__(self, broker: Pykbroker, given: argparse.Namespace, topic: str) -> None:
         self._broker = broker
@@ -53,7 +53,7 @@ class Jobs:
             measured(lake, Wanted())
         with self._job(
             "decode --as json"
-        ):  # from here on, Spark has Python processes; the CPU time of those that end is not counted
+        ):  # from here on there are processes of Python, which may end and then count no more
             decoded = Decoded(lake, self._topic)
             decoded.keep_how(How(Kind.JSON))
             Decode(decoded, Surveyor()).run(lambda _: None)

@@ -1,4 +1,4 @@
-"""The command line of the benchmark."""
+"""What the command line says."""
 
 from __future__ import annotations
 

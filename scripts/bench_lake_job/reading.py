@@ -1,4 +1,4 @@
-"""Fills a topic in segments of 16 MiB, and runs the measurements on it."""
+"""One topic in segments of 16 MiB, and what is made of it."""
 
 from __future__ import annotations
 

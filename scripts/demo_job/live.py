@@ -1,4 +1,4 @@
-"""The live view of the demo: the published year, the job's progress, and the airports' delays from the topic."""
+"""What is seen while the demo runs: the year passing, the job following it, the airports' delays as they are published."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from scripts.demo_job.stream import DelayJob
 from scripts.demo_job.topics import FlightPublisher
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
-LINE_EVERY_S = 5.0  # without a terminal
+LINE_EVERY_S = 5.0  # where the output is no terminal
 
 
 class LiveView:
-    """A panel that is redrawn in place on a terminal; a line every few seconds elsewhere. Use it as a context."""
+    """A panel redrawn in place on a terminal; elsewhere a line now and then. Use it as a context."""
 
     def __init__(
         self, console: Console, publisher: FlightPublisher, job: DelayJob, board: DelayBoard, broker: DemoBroker | None
@@ -50,7 +50,7 @@ class LiveView:
             self.note(self._line())
 
     def note(self, text: str) -> None:
-        """Print a line that stays on the screen."""
+        """Something that happened, to stay on the screen."""
         self.console.print(text, soft_wrap=True)
 
     def show(self) -> None:
@@ -135,5 +135,5 @@ class LiveView:
 
 
 def _block(mean: float) -> str:
-    """A bar of one character; a full block is an hour of delay."""
+    """A bar of one character; a full one is an hour of delay."""
     return BLOCKS[round(min(max(mean, 0.0), 60.0) / 60 * (len(BLOCKS) - 1))]

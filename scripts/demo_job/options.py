@@ -1,4 +1,4 @@
-"""The demo's command line."""
+"""What the command line says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the delays of the year by day, by hour and by weather."""
+"""The picture at the end: the year by day, by hour and by weather."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-mpl.use("agg")  # draws to a file, without a window
+mpl.use("agg")  # no window; a file is what is wanted
 
 COLOURS = {"EWR": "#1b7f79", "JFK": "#c2572b", "LGA": "#5b4b9a"}
 INK, FAINT = "#222222", "#888888"
@@ -41,7 +41,7 @@ Place = tuple[int, str]
 
 
 def draw(hours: Hours, file: Path) -> None:
-    """Draw the year to a PNG file."""
+    """Draws the year into a PNG file."""
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
@@ -101,7 +101,7 @@ def _peaks(days: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def _annotate(axes: Axes, day: int, height: float, text: str, offset: int) -> None:
-    """Text beside a peak, on its left near the end of the year."""
+    """Text beside a peak; on its left where the year ends."""
     side = -1 if day > DAYS * 5 // 6 else 1
     place = (4 * side, offset)
     axes.annotate(
@@ -188,7 +188,7 @@ def _weather(axes: Axes, hours: Hours) -> None:
 def _class(
     seen: dict[Place, dict[str, str | None]], place: Place, column: str, limits: tuple[tuple[float, str], ...]
 ) -> str | None:
-    """The name of the first limit that the observation does not exceed; None if it exceeds all."""
+    """The name of the first limit that the observation does not pass; None where there is none."""
     text = seen.get(place, {}).get(column)
     return None if text is None else next(name for limit, name in limits if float(text) <= limit)
 

@@ -1,4 +1,4 @@
-"""The comparison of the results with the files, and the summary table."""
+"""What the year comes to: the comparison with the files, and the table at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.demo_job.data import AIRPORTS, NEW_YORK, DemoError, Hours, Totals, 
 
 
 def stored_hours(spark: SparkSession, path: str) -> Hours:
-    """The windows in the Parquet files. Raises DemoError if one is there twice."""
+    """The windows in the Parquet files. Raises DemoError where one is there twice."""
     hours: Hours = {}
     for row in spark.read.parquet(path).collect():
         fields: dict[str, Any] = row.asDict()
@@ -26,7 +26,7 @@ def stored_hours(spark: SparkSession, path: str) -> Hours:
 
 
 def differences(expected: Hours, found: Hours) -> list[str]:
-    """A line for each window that is missing, unknown or different."""
+    """A line for every window that is missing, unknown or different; none when all is equal."""
     lines = []
     for place in sorted(expected.keys() | found.keys()):
         want, have = expected.get(place), found.get(place)
@@ -45,7 +45,7 @@ def total(hours: Hours) -> Totals:
 
 
 def summary(hours: Hours) -> Table:
-    """A table with a row per airport and one for all, at most 80 columns wide."""
+    """One row per airport and one for all; 80 columns are enough for it."""
     table = Table(
         title="Departures from New York, as streamed", title_style="bold", header_style="dim", box=SIMPLE_HEAD
     )
@@ -82,5 +82,5 @@ def _cells(hours: Hours) -> tuple[str, ...]:
 
 
 def weather() -> dict[tuple[int, str], dict[str, str | None]]:
-    """The hourly weather observations, by hour (epoch ms) and airport."""
+    """The hourly observations, by the hour (epoch ms) and the airport."""
     return {(epoch_ms(row["time_hour"] or ""), row["origin"] or ""): row for row in rows("weather")}

@@ -1,8 +1,8 @@
 """The streaming job: departure delays per origin airport and hour, flights joined with the planes that fly them.
 
-The stream is written twice: to Parquet in append mode, each window exactly once, when the watermark shows that it is complete; and to
-the topic ``delays`` in update mode, each change of a window at once, keyed by origin and hour. Spark's Kafka sink writes at least once;
-the last record of a key is valid.
+One stream, written twice: to Parquet in append mode, each window once, when the watermark says that it is complete
+(exactly once: files and checkpoint agree); and to the topic ``delays`` in update mode, each change of a window at once,
+keyed by origin and hour (at least once, as Spark's Kafka sink is: the last record of a key is the truth).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLANE = "seats INT"
 
 
 def start_session(folder: Path) -> SparkSession:
-    """Start a Spark session on two threads with the Kafka connector; it logs to ``folder/spark.log``."""
+    """A Spark session on two threads with the Kafka connector; its log goes to ``folder/spark.log``."""
     settings = {
         "spark.jars": ",".join(map(str, jars("spark"))),
         "spark.driver.memory": "1g",
@@ -50,7 +50,7 @@ def start_session(folder: Path) -> SparkSession:
 
 
 class DelayJob:
-    """The two queries on one broker. A query that fails is restarted from its checkpoint."""
+    """The two queries over one broker, restarted from their checkpoints where they fail."""
 
     RESTARTS = 3
 
@@ -69,7 +69,7 @@ class DelayJob:
         self._queries = {"parquet": self._to_parquet(), "topic": self._to_topic()}
 
     def tend(self) -> None:
-        """Collect progress reports and restart a failed query. Raises its error if it has failed too often."""
+        """Collects progress reports, and restarts a query that failed. Raises its error when it has failed too often."""
         for name, query in self._queries.items():
             self._collect(query, self._progress[name])
             failure = query.exception()
@@ -81,7 +81,7 @@ class DelayJob:
 
     @staticmethod
     def _collect(query: StreamingQuery, progress: Progress) -> None:
-        """Take new reports. Fetching all of them is expensive, so this is done only if there is a new one."""
+        """Takes the reports that are new; asking for all of them is dear, so only where there is a new one."""
         last = query.lastProgress
         if last is not None and not progress.knows(last.batchId):
             for report in query.recentProgress:
@@ -96,15 +96,15 @@ class DelayJob:
 
     @property
     def follows(self) -> bool:
-        """Whether both queries have read records, and so see later ones as they are published."""
+        """True once both queries have read something: what is published from then on is seen as it comes."""
         return all(progress.flights_read for progress in self._progress.values())
 
     def rows_too_late(self) -> int:
-        """The number of rows that came after their window was closed, in all batches of both queries. It must be 0."""
+        """Rows that came after their window was closed, in all batches of both queries. Must be 0."""
         return sum(progress.rows_too_late for progress in self._progress.values())
 
     def is_complete(self, end_offsets: dict[str, int]) -> bool:
-        """Whether both queries have read ``flights`` up to these offsets and closed the last window."""
+        """True when both queries have read to these offsets of ``flights`` and the last window is closed."""
         for name in self._queries:
             report = self.report(name)
             if report is None or report["sources"][0]["endOffset"] != {FLIGHTS: end_offsets}:
@@ -123,7 +123,7 @@ class DelayJob:
         return frame
 
     def _planes(self) -> DataFrame:
-        """The register: the last record of each tail number, as after compaction. It is read once and cached."""
+        """The register: of each tail number the last record, as compaction would leave it. Read once and kept."""
         planes = self._read(self.spark.read, PLANES).groupBy(f.col("key").cast("string").alias("tailnum"))
         newest = planes.agg(f.max_by(f.col("value").cast("string"), "offset").alias("plane"))
         return newest.select("tailnum", f.from_json("plane", PLANE).alias("plane")).cache()
@@ -147,8 +147,8 @@ class DelayJob:
             f.count("plane.seats").alias("known_planes"),
             f.coalesce(f.sum("plane.seats"), f.lit(0)).alias("seats"),
         )
-        # The closing record has its own hour, which is excluded by its time: the optimiser would move a filter on any other
-        # column before the watermark, and the record would close no window.
+        # The closing record has an hour of its own. It is left out by its time: a filter on any other column would be
+        # moved before the watermark by the optimiser, and the record would close nothing.
         closed = f.timestamp_millis(f.lit(self._closing_ms - WATERMARK_MS))
         return hours.select(f.col("window.start").alias("hour"), *hours.columns[1:]).where(f.col("hour") < closed)
 

@@ -1,4 +1,4 @@
-"""The demo's topics, and the publishers that fill them with librdkafka."""
+"""The topics of the demo, and the publishers that fill them with stock librdkafka."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scripts.demo_job.data import DAY_MS, DemoError, Flight, rows
 FLIGHTS, PLANES, DELAYS = "flights", "planes", "delays"
 FLIGHT_PARTITIONS = 4
 
-#: Record timestamps are of 2013, so retention by age would delete the records at once.
+#: Record timestamps are of 2013: without a limit on age, retention would take them at once.
 _TOPICS = {
     FLIGHTS: (FLIGHT_PARTITIONS, {"retention.ms": "-1"}),
     PLANES: (1, {"cleanup.policy": "compact"}),
@@ -25,9 +25,9 @@ _TOPICS = {
 
 
 def create_topics(bootstrap: str) -> None:
-    """Create the three topics. Raises DemoError if one cannot be created, for instance because it exists."""
+    """Creates the three topics. Raises DemoError where one cannot be: the demo wants a broker without them."""
     wanted = [NewTopic(name, partitions, 1, config=config) for name, (partitions, config) in _TOPICS.items()]
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # a temporary client
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # its requests end with it
     created: dict[str, Future[None]] = admin.create_topics(wanted)
     for name, future in created.items():
         try:
@@ -38,7 +38,7 @@ def create_topics(bootstrap: str) -> None:
 
 
 def publish_planes(bootstrap: str) -> int:
-    """Publish all aircraft of the register, keyed by tail number; returns their number. Raises DemoError if a record is refused."""
+    """Publishes every aircraft of the register, keyed by tail number; returns how many."""
     delivery = _Delivery(bootstrap)
     planes = list(rows("planes"))
     for plane in planes:
@@ -50,18 +50,18 @@ def publish_planes(bootstrap: str) -> int:
 
 
 class FlightPublisher(threading.Thread):
-    """Publishes flights in the order of their departure, keyed by tail number, within ``seconds``.
+    """Publishes flights in the order of their departure, keyed by tail number, as a year that takes ``seconds``.
 
-    A day is sent only when all flights of the previous day are acknowledged. So partitions are never more than a day apart, and a
-    watermark of two days loses nothing, however long the broker is down. Only the first day is published before ``go_on`` is called, so
-    that a reader that starts slowly sees the rest of the year as it is published.
+    A day is sent only when all flights of the day before are acknowledged. So wherever a reader looks, its
+    partitions are at most a day apart, and a watermark of two days loses nothing, however long a broker is away.
+    The first day is all there is until ``go_on``: a reader that takes its time to start then sees the year as it comes.
     """
 
     def __init__(self, bootstrap: str, flights: list[Flight], seconds: float) -> None:
         super().__init__(name="publisher", daemon=True)
         self.flights = flights
         self.published = 0  # acknowledged
-        self.time_ms = flights[0].time_ms  # of the newest acknowledged day
+        self.time_ms = flights[0].time_ms  # how far the year has come
         self.finished = False
         self.failure: Exception | None = None
         self._delivery = _Delivery(bootstrap)
@@ -77,15 +77,15 @@ class FlightPublisher(threading.Thread):
     def run(self) -> None:
         try:
             self._publish()
-        except Exception as error:  # noqa: BLE001 - the main thread raises it
+        except Exception as error:  # noqa: BLE001 - shown by the main thread, which then ends the demo
             self.failure = error
 
     def go_on(self) -> None:
-        """Publish the days after the first: a reader has started."""
+        """Somebody reads: the days after the first are published, too."""
         self._followed.set()
 
     def stop(self) -> None:
-        """Stop publishing; the thread ends soon after."""
+        """Gives up; the thread ends soon after."""
         self._stopped.set()
         self._followed.set()
 
@@ -105,7 +105,7 @@ class FlightPublisher(threading.Thread):
                     return
             self._delivery.send(FLIGHTS, flight.tailnum, flight.as_json(), flight.time_ms)
         self._delivery.settle()
-        # This record is no flight. Its timestamp moves the watermark, so that the last windows are closed.
+        # No flight: it only says that the year is over, so that the windows still open are closed.
         self._delivery.send(FLIGHTS, None, b'{"closing":true}', self.closing_ms)
         self._delivery.settle()
         self.published, self.time_ms = len(self.flights), self.flights[-1].time_ms
@@ -113,7 +113,7 @@ class FlightPublisher(threading.Thread):
 
 
 class _Delivery:
-    """An idempotent producer. When ``settle`` has returned, the broker has acknowledged all records."""
+    """An idempotent producer that fails loudly: what ``settle`` has returned for is acknowledged by the broker."""
 
     def __init__(self, bootstrap: str) -> None:
         settings = {
@@ -121,9 +121,9 @@ class _Delivery:
             "enable.idempotence": True,
             "compression.type": "zstd",
             "linger.ms": 5,
-            "delivery.timeout.ms": 120_000,  # the time for a killed broker to return
+            "delivery.timeout.ms": 120_000,  # a killed broker has this long to come back
             "reconnect.backoff.max.ms": 500,
-            "log_level": 0,  # the broker is killed on purpose
+            "log_level": 0,  # a broker that goes away is part of the show
         }
         self._producer = Producer(settings)
         self._failure: KafkaError | None = None
@@ -138,7 +138,7 @@ class _Delivery:
                 self._producer.poll(0.1)
 
     def settle(self) -> None:
-        """Wait until all records are acknowledged. Raises DemoError if one is refused or times out."""
+        """Waits until everything sent is acknowledged. Raises DemoError when something is given up."""
         while self._producer.flush(1.0):
             pass
         if self._failure is not None:
