@@ -1,4 +1,4 @@
-"""``pykbroker lake archive``, ``status`` and ``compact``: archives topics to a lake, shows progress, and merges small files."""
+"""``pykbroker lake archive``, ``status`` and ``compact``: topics into a lake, and what is there."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ _DECODED_HEADINGS = {
 
 @contextmanager
 def _book(at: str, master: str | None, conf: list[str] | None, jars: str | None) -> Iterator[Any]:
-    """The lake's description and ledger; only a lake that is not on this machine needs Spark."""
+    """What the lake says of itself; Spark is wanted where only that can look."""
     local = needs.local_path(at)
     if local is not None:
         from pykbroker.lake.book import Book

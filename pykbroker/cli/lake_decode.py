@@ -1,4 +1,4 @@
-"""``pykbroker lake decode``: decodes archived values into columns."""
+"""``pykbroker lake decode``: archived values into columns."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def decode(
 def _how(
     kind: Kind, schema: Path | None, message: str | None, key: KeyKind, new_columns: NewColumns, most_columns: int
 ) -> How:
-    """The setting from the options. Reads the schema and checks packages before Spark is started. Raises UsageError or LakeError."""
+    """What the options say; files are read, and packages looked for, before Spark is started."""
     text = None
     if schema is not None:
         needs.need_file(schema, "schema")
@@ -156,7 +156,7 @@ def _descriptors(schema: Path) -> bytes:
 
 
 def _with_columns(how: How, schema: Path) -> How:
-    """JSON's columns from a file in SQL: ``delay BIGINT, origin STRING``. Raises CliError if it has another form."""
+    """JSON's columns as SQL writes them: ``delay BIGINT, origin STRING``."""
     from dataclasses import replace
 
     from pyspark.errors import PySparkException
@@ -168,13 +168,13 @@ def _with_columns(how: How, schema: Path) -> How:
         given = StructType.fromDDL(_text(schema))
     except PySparkException as error:
         raise CliError(
-            f"{schema} has no columns in SQL's form (`delay BIGINT, at TIMESTAMP`): {str(error).strip().partition(chr(10))[0]}"
+            f"{schema} has no columns as SQL writes them: {str(error).strip().partition(chr(10))[0]}"
         ) from None
     return replace(how, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
 
 
 def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
-    """The matching topics for which --as is given, now or earlier. Raises CliError if there are none."""
+    """The topics that are to be decoded: those that match, and of which it is known how."""
     from pykbroker.lake.values.decoded import Decoded
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
@@ -187,7 +187,7 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
         what = (
             f"no archived topic that matches {topics!r}"
             if not found
-            else "no topic that was decoded before: say with --as what its values are"
+            else "no topic that was decoded before: say how with --as"
         )
         raise CliError(f"The lake has {what}.")
     return chosen
@@ -195,7 +195,7 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """The decoding of each topic."""
+    """What is done with each topic."""
 
     lake: str
     surveyor: Any
@@ -214,7 +214,7 @@ class _Job:
 
 
 def _waited(interval_s: float, ended: Callable[[], bool]) -> bool:
-    """Wait for the interval; returns True, at once, if the command shall end."""
+    """Waits so long; True, and at once, where it is to end."""
     due = time.monotonic() + interval_s
     while not ended() and (left := due - time.monotonic()) > 0:
         time.sleep(min(left, _LOOK_S))

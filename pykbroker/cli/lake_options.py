@@ -1,4 +1,4 @@
-"""The shared options of the commands of ``pykbroker lake``, and their checks before Spark is started."""
+"""What the commands of ``pykbroker lake`` share: their options, and what is looked at before Spark is started."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.temporary import LAKE, TemporaryFolder
 
 _LINE_EVERY_S = 10.0
-"""How often a job without a terminal prints its progress."""
+"""How often a job that is no terminal's says how far it is."""
 
 At = Annotated[str, typer.Argument(metavar="LAKE", help="What `lake archive` has made: a folder, or a URI.")]
 KafkaOptions = Annotated[
@@ -57,7 +57,7 @@ Jars = Annotated[
 
 @contextmanager
 def lake_errors() -> Iterator[None]:
-    """Ends the command with the message of a lake's or Spark's error, also of one in a task. Raises CliError."""
+    """What a lake's job cannot do ends the command with its sentence, in whatever task of Spark's that was."""
     try:
         yield
     except LakeError as error:
@@ -69,7 +69,7 @@ def lake_errors() -> Iterator[None]:
 
 
 class ClusterOptions(NamedTuple):
-    """The address of a cluster, the settings of --command-config, and those of --kafka, which win."""
+    """Where a cluster is, the settings of --command-config, and those of --kafka, which are more."""
 
     bootstrap: str
     file: dict[str, str]
@@ -84,7 +84,7 @@ class ClusterOptions(NamedTuple):
 def checked_cluster(
     bootstrap: str | None, timeout: float, command_config: Path | None, kafka: list[str] | None
 ) -> ClusterOptions:
-    """Raises Unreachable if no broker answers, CliError if it refuses. Security settings of --kafka are tried later."""
+    """Raises Unreachable where no broker answers, and CliError where it refuses us; what --kafka says of security is tried later."""
     file, more = config_file.read(command_config), dict(map(name_and_value, kafka or ()))
     config_file.say_what_is_unknown(file)
     where = address(bootstrap, file)
@@ -96,15 +96,15 @@ def checked_cluster(
 
 
 def checked_lake(at: str) -> None:
-    """Raises CliError if there is no lake; one that is not on this machine is checked later."""
+    """Raises CliError where there is no lake on this machine."""
     with lake_errors():
         needs.need_lake(at)
 
 
 def checked_target(to: str) -> Format | None:
-    """The format of the existing lake; None if it must be made or is not on this machine.
+    """The format of the lake that is added to; None where one is to be made, or where only Spark can look.
 
-    Raises CliError if the folder has other content.
+    Raises CliError where something else lies there.
     """
     with lake_errors():
         needs.need_lake_or_room(to)
@@ -112,7 +112,7 @@ def checked_target(to: str) -> Format | None:
 
 
 def checked_pattern(topics: str) -> str:
-    """Raises UsageError if this is no regular expression of Python, which selects archived topics."""
+    """Raises UsageError for what is no regular expression. Archived topics are chosen by Python's."""
     try:
         re.compile(topics)
     except re.error as error:
@@ -131,7 +131,7 @@ def session(
     replays: bool = False,
     tasks: bool = False,
 ) -> Iterator[Any]:
-    """A Spark session for tables of this format, or of the lake's; stopped at the end. Raises Missing if packages, Java or jars are."""
+    """A Spark session for tables of this format, or of the lake's; stopped at the end. What it needs is looked for first."""
     options = dict(map(name_and_value, conf or ()))
     files = tuple(filter(None, (jars or "").split(",")))
     needs.need_package("pyspark", "spark")
@@ -145,7 +145,7 @@ def session(
 
     from pykbroker.lake.session import SparkOptions, start_session
 
-    logging.getLogger().addHandler(logging.NullHandler())  # otherwise py4j would log a traceback on Ctrl-C
+    logging.getLogger().addHandler(logging.NullHandler())  # on Ctrl-C py4j would log where it was; we say what it meant
     folder = TemporaryFolder(LAKE)
     try:
         tables = (table,) if table else _formats_of(lake)
@@ -159,7 +159,7 @@ def session(
 
 
 def _formats_of(lake: str | None) -> tuple[Format, ...]:
-    """The format of a lake on this machine; all formats for one elsewhere, whose description only Spark can read."""
+    """The format of a lake on this machine. One elsewhere is known when Spark runs: it gets what all formats need."""
     if lake is not None and needs.local_path(lake) is None:
         return tuple(Format)
     found = format_of(lake) if lake else None
@@ -167,7 +167,7 @@ def _formats_of(lake: str | None) -> tuple[Format, ...]:
 
 
 def format_of(lake: str) -> Format | None:
-    """The format of a lake on this machine; None if there is none yet or it is not on this machine."""
+    """The format of a lake on this machine; None where there is none yet, or where only Spark can look."""
     local = needs.local_path(lake)
     if local is None:
         return None
@@ -177,7 +177,7 @@ def format_of(lake: str) -> Format | None:
 
 
 class Teller:
-    """Shows a job's progress: on one line of a terminal, or on a new line from time to time elsewhere."""
+    """Says how far a job is until it has ended: on one line of a terminal, elsewhere on a line of its own now and then."""
 
     def __init__(self, out: Output) -> None:
         self._clock = SystemClock()
@@ -189,10 +189,10 @@ class Teller:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.done()  # clears the line
+        self._progress.done()  # no line stays behind
 
     def tell(self, sight: Any) -> None:
-        """Show the newest line in place of the last on a terminal; elsewhere print one every ten seconds."""
+        """Show the newest line in place of the last on a terminal; elsewhere print one from time to time."""
         line = sight.line()
         if self._progress.shows:
             self._progress.tell(line)

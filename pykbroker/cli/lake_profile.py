@@ -1,4 +1,4 @@
-"""``pykbroker lake profile``: the content of a lake, as an HTML page."""
+"""``pykbroker lake profile``: what is in a lake, as a page that a person reads."""
 
 from __future__ import annotations
 

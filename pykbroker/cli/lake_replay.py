@@ -1,4 +1,4 @@
-"""``pykbroker lake replay``: sends archived records to topics."""
+"""``pykbroker lake replay``: a lake into topics again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pykbroker.cli.trouble import UsageError
 from pykbroker.runtime.clock import SystemClock
 
 _LOOK_EVERY_S = 2.0
-"""Each look asks the cluster for the replay's positions."""
+"""Each look asks the cluster where the replay is."""
 
 
 def replay(
@@ -90,7 +90,7 @@ def replay(
 
 
 def _librdkafka(settings: dict[str, str]) -> dict[str, str]:
-    """The settings of --command-config for librdkafka. Raises UsageError if it has no equivalent."""
+    """What --command-config says of security, for the client that replays."""
     from pykbroker.security.client.librdkafka import librdkafka
 
     try:

@@ -1,4 +1,4 @@
-"""``pykbroker lake verify``: compares a lake with its broker."""
+"""``pykbroker lake verify``: lake and broker side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress of a job that reports nothing before its end: the tasks of Spark's running stages."""
+"""How far a job is that answers at its end only: by the tasks of what Spark is at."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_EVERY_S = 0.5
 
 
 class Tasks:
-    """The running stages. Spark does not know which stages will follow, so the time left is only for these."""
+    """The stages that run now. What stages follow, Spark itself does not know, so the time left is that of these."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -23,13 +23,13 @@ class Tasks:
         self._begun_s = clock.monotonic()
 
     def seen(self, stages: dict[int, tuple[int, int]]) -> None:
-        """Take the number of finished tasks and of all tasks of each running stage."""
+        """``stages``: of each that runs, the tasks that are done and all of them."""
         if stages.keys() != self._stages.keys():
             self._begun_s = self._clock.monotonic()
         self._stages = stages
 
     def line(self) -> str:
-        """For example ``stage 3: 12 of 40 tasks, 9 s left``."""
+        """As in ``stage 3: 12 of 40 tasks, 9 s left``."""
         if not self._stages:
             return "Spark plans"
         done = sum(each[0] for each in self._stages.values())
@@ -41,7 +41,7 @@ class Tasks:
 
 @contextmanager
 def watched(spark: Any, out: Output) -> Iterator[None]:
-    """Shows the progress of the jobs within."""
+    """Tells of the tasks of the jobs within."""
     tasks, tracker = Tasks(SystemClock()), spark.sparkContext.statusTracker()
 
     def look() -> Tasks:
