@@ -38,7 +38,8 @@ def test_ours_upgrades_and_kafka_goes_on(tmp_path, kafka_tools: KafkaTools) -> N
             directories.end("stop")
     finally:
         directories.end("kill")
-    assert told[1] == told[2] == told[0][1:]
+    assert told[1] == told[2]
+    assert told[1][1:] == told[0][2:]
     assert len(voters[0]) == 1
     assert voters[1] == voters[2] == voters[0]
     assert "kraft.version was upgraded to 1." in told[0][2]
