@@ -1,4 +1,4 @@
-"""The commands for a person at a terminal. ``serve`` stands in the help, and runs elsewhere: ``pykbroker.__main__``."""
+"""The command line for people. ``serve`` is listed in the help, but ``pykbroker.__main__`` runs it without this module."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from pykbroker.wire.errors import KafkaError, WireError
 app = typer.Typer(
     name="pykbroker",
     help="A Kafka-compatible broker, and commands that talk to any Kafka.",
-    epilog="Exit status: 0 done, 1 refused or something is wrong, 2 wrong command line, 3 no broker reached.",
+    epilog="Exit status: 0 done, 1 refused or a fault found, 2 wrong command line, 3 no broker reached.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -53,7 +53,7 @@ app = typer.Typer(
     add_help_option=False,
 )
 def serve(context: typer.Context) -> None:
-    """Run the broker; `pykbroker serve --help` tells its options."""
+    """Run the broker; `pykbroker serve --help` lists its options."""
     from pykbroker.cli.serve import main as serve_main
 
     raise typer.Exit(serve_main(context.args))
@@ -65,7 +65,7 @@ def serve(context: typer.Context) -> None:
     add_help_option=False,
 )
 def check(context: typer.Context) -> None:
-    """Say whether a broker would take these settings, without starting it; its options are those of `serve`."""
+    """Check whether a broker would start with these settings, without starting it; takes the options of `serve`."""
     from pykbroker.cli.check import main as check_main
 
     raise typer.Exit(check_main(context.args))
@@ -103,7 +103,7 @@ def _print_version(wanted: bool) -> None:
 def top(
     *,
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and end.")
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """A Kafka-compatible broker, and commands that talk to any Kafka."""
@@ -113,7 +113,7 @@ with_plain_help(app)
 
 
 def main(argv: list[str]) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command and return its exit status."""
     try:
         app(argv, prog_name="pykbroker")
     except SystemExit as end:
@@ -135,7 +135,7 @@ def main(argv: list[str]) -> int:
 
 def _fail(error: CliError) -> int:
     if isinstance(error, OutputClosed):
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the interpreter's last flush
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - stays open for the interpreter's last flush
     else:
         Output(as_json=False).error(error.message)
     return error.status

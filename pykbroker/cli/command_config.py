@@ -1,4 +1,4 @@
-"""``--command-config``: a file of Kafka's client properties, for how to connect and as whom."""
+"""``--command-config``: a file with Kafka's client properties, which says how to connect and as whom."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read(path: Path | None) -> dict[str, str]:
-    """What the file says, and nothing where there is none. Raises UsageError."""
+    """Return the settings in the file; none without a file. Raises UsageError."""
     if path is None:
         return {}
     from pykbroker.config.properties import load
@@ -29,7 +29,7 @@ def read(path: Path | None) -> dict[str, str]:
 
 
 def say_what_is_unknown(settings: Mapping[str, str]) -> None:
-    """What is misspelt is ignored, as Kafka does, and said."""
+    """Warn of unknown settings, which are ignored, as Kafka's clients do."""
     if not settings:
         return
     from pykbroker.config.unserved import nearest
@@ -43,7 +43,7 @@ def say_what_is_unknown(settings: Mapping[str, str]) -> None:
 
 
 def security_of(settings: Mapping[str, str]) -> ClientSecurity | None:
-    """How to connect; None for a plain connection. Raises UsageError."""
+    """Return how to connect; None for plaintext. Raises UsageError."""
     if settings.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
         return None
     from pykbroker.runtime.clock import SystemClock

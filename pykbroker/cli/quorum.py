@@ -1,4 +1,4 @@
-"""``pykbroker cluster quorum``: who keeps the metadata log (KRaft), and how far each has it."""
+"""``pykbroker cluster quorum``: voters and observers of the metadata log (KRaft), and their lag."""
 
 from __future__ import annotations
 
