@@ -1,4 +1,4 @@
-"""Kafka 2.8 over ZooKeeper, compared with 2.8.2."""
+"""Kafka 2.8 over ZooKeeper, verified against 2.8.2."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ RELEASE: Final = Release(
     name="2.8",
     table=_TABLE,
     definitions=DEFINITIONS,
-    # Nobody is told of it: what lies beneath is a metadata log without the protocols that came later.
-    # Delegation tokens it kept in ZooKeeper, long before they were metadata.
+    # Clients do not see these levels, which switch off the protocols of later features.
+    # Delegation tokens need no level: 2.8 keeps them in ZooKeeper.
     features=Features({METADATA_VERSION: 7}, {METADATA_VERSION: SUPPORTED_RANGES[METADATA_VERSION]}, tokens_since=0),
     amendments=_AMENDMENTS,
 )

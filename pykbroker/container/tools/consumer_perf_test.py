@@ -1,4 +1,4 @@
-"""``kafka-consumer-perf-test``: the throughput of a consumer; this client is in Python, with one thread."""
+"""``kafka-consumer-perf-test``: the throughput of a consumer. This client is in Python, with one thread."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _options() -> Options:
 
 
 class Reading:
-    """A member of a group that reads and counts."""
+    """A group member that reads and counts."""
 
     def __init__(self, client: Client, group: str, topics: list[str], *, latest: bool) -> None:
         self._client, self._group, self._latest = client, group, latest
@@ -76,7 +76,7 @@ class Reading:
         self.stats.joining += self._client.clock.monotonic() - begin
 
     def poll(self) -> bool:
-        """Whether records came."""
+        """Poll once; returns whether records came."""
         if not self._membership.still_in():
             self.join()
         came = False
@@ -87,7 +87,7 @@ class Reading:
         return came
 
     def close(self) -> None:
-        """Commit where it is, and leave."""
+        """Commit and leave the group."""
         self._membership.commit(self._fetcher.positions)
         self._membership.leave()
         self._fetcher.close()

@@ -1,4 +1,4 @@
-"""Batches and records in the words of ``kafka-dump-log``."""
+"""Batches and records in the format of ``kafka-dump-log``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pykbroker.wire.records import NO_SEQUENCE, Record
 
 _INDENT = "|"
 _NO_DIRECTORY = uuid_to_str(bytes(16))
-#: What KRaft writes for itself.
+#: Control record types of KRaft.
 _TITLES = {
     ControlRecordType.LEADER_CHANGE: "LeaderChange:",
     ControlRecordType.SNAPSHOT_HEADER: "SnapshotHeader",
@@ -25,7 +25,7 @@ _NEVER = "OptionalLong.empty"
 
 
 def batch_line(batch: BatchAt) -> str:
-    """What the header of a batch says."""
+    """Return the line for a batch header."""
     header = batch.header
     horizon = f"OptionalLong[{header.base_timestamp}]" if header.has_delete_horizon else _NEVER
     return (
@@ -39,7 +39,7 @@ def batch_line(batch: BatchAt) -> str:
 
 
 def record_line(batch: BatchAt, record: Record, *, data: bool, terse: bool) -> str:
-    """``data``: with key and value; ``terse``: with them alone."""
+    """Return the line for a record; ``data`` adds key and value, ``terse`` prints these only."""
     words = [] if terse else [_about(batch, record)]
     if data and not batch.header.is_control:
         words += [f"{name}: {_text(content)}" for name, content in (("key", record.key), ("payload", record.value))
@@ -60,7 +60,7 @@ def _about(batch: BatchAt, record: Record) -> str:
 
 
 def _meaning(record: Record) -> str:
-    """Of a control record."""
+    """Return the content of a control record."""
     kind = decode_control_key(record.key)
     if kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
         return f"endTxnMarker: {kind.name} coordinatorEpoch: {decode_end_txn_marker(record).coordinator_epoch}"
@@ -71,7 +71,7 @@ def _meaning(record: Record) -> str:
 
 
 def _as_kafka(value: Any) -> Any:
-    """With the names of Kafka's schemas; what is an id of a directory came later, and is not there where it says nothing."""
+    """Return fields by the names of Kafka's schemas; directory ids, added later, are left out at their default."""
     if isinstance(value, list):
         return [_as_kafka(each) for each in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""``kafka-metadata-quorum``: who keeps the metadata log, and how far each has it."""
+"""``kafka-metadata-quorum``: voters and observers of the metadata log, and their lag."""
 
 from __future__ import annotations
 
