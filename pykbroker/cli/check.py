@@ -63,10 +63,10 @@ def checked(options: argparse.Namespace) -> BrokerConfig:
     if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
         from pykbroker.process.secured import SecuredListeners
 
-        SecuredListeners(config, _nobody_connects, [config.node_id])
+        SecuredListeners(config, _no_connections, [config.node_id])
     http_options(options, config)
     return config
 
 
-def _nobody_connects() -> NoReturn:
+def _no_connections() -> NoReturn:
     raise AssertionError("a connection, with no broker running")

@@ -28,7 +28,7 @@ def read(path: Path | None) -> dict[str, str]:
         ) from error
 
 
-def say_what_is_unknown(settings: Mapping[str, str]) -> None:
+def warn_of_unknown(settings: Mapping[str, str]) -> None:
     """Warn of unknown settings, which are ignored, as Kafka's clients do."""
     if not settings:
         return

@@ -90,7 +90,7 @@ def checked_cluster(
     Security settings of --kafka are checked by Spark's client later.
     """
     file, more = config_file.read(command_config), dict(map(name_and_value, kafka or ()))
-    config_file.say_what_is_unknown(file)
+    config_file.warn_of_unknown(file)
     where = address(bootstrap, file)
     if more.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
         with connect_by(file, where, timeout) as client:

@@ -80,7 +80,7 @@ class Membership:
         """
         commit_offsets(self._client, self._group, offsets, generation=self._generation, member=self._member_id)
 
-    def hurry(self, patience_s: float) -> None:
+    def limit_patience(self, patience_s: float) -> None:
         """Prepare for a quick end, perhaps amid a request: reconnect, and wait no longer than this."""
         self._client.close()
         self._client.timeout_s = min(self._client.timeout_s, patience_s)

@@ -53,7 +53,7 @@ _LOCAL = "127.0.0.1:9092"
 def connect(bootstrap: str | None, timeout: float, command_config: Path | None = None) -> Client:
     """Return the client that the shared options describe. Raises UsageError."""
     settings = config_file.read(command_config)
-    config_file.say_what_is_unknown(settings)
+    config_file.warn_of_unknown(settings)
     return connect_by(settings, address(bootstrap, settings), timeout)
 
 

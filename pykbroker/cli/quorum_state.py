@@ -19,7 +19,7 @@ from pykbroker.wire.messages.describe_quorum import (
 _METADATA_LOG = "__cluster_metadata"
 
 
-def ask_quorum(connection: Connection) -> DescribeQuorumResponse:
+def describe_quorum(connection: Connection) -> DescribeQuorumResponse:
     """Describe the quorum. Raises the KafkaError of the response."""
     partition = DescribeQuorumRequestPartitionData(partition_index=0)
     topic = DescribeQuorumRequestTopicData(topic_name=_METADATA_LOG, partitions=[partition])
@@ -39,5 +39,5 @@ def metadata_partition(answer: DescribeQuorumResponse) -> DescribeQuorumResponse
 def read_quorum(connection: Connection) -> DescribeQuorumResponsePartitionData | None:
     """Return the state of the metadata log; None without KRaft, or without the permission to describe it."""
     with suppress(KafkaError):
-        return metadata_partition(ask_quorum(connection)) if connection.supports(ApiKey.DESCRIBE_QUORUM) else None
+        return metadata_partition(describe_quorum(connection)) if connection.supports(ApiKey.DESCRIBE_QUORUM) else None
     return None

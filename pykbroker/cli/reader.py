@@ -160,14 +160,14 @@ class Reader:
         partitions = membership.join()
         known = committed_offsets(self._client, group)
         kept = {p: known[p] for p in partitions if p in known}
-        self._say_which_wins(group, start, kept)
+        self._warn_committed_offsets_win(group, start, kept)
         new = start.positions(self._client, [p for p in partitions if p not in known], self._out.remark)
         # commit the position even if no record arrives, so that the next start continues from it
         self._printer.begin(new)
         self._fetcher.assign(kept | new)
         return until.ends(self._client, partitions, committed_only=self._committed_only)
 
-    def _say_which_wins(self, group: str, start: Start, kept: Mapping[Partition, int]) -> None:
+    def _warn_committed_offsets_win(self, group: str, start: Start, kept: Mapping[Partition, int]) -> None:
         """Warn once that committed offsets win over the option that says where to start."""
         if start.option and kept and not self._said_which_wins:
             self._said_which_wins = True
@@ -182,7 +182,7 @@ class Reader:
         Errors are reported, but do not hide the error that ended the command.
         """
         try:
-            membership.hurry(_PARTING_S)
+            membership.limit_patience(_PARTING_S)
             if shown:
                 with suppress(OutputClosed):
                     self._printer.flush()

@@ -267,7 +267,7 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
     protocol = "PLAINTEXT" if options.security is None else options.security.upper()
     if options.listen:
         if options.security is None:
-            _check_not_laid_open(options.listen, given)
+            _check_listeners_stay_secured(options.listen, given)
         given["listeners"], protocols = _named(options.listen, protocol)
         if protocols and "listener.security.protocol.map" not in given:
             given["listener.security.protocol.map"] = protocols
@@ -290,7 +290,7 @@ def as_reached(options: argparse.Namespace) -> bool:
     return AS_REACHED in options.advertise
 
 
-def _check_not_laid_open(addresses: list[str], given: Mapping[str, str]) -> None:
+def _check_listeners_stay_secured(addresses: list[str], given: Mapping[str, str]) -> None:
     """Raises ConfigError if an address without a protocol, which is PLAINTEXT, would replace secured listeners."""
     text = given.get("listener.security.protocol.map")
     protocols = DEFAULT_PROTOCOLS if text is None else protocol_map(text)

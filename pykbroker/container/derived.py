@@ -47,7 +47,7 @@ def everywhere(listeners: str) -> str:
 
 
 def _add_stores(environment: dict[str, str], secrets: Path) -> None:
-    if "KAFKA_SSL_KEYSTORE_LOCATION" not in environment and not _says_keys_otherwise(environment):
+    if "KAFKA_SSL_KEYSTORE_LOCATION" not in environment and not _has_other_keys(environment):
         environment["KAFKA_SSL_KEYSTORE_LOCATION"] = str(_file(environment, "KAFKA_SSL_KEYSTORE_FILENAME", secrets))
         environment["KAFKA_SSL_KEY_PASSWORD"] = _password(environment, "KAFKA_SSL_KEY_CREDENTIALS", secrets)
         environment["KAFKA_SSL_KEYSTORE_PASSWORD"] = _password(environment, "KAFKA_SSL_KEYSTORE_CREDENTIALS", secrets)
@@ -59,7 +59,7 @@ def _add_stores(environment: dict[str, str], secrets: Path) -> None:
         )
 
 
-def _says_keys_otherwise(environment: Mapping[str, str]) -> bool:
+def _has_other_keys(environment: Mapping[str, str]) -> bool:
     """Whether keys are given by a listener's own settings, or as PEM settings: then no store has to be named."""
     return any(name.endswith(("_SSL_KEYSTORE_LOCATION", "_SSL_KEYSTORE_KEY")) for name in environment)
 

@@ -120,7 +120,7 @@ class HttpSide:
         return app
 
     async def _ask_console(self, request: web.Request) -> web.StreamResponse:
-        await self._have("pykbroker.http.console.door")
+        await self._import_in_thread("pykbroker.http.console.door")
         from pykbroker.http.console import console, door, registry  # noqa: PLC0415 - may never be used
 
         if self._console is None:
@@ -130,7 +130,7 @@ class HttpSide:
         return await door.answer(request, self._console)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
-        await self._have("pykbroker.http.api.door", "pykbroker.http.api.steering")
+        await self._import_in_thread("pykbroker.http.api.door", "pykbroker.http.api.steering")
         from pykbroker.http.api import door  # noqa: PLC0415 - not needed for metrics only
 
         if self._steering is None:
@@ -139,7 +139,7 @@ class HttpSide:
             self._steering = self._make_steering()
         return await door.answer(request, self._steering)
 
-    async def _have(self, *modules: str) -> None:
+    async def _import_in_thread(self, *modules: str) -> None:
         """Import the API or the console in a thread: it takes a tenth of a second, and clients are served meanwhile."""
         for name in modules:
             if name not in self._imported:
@@ -147,7 +147,7 @@ class HttpSide:
                 self._imported.add(name)
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
-        await self._have("prometheus_client")
+        await self._import_in_thread("prometheus_client")
         try:
             chunks = await self._scrapes.page()
         except NoCluster:

@@ -56,7 +56,7 @@ def without_id_when_validated(
             topic.topic_id = ZERO_ID
 
 
-def as_it_was_named(_broker: Broker, _ctx: RequestContext, request: Any, response: DeleteTopicsResponse) -> None:
+def without_ids_of_named(_broker: Broker, _ctx: RequestContext, request: Any, response: DeleteTopicsResponse) -> None:
     """DeleteTopics: a topic deleted by name is returned without its id."""
     named = {topic.name for topic in request.topics} if request.topics else set(request.topic_names)
     for topic in response.responses:
@@ -75,7 +75,7 @@ def plain_times(
     return proceed()
 
 
-def states_as_written(
+def case_sensitive_states(
     _broker: Broker, _ctx: RequestContext, request: ListGroupsRequest, proceed: Callable[[], Answer], /
 ) -> Answer:
     """ListGroups: the state filter is case-sensitive."""
@@ -92,7 +92,7 @@ def topics_with_results(_broker: Broker, _ctx: RequestContext, _request: Any, re
     response.replica_election_results = [topic for topic in found if topic.partition_result]
 
 
-def empty_words(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
+def empty_messages(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
     """Reassignments: without an error the message is empty; later it is null."""
     if not response.error_code:
         response.error_message = ""
@@ -110,7 +110,7 @@ def unknown_partitions(
                 partition.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def other_words_without_authorizer(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
+def messages_without_authorizer(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
     """CreateAcls and DeleteAcls: the message without an authorizer."""
     results = response.results if hasattr(response, "results") else response.filter_results
     for result in results:

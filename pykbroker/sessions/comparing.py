@@ -89,9 +89,9 @@ class Comparing:
             return {each: self.translated(inside, each) for each, inside in value.items()}
         if isinstance(value, list):
             return [self.translated(each, name) for each in value]
-        return self.id_now(name, value)
+        return self.current_id(name, value)
 
-    def id_now(self, name: str, recorded: Any) -> Any:
+    def current_id(self, name: str, recorded: Any) -> Any:
         """Return this replay's id for one of the recording; the same if none is known."""
         kind = IDS.get(name)
         return recorded if kind is None else self._ids.get((kind, _key(recorded)), recorded)

@@ -167,7 +167,7 @@ class _Player:
             for partition in topic.partition_data:
                 data = bytearray(partition.records or b"")
                 for position, header in list(iter_batches(data)):
-                    now = self._comparing.id_now("producer_id", header.producer_id)
+                    now = self._comparing.current_id("producer_id", header.producer_id)
                     if now != header.producer_id:
                         write_batch_header(data, position, _with_producer(header, now))
                 partition.records = bytes(data)

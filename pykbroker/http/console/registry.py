@@ -52,7 +52,7 @@ class Registry:
                 aiohttp.ClientSession(
                     timeout=timeout, headers=_HEADERS, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
                 ) as session,
-                session.get(url, allow_redirects=False, ssl=await self._trust()) as answer,
+                session.get(url, allow_redirects=False, ssl=await self._ca_certificates()) as answer,
             ):
                 if answer.status == 404:
                     raise Refusal(404, f"the schema registry has no schema {number}")
@@ -65,7 +65,7 @@ class Registry:
             why = str(error)[:200] or type(error).__name__
             raise Refusal(502, f"the schema registry at {self._address} cannot be asked: {why}") from error
 
-    async def _trust(self) -> ssl.SSLContext | bool:
+    async def _ca_certificates(self) -> ssl.SSLContext | bool:
         """Return the system's CA certificates for an https address; loaded in a thread, since it takes a while."""
         if not self._address.startswith("https:"):
             return True

@@ -110,7 +110,7 @@ class Tail:
         found: list[_Read] = []
         for leader, indexes in self._by_leader().items():
             for index in indexes:
-                self._hurry(index)
+                self._skip_excess(index)
             asked = [(index, self._at[index]) for index in indexes]
             wait = _WAIT_MS if len(indexes) == len(self._at) else 0
             request = fetch_request(self._topic, asked, most=_FETCHED, isolation=self._isolation, wait_ms=wait)
@@ -150,7 +150,7 @@ class Tail:
                 found.setdefault(leader, []).append(index)
         return found
 
-    def _hurry(self, index: int) -> None:
+    def _skip_excess(self, index: int) -> None:
         """Skip records beyond the limit of a round."""
         partition = self._console.brokers.partition(self._topic, index)
         log = partition.opened_log

@@ -94,7 +94,7 @@ class RequestMeter:
             total.add(each)
         return total
 
-    def forget_topics_but(self, known: Iterable[str]) -> None:
+    def merge_other_topics(self, known: Iterable[str]) -> None:
         """Merge the counts of all topics but ``known`` into one, so that the page has no lines for deleted ones."""
         for name in self.topics.keys() - set(known):
             self._others.add(self.topics.pop(name))

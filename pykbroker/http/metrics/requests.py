@@ -153,7 +153,7 @@ class Requests:
             yield None
             for each in (name, _CONSUMERS_FETCH) if key == ApiKey.FETCH else (name,):
                 yield from self._times(page, each, versions)
-        self._meter.forget_topics_but(cluster.metadata.image.topics)
+        self._meter.merge_other_topics(cluster.metadata.image.topics)
         _topic(page, self._meter.all_topics())
         for name, topic in list(self._meter.topics.items()):
             _topic(page, topic, name)
