@@ -13,14 +13,14 @@ from pykbroker.http.api.table import ROUTES
 
 #: Responses of every route that changes something.
 _CHANGING: Final = {
-    400: "what was said cannot be meant",
-    403: "a page of others sent it",
-    413: "it is larger than 16 MiB",
-    415: "it was sent as another type",
+    400: "invalid parameters or body",
+    403: "sent by a page of another site",
+    413: "the body is larger than 16 MiB",
+    415: "wrong Content-Type",
 }
 _ALL: Final = {
-    401: "the token is missing, or another",
-    421: "the broker is not known by this name",
+    401: "the token is missing or wrong",
+    421: "the Host header is not a known name of the broker",
     503: "it is stopping",
 }
 
@@ -35,7 +35,7 @@ def description() -> dict[str, Any]:
         "info": {
             "title": "pykbroker",
             "version": __version__,
-            "description": "What tests tell and ask a running broker.",
+            "description": "Controls and inspects a running broker from tests.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/api/v1"}],

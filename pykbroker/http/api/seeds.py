@@ -35,10 +35,10 @@ GIVES: Final = {kind: TAKES[kind] for kind in _KINDS.values()}
 #: An export can be imported again: in the same format it is about as large.
 _MOST_BYTES: Final = 8 * 1024 * 1024
 
-TOPIC: Final = {"topic": "the topic of lines and rows that name none"}
+TOPIC: Final = {"topic": "the topic of lines and rows without a topic"}
 WHICH: Final = {
-    "topics": "names with commas between; without it all but Kafka's own",
-    "form": f"one of {', '.join(_KINDS)}; without it the first of these",
+    "topics": "comma-separated names; by default all but internal topics",
+    "form": f"one of {', '.join(_KINDS)}; by default the first",
 }
 
 
