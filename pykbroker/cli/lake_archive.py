@@ -48,9 +48,7 @@ def archive(
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep archiving new records; else stop at the current ends.")
     ] = False,
-    every: Annotated[
-        str, typer.Option("--every", metavar="TIME", help="With --follow: seconds between batches.")
-    ] = "1m",
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: time between batches.")] = "1m",
     batch: Annotated[
         int, typer.Option("--batch-records", min=1, metavar="N", help="Most offsets in one batch.")
     ] = 5_000_000,

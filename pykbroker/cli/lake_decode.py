@@ -72,9 +72,7 @@ def decode(
     ] = 1000,
     again: Annotated[bool, typer.Option("--again", help="Decode the quarantine again, with current schemas.")] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Keep decoding what is archived.")] = False,
-    every: Annotated[
-        str, typer.Option("--every", metavar="TIME", help="With --follow: seconds between batches.")
-    ] = "1m",
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: time between batches.")] = "1m",
     batch: Annotated[
         int, typer.Option("--batch-records", min=1, metavar="N", help="Approximate records per batch.")
     ] = 1_000_000,

@@ -25,7 +25,7 @@ def count_errors(response: Any, errors: Counter[int]) -> None:
 
 
 def _count(place: _Place, parts: Any, errors: Counter[int]) -> bool:
-    """Count one struct; returns whether it has any error field."""
+    """Count the error codes of equal structs; returns whether there were any."""
     fields, lists = place
     for field in fields:
         for each in parts:
@@ -45,7 +45,7 @@ def _together(parts: Any, name: str) -> list[Any]:
 
 @once
 def _whole(kind: type[Any]) -> _Place | None:
-    """Return the shape; None for a class without error fields.
+    """Return the error fields and lists of a message class; None for other classes, such as that of None.
 
     A response cached for all clients has no errors, or it would not be cached.
     """
