@@ -67,7 +67,7 @@ def part(data: bytes | None, most: int) -> dict[str, Any] | None:
 
 
 def _text(data: bytes, *, whole: bool) -> str | None:
-    """Return ``data`` as text, or None if it is not UTF-8 or has control characters; a character cut at its end is dropped."""
+    """Return ``data`` as text; None if it is not UTF-8 or has control characters. A character cut at its end is dropped."""
     try:
         text = _utf8().decode(data, final=whole)
     except UnicodeDecodeError:
