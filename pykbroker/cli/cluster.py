@@ -156,7 +156,7 @@ def features(
         columns = {"feature": "FEATURE", "level": "LEVEL", "min": "MIN", "max": "MAX"}
         out.table(columns, rows, title=f"Features as of epoch {answer.finalized_features_epoch}")
     else:
-        out.remark("This broker tells of no features.")
+        out.remark("This broker reports no features.")
 
 
 def _api_versions(connection: Connection) -> ApiVersionsResponse:

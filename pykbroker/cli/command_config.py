@@ -38,7 +38,7 @@ def warn_of_unknown(settings: Mapping[str, str]) -> None:
     for name in unknown(settings):
         meant = nearest(name, sorted(KNOWN))
         Output(as_json=False).remark(
-            f"No client of Kafka has a setting {name}" + (f"; did you mean {meant}?" if meant else "; it is ignored.")
+            f"Kafka's clients have no setting {name}" + (f"; did you mean {meant}?" if meant else "; it is ignored.")
         )
 
 
@@ -52,4 +52,4 @@ def security_of(settings: Mapping[str, str]) -> ClientSecurity | None:
     try:
         return client_security(settings, SystemClock().now_ms, secrets.token_urlsafe)
     except ClientSettingsError as error:
-        raise UsageError(f"The settings of the connection are not good: {error}.") from error
+        raise UsageError(f"The connection settings are invalid: {error}.") from error

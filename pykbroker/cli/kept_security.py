@@ -57,7 +57,7 @@ class KeptSecurity:
         try:
             return Authority.restored(path.read_text(encoding="ascii"))
         except ValueError as error:
-            raise ConfigError(f"{path} is not the key of an authority that was made here: {error}") from error
+            raise ConfigError(f"{path} is not the key of an authority that --security created: {error}") from error
 
     def _token_key(self) -> str:
         """Return delegation.token.secret.key; a new one would invalidate all existing tokens."""
@@ -72,7 +72,7 @@ class KeptSecurity:
         there = load(path) if path.exists() else {}
         for name in names:
             if not _NAME.fullmatch(name):
-                raise ConfigError(f"--user {name} is no name: letters, digits and . _ @ - make one")
+                raise ConfigError(f"--user {name} is not a valid name: use letters, digits and . _ @ -")
         wanted = names or (() if there else DEFAULT_USERS)
         users = {name: there.get(name) or secrets.token_urlsafe(_PASSWORD_BYTES) for name in wanted}
         users |= {name: password for name, password in there.items() if name not in users}

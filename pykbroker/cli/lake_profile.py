@@ -37,7 +37,7 @@ def profile(
     checked_lake(at)
     checked_pattern(topics)
     if not to.parent.is_dir():
-        raise UsageError(f"There is no folder {to.parent} to put the page into.")
+        raise UsageError(f"There is no folder {to.parent} for the page.")
     now_ms = SystemClock().now_ms()
     since_ms, until_ms = (parse_when(each, now_ms) if each else None for each in (since, until))
     with lake_errors(), session(master, conf, jars, lake=at) as spark:

@@ -25,7 +25,7 @@ def quorum(
     with connect(bootstrap, timeout, command_config) as client:
         connection = client.any()
         if not connection.supports(ApiKey.DESCRIBE_QUORUM):
-            raise CliError(f"{connection.address} keeps its metadata elsewhere: it tells of no KRaft quorum.")
+            raise CliError(f"{connection.address} has no KRaft quorum, so its metadata is elsewhere.")
         found = metadata_partition(describe_quorum(connection))
     end = max((replica.log_end_offset for replica in found.current_voters), default=-1)
     rows = [_row(replica, "voter", found, end) for replica in found.current_voters]

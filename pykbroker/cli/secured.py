@@ -115,7 +115,7 @@ def _no_handshake(answer: SaslHandshakeResponse, address: str, mechanism: Mechan
         there = ", ".join(answer.mechanisms)
         return CliError(f"{address} does not have sasl.mechanism={mechanism.name}; it has {there}.")
     if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-        return CliError(f"{address} asks nobody to sign in: security.protocol is PLAINTEXT there, or SSL.")
+        return CliError(f"{address} does not use SASL: its security.protocol is PLAINTEXT or SSL.")
     return _refused(answer, address, mechanism)
 
 

@@ -33,7 +33,7 @@ def ready(cluster: Callable[[], Cluster | None]) -> Callable[[web.Request], Awai
 def not_ready(cluster: Cluster | None) -> str | None:
     """Return why clients should not be sent to the broker; None if it is ready."""
     if cluster is None:
-        return "the process is stopping, or begins anew"
+        return "the process is stopping or being reset"
     serving = [broker for broker in cluster.brokers.values() if not broker.leaving]
     if not serving:
         return "every broker of this process is stopped: pykbroker brokers start ID"

@@ -19,7 +19,7 @@ class _Malformed(logging.Filter):
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, HttpProcessingError):
             return True
-        log.debug("Refused what is no HTTP: %s", " ".join(str(error).split())[:_LONGEST])
+        log.debug("Refused a request that is not HTTP: %s", " ".join(str(error).split())[:_LONGEST])
         return False
 
 

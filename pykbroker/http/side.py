@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 _MOST_CONNECTIONS: Final = 32
 #: Largest body that is read.
 _LARGEST_BODY: Final = 16 * 1024 * 1024
-_BETWEEN: Final = "the process is stopping, or begins anew"
+_BETWEEN: Final = "the process is stopping or being reset"
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pykbroker.testing.clock import ManualTime
 
 T = TypeVar("T")
-_BETWEEN = "the process is stopping, or begins anew"
+_BETWEEN = "the process is stopping or being reset"
 
 
 class Steering:
@@ -70,7 +70,7 @@ class Steering:
         """Record requests from now on, or stop recording. Raises Refusal."""
         if self.of_a_test:
             if not on:
-                raise Refusal(409, "a test's broker notes all requests, for the test")
+                raise Refusal(409, "a test's broker records all requests, for the test")
             return
         dispatcher = self.node.server.dispatcher
         if on and not self._noted:

@@ -70,7 +70,7 @@ class Brokers:
         """Return the cluster. Raises Refusal while the process stops or is reset."""
         cluster = self._current()
         if cluster is None:
-            raise Refusal(503, "the process is stopping, or begins anew")
+            raise Refusal(503, "the process is stopping or being reset")
         return cluster
 
     def running(self) -> list[int]:
@@ -111,7 +111,7 @@ class Brokers:
             encode_request_header(frame, RequestHeader(request.API_KEY, version, self._asked, "console"))
             request.encode(frame, version)
         except (WireError, UnicodeEncodeError) as error:
-            raise Refusal(400, f"that cannot be said in Kafka's protocol: {error}") from error
+            raise Refusal(400, f"that cannot be encoded in Kafka's protocol: {error}") from error
         pieces = await self._handed_in(broker, memoryview(frame))
         data = b"".join([await _whole(cluster, piece) for piece in pieces])
         _, start = decode_response_header(data, 4, request.API_KEY, version)
@@ -142,7 +142,7 @@ class Brokers:
             except NotYet as error:
                 await outcome(error.until)
             except CloseConnection as error:
-                raise Refusal(409, f"the broker would close the connection of who asks that: {error}") from error
+                raise Refusal(409, f"the broker would close the connection for this request: {error}") from error
             else:
                 return answer if isinstance(answer, list) else await outcome(answer)
 

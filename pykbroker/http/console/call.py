@@ -27,7 +27,7 @@ class Call:
         """Return a string. Raises Refusal if it is not one, is too long, or is missing and has no default."""
         value = self.said.get(name, default)
         if not isinstance(value, str):
-            raise Refusal(400, f"{name!r} has to be said, as text")
+            raise Refusal(400, f"{name!r} is required, as text")
         if len(value) > most:
             raise Refusal(400, f"{name!r} has {len(value)} characters; {most} are the most")
         return value

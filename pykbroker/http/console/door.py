@@ -92,7 +92,7 @@ async def answer(request: web.Request, console: Console) -> web.StreamResponse:
     except KafkaError as error:
         return problem(409, str(error))
     except WireError as error:
-        return problem(422, f"what lies there cannot be read: {error}")
+        return problem(422, f"the data cannot be read: {error}")
     return problem(404, "there is no such path")
 
 

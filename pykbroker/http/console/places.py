@@ -72,7 +72,7 @@ def read(text: str) -> list[Place]:
     except (ValueError, TypeError):
         found = []
     if not 0 < len(found) <= MOST_PARTITIONS or any(min(each.index, each.low) < 0 for each in found):
-        raise Refusal(400, "that is no place at which a search could go on")
+        raise Refusal(400, "the cursor is invalid")
     return found
 
 
