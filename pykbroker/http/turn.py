@@ -27,9 +27,12 @@ class Turn:
     async def share(self) -> None:
         """Yield to the loop if the slice is long enough. To be called after each small piece of work."""
         if self._now() - self._began >= TURN_S:
-            await asyncio.sleep(0)
-            self._turns.began()
-            self._began = self._now()
+            await self.over()
+
+    async def over(self) -> None:
+        """Let others have their turn, however short ours was: after work whose length is not ours to know."""
+        await asyncio.sleep(0)
+        self.begin()
 
     def begin(self) -> None:
         """Start a new slice, after other work had the loop."""
