@@ -86,7 +86,7 @@ def _warm_pair(options: argparse.Namespace, folder: Path) -> tuple[BrokerProcess
     Two checkouts of pykbroker have new processes in each round: the memory layout of a process changes its speed by a
     tenth for as long as it lives.
     """
-    pair = make_pair(folder, before=options.before)
+    pair = make_pair(folder, before=options.before, hasty=options.quick)
     try:
         for broker in pair:
             broker.start()
