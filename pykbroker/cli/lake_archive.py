@@ -24,7 +24,7 @@ from pykbroker.cli.lake_options import (
 from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
 from pykbroker.cli.output import Output, counted
-from pykbroker.cli.signals import all_end_as_ctrl_c, signals_noted
+from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.cli.trouble import UsageError
 from pykbroker.lake import needs
@@ -80,7 +80,7 @@ def archive(
         cluster = Cluster(spark, options.bootstrap, options.settings)
         lake = Lake.create(spark, to, Description(table, cluster.cluster_id()))
         job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
-        with Teller(out) as teller, signals_noted() as ended:
+        with Teller(out) as teller, ends_are_noted() as ended:
             job.run(teller.tell, ended)
             stopped = ended()
         if stopped:

@@ -26,7 +26,7 @@ from pykbroker.cli.lake_options import (
 )
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
-from pykbroker.cli.signals import all_end_as_ctrl_c, signals_noted
+from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.cli.trouble import CliError, UsageError
 from pykbroker.lake import needs
@@ -97,7 +97,7 @@ def decode(
         if wanted is not None and kind is Kind.JSON and schema is not None:
             wanted = _with_columns(wanted, schema)
         lake, surveyor = Lake.open(spark, at), Surveyor(Registry(registry) if registry else None)
-        with signals_noted() as ended:
+        with ends_are_noted() as ended:
             while True:
                 job = _Job(at, surveyor, batch, out, ended, again=again)
                 _show(out, [job.outcome(each) for each in _chosen(lake, topics, wanted) if not ended()])

@@ -78,7 +78,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
     if options.config:
-        _warn_if_readable_by_others(options.config, config)
+        _tell_if_exposed(options.config, config)
     with contextlib.ExitStack() as stack:
         if time is not None:
             from pykbroker.testing.settings import standing_still
@@ -100,7 +100,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         return Start(config, options, beside, seed, time, security, tell).run()
 
 
-def _warn_if_readable_by_others(path: Path, config: BrokerConfig) -> None:
+def _tell_if_exposed(path: Path, config: BrokerConfig) -> None:
     """Log a warning if others can read a file with secrets."""
     from pykbroker.config.layers import setting_of
 

@@ -37,7 +37,7 @@ def all_end_as_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
-def signals_noted() -> Iterator[Callable[[], bool]]:
+def ends_are_noted() -> Iterator[Callable[[], bool]]:
     """The first signal, Ctrl-C too, only sets what the yielded function returns; the next one raises Ended.
 
     For code that cannot be interrupted at any point: an interrupted call into Java leaves an unread response on its

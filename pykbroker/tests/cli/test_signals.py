@@ -4,13 +4,13 @@ import signal
 
 import pytest
 
-from pykbroker.cli.signals import Ended, signals_noted
+from pykbroker.cli.signals import Ended, ends_are_noted
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_is_noted_and_the_next_one_ends(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with signals_noted() as ended:
+    with ends_are_noted() as ended:
         assert not ended()
         signal.raise_signal(number)
         assert ended()
@@ -23,7 +23,7 @@ def test_the_first_signal_is_noted_and_the_next_one_ends(number: signal.Signals)
 def test_what_is_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with signals_noted() as ended:
+        with ends_are_noted() as ended:
             signal.raise_signal(signal.SIGHUP)
             assert not ended()
     finally:
