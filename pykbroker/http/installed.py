@@ -1,4 +1,4 @@
-"""The side, where what it needs is installed."""
+"""Imports the HTTP side, or says which package is missing."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def side(*, own_process: bool = False) -> type[HttpSide]:
-    """The side itself. In a process that is the broker's own, the HTTP library comes without certificates for its clients.
+    """Import the HTTP side. In a process of the broker's own, without loading CA certificates for aiohttp's client.
 
-    Raises ConfigError that says what to install where a package is missing.
+    Raises ConfigError that says what to install if a package is missing.
     """
     if find_spec("prometheus_client") is None:  # imported with the first page of metrics
         raise _missing("prometheus_client")
     try:
         with _without_certificates() if own_process else contextlib.nullcontext():
-            from pykbroker.http.side import HttpSide  # noqa: PLC0415 - what has no extra must read the rest of this
+            from pykbroker.http.side import HttpSide  # noqa: PLC0415 - importable only with the extra
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("pykbroker"):
             raise
@@ -40,15 +40,15 @@ def _missing(package: str) -> ConfigError:
 
 @contextlib.contextmanager
 def _without_certificates() -> Iterator[None]:
-    """Contexts for TLS that are made meanwhile trust nobody.
+    """Let TLS contexts that are created meanwhile trust no CA.
 
-    aiohttp makes two for its clients as soon as it is imported, with every authority of the system: a fifth of the start
-    with the side, and 5 MB. The one client here has a context of its own (``console/registry.py``), which it makes when it
-    needs it. Where aiohttp may be somebody else's, too, it is imported as it comes.
+    On import, aiohttp creates two for its client, with all CAs of the system: a fifth of the start with the HTTP side,
+    and 5 MB. The only client here has a context of its own (``console/registry.py``), created when needed. In a process
+    that others may use aiohttp in, it is imported unchanged.
     """
 
     def load_none(self: ssl.SSLContext) -> None:
-        """In the place of what is inherited."""
+        """Load no certificates."""
 
     ssl.SSLContext.set_default_verify_paths = load_none  # type: ignore[method-assign]
     try:

@@ -15,11 +15,14 @@ from pykbroker.storage.disk import Disk, replace_file
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.internal.kraft_version_record import KRaftVersionRecord
 from pykbroker.wire.internal.leader_change_message import LeaderChangeMessage, Voter
-from pykbroker.wire.internal.voters_record import VotersRecord
+from pykbroker.wire.internal.voters_record import KRaftVersionFeature, VotersRecord
+from pykbroker.wire.internal.voters_record import Voter as DynamicVoter
 from pykbroker.wire.message import Message
 from pykbroker.wire.primitives import ZERO_UUID, uuid_to_str
 
 QUORUM_STATE = "quorum-state"
+#: kraft.version with dynamic voters (KIP-853).
+_DYNAMIC = 1
 
 
 class ForeignQuorumError(RuntimeError):
@@ -28,11 +31,14 @@ class ForeignQuorumError(RuntimeError):
 
 @dataclass(slots=True)
 class Quorum:
-    """Voter ``node_id`` of a quorum of one. ``voters`` is None for static voters (kraft.version 0)."""
+    """Voter ``node_id`` of a quorum of one. ``voters`` is None for static voters (kraft.version 0). ``own_directory_id`` is the
+    directory.id of the log directory that holds the metadata log.
+    """
 
     node_id: int
     voters: VotersRecord | None = None
     kraft_version: int = 0
+    own_directory_id: bytes = ZERO_UUID
 
     def note(self, kind: ControlRecordType, value: bytes) -> None:
         """Apply a control record of the log or a snapshot.
@@ -47,6 +53,15 @@ class Quorum:
         elif kind is ControlRecordType.LEADER_CHANGE:
             self._check({voter.voter_id for voter in LeaderChangeMessage.decode(value, 0, 0)[0].voters})
 
+    def as_dynamic_voter(self) -> VotersRecord:
+        """A voters record of this node alone. It has no endpoints, since the controller has no listener."""
+        versions = KRaftVersionFeature(min_supported_version=0, max_supported_version=_DYNAMIC)
+        return VotersRecord(voters=[DynamicVoter(self.node_id, self.own_directory_id, kraft_version_feature=versions)])
+
+    def adopt(self, voters: VotersRecord) -> None:
+        """Go on with dynamic voters, which the log has now."""
+        self.voters, self.kraft_version = voters, _DYNAMIC
+
     @property
     def directory_id(self) -> bytes:
         """The directory id of the voter; zeros for static voters."""
@@ -60,10 +75,7 @@ class Quorum:
 
     def voter_controls(self) -> list[tuple[ControlRecordType, Message, int]]:
         """The control records of dynamic voters, for the first epoch and for every snapshot; none with static voters."""
-        if self.voters is None:
-            return []
-        version = KRaftVersionRecord(kraft_version=self.kraft_version)
-        return [(ControlRecordType.KRAFT_VERSION, version, 0), (ControlRecordType.KRAFT_VOTERS, self.voters, 0)]
+        return [] if self.voters is None else voter_controls(self.voters, self.kraft_version)
 
     def write_state(self, disk: Disk, directory: str, epoch: int) -> None:
         """Store that this node leads in ``epoch``, below which a controller never goes back."""
@@ -87,6 +99,12 @@ class Quorum:
                 f"The metadata log belongs to a controller quorum of the nodes {names}, and this is node {self.node_id}. "
                 "The controller inside this broker can only go on with a quorum of itself alone."
             )
+
+
+def voter_controls(voters: VotersRecord, kraft_version: int = _DYNAMIC) -> list[tuple[ControlRecordType, Message, int]]:
+    """The control records that say so."""
+    version = KRaftVersionRecord(kraft_version=kraft_version)
+    return [(ControlRecordType.KRAFT_VERSION, version, 0), (ControlRecordType.KRAFT_VOTERS, voters, 0)]
 
 
 def read_epoch(disk: Disk, directory: str) -> int:

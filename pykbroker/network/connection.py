@@ -107,6 +107,7 @@ class Connection(asyncio.BufferedProtocol):
         self._in_turn = False
         self._write_paused = False
         self._reading_paused = False
+        self._muted: Timer | None = None
         self._held = 0  # how many wait for something before the next frame is taken up
 
     @property
@@ -132,10 +133,14 @@ class Connection(asyncio.BufferedProtocol):
         log.debug("Connection from %s:%d on listener %s ended", self.host, self.port, self.listener)
         self._transport = self._socket = None
         self.known()
+        if self._muted is not None:  # hours may be left
+            self._muted.cancel()
+            self._muted = None
         waiting, self._waiting = self._waiting, deque()
         for slot in waiting:
-            if slot.deferred is not None:
-                slot.deferred.abandon()
+            deferred, slot.deferred = slot.deferred, None  # which has a callback that has the slot and this connection
+            if deferred is not None:
+                deferred.abandon()
         self._out.clear()
         if self._stream is not None:
             self._stream.stop()
@@ -366,9 +371,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def mute(self, ms: float) -> None:
         """Take up no frame for so many milliseconds; answers go out meanwhile."""
-        self._held += 1
-        self._pause_reading()
-        self._runtime.client_timers.after(ms, self._go_on)
+        if self._transport is None:
+            return
+        timer = self._runtime.client_timers.after(ms, self._unmute)
+        if self._muted is None:
+            self._held += 1
+            self._pause_reading()
+            self._muted = timer
+        else:
+            earlier, self._muted = sorted((self._muted, timer))
+            earlier.cancel()
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self._go_on()
 
     def _go_on(self) -> None:
         self._held -= 1
@@ -434,6 +450,7 @@ class Connection(asyncio.BufferedProtocol):
     def close(self, reason: str | None = None) -> None:
         """End the connection once what was answered so far is sent; with a reason, say so in one log line."""
         if self._transport is None:
+            self._is_cut = self._is_cut or self._socket is None  # its socket may be about to come
             return
         if reason is not None:
             log.warning("Connection from %s:%d on listener %s closed: %s", self.host, self.port, self.listener, reason)

@@ -1,4 +1,4 @@
-"""How a command runs: its options, the client that it asks, and what it says when it cannot do what it was asked."""
+"""Runs a command: its options, its client, and its error messages."""
 
 from __future__ import annotations
 
@@ -14,14 +14,22 @@ from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, Outpu
 from pykbroker.wire.errors import KafkaError, WireError
 
 _TIMEOUT_S = 60.0
+#: Options of earlier releases of Kafka, and what to use instead.
+_GONE = {
+    "--zookeeper": "There is no ZooKeeper: --bootstrap-server HOST:PORT names the brokers.",
+    "--broker-list": "--bootstrap-server HOST:PORT has taken its place.",
+    "--new-consumer": "It can be left out: there is no other consumer.",
+    "--whitelist": "--include REGEX has taken its place.",
+    "--blacklist": "There are only patterns of what is wanted: --include REGEX.",
+}
 
 
 class ToolError(Exception):
-    """The command ends, with these words."""
+    """Ends the command with a message."""
 
 
 class Options(argparse.ArgumentParser):
-    """Kafka's options: ``--name VALUE`` or ``--name=VALUE``, never shortened; what is not known is refused, with what is."""
+    """Kafka's options: ``--name VALUE`` or ``--name=VALUE``, never abbreviated; an unknown one is refused."""
 
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(prog, description=description, allow_abbrev=False, add_help=False)
@@ -31,8 +39,9 @@ class Options(argparse.ArgumentParser):
         )
 
     def connecting(self, *config: str, also: Sequence[str] = ("--broker-list",)) -> None:
-        """Options that say which cluster, and how to connect; ``config`` are names of the one for a file, the usual one first,
-        and ``also`` older names of the one for the brokers.
+        """Add the connection options. ``config`` are names of the option for a properties file, the usual one first.
+
+        ``also`` are older names of --bootstrap-server.
         """
         self.add_argument("--bootstrap-server", *also, metavar="HOST:PORT,...", help="brokers of the cluster")
         for name in config or ("--command-config",):
@@ -41,38 +50,39 @@ class Options(argparse.ArgumentParser):
             )
 
     def flags(self, *names: str) -> None:
-        """Options without a value."""
+        """Add options without a value."""
         for name in names:
             self.add_argument(f"--{name}", action="store_true")
 
     def commands(self) -> argparse._SubParsersAction[Options]:
-        """For what is to be done, which stands behind the options that all of it has in common."""
+        """Add subcommands, which follow the common options."""
         return self.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Options)
 
     def error(self, message: str) -> NoReturn:
+        message += "".join(f"\n{words}" for name, words in _GONE.items() if name in message.split())
         known = sorted(name for action in self._actions for name in action.option_strings if name.startswith("--"))
         raise ToolError(f"{message}\nIt takes {', '.join(known)}.")
 
 
 def connect(options: argparse.Namespace) -> Client:
-    """The client that the options describe. Raises ToolError."""
+    """Return the client that the options describe. Raises ToolError."""
     return connect_by(settings(options.command_config), options.bootstrap_server)
 
 
 def connect_by(given: Mapping[str, str], bootstrap: str | None) -> Client:
-    """The client that settings of Kafka's describe. Raises ToolError."""
+    """Return the client for Kafka's client properties. Raises ToolError."""
     if not bootstrap:
         raise ToolError("--bootstrap-server HOST:PORT is missing.")
     return Client(parse_bootstrap(bootstrap), timeout_s=_TIMEOUT_S, security=security_of(given))
 
 
 def settings(path: str | None) -> dict[str, str]:
-    """Those of a file of properties. Raises UsageError."""
+    """Return the properties of a file. Raises UsageError."""
     return read(None if path is None else Path(path))
 
 
 def name_and_value(text: str) -> tuple[str, str]:
-    """``name=value``. Raises ToolError."""
+    """Parse ``name=value``. Raises ToolError."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise ToolError(f"{text!r} is not NAME=VALUE.")
@@ -80,7 +90,7 @@ def name_and_value(text: str) -> tuple[str, str]:
 
 
 def exactly_one(options: argparse.Namespace, actions: Sequence[str]) -> str:
-    """Which of several actions is asked for. Raises ToolError."""
+    """Return the only given option of several actions. Raises ToolError."""
     asked = [name for name in actions if getattr(options, name.replace("-", "_"))]
     if len(asked) != 1:
         raise ToolError(f"Command must include exactly one action: {', '.join(f'--{name}' for name in actions)}.")
@@ -88,12 +98,12 @@ def exactly_one(options: argparse.Namespace, actions: Sequence[str]) -> str:
 
 
 def run(name: str, main: Callable[[list[str]], None], words: list[str]) -> int:
-    """The exit status."""
+    """Run a command; returns the exit status."""
     try:
         main(words)
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):
-        sys.stdout = open("/dev/null", "w")  # noqa: PTH123, SIM115 - for the interpreter's last flush
+        sys.stdout = open("/dev/null", "w")  # noqa: PTH123, SIM115 - stays open for the interpreter's last flush
     except (ToolError, CliError, KafkaError, WireError, OSError) as error:
         print(f"{name}: {getattr(error, 'message', None) or error}", file=sys.stderr)
         return EXIT_FAILED

@@ -26,6 +26,7 @@ from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.disk import Disk, replace_file
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+from pykbroker.wire.primitives import uuid_from_str
 
 CONFIG = BrokerConfig({"num.partitions": "2"})
 LOG_DIR = bytes(range(16))
@@ -76,6 +77,7 @@ class MetadataDirectory:
             runtime=self.runtime,
             config=CONFIG,
             check_topic_configs=partial(check_topic_configs, CONFIG),
+            directory_id=uuid_from_str(self.logs.metadata_directory_id),
         )
 
     def close(self) -> None:
