@@ -1,7 +1,8 @@
 """AlterReplicaLogDirs (key 34, versions 1 to 2): move replicas between a broker's log directories (KIP-113).
 
 A replica without files is created in the requested log directory. A request for the log directory where the replica is
-cancels a move under way. The answer does not wait for the move. v2: flexible. Left out: the throttle
+cancels a move under way. The answer does not wait for the move. Where the directory of the copy would have a name of more
+than 255 characters the answer is INVALID_TOPIC_EXCEPTION (KAFKA-4893). v2: flexible. Left out: the throttle
 replica.alter.log.dirs.io.max.bytes.per.second.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.storage.names import FUTURE
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -20,6 +22,11 @@ from pykbroker.wire.messages.alter_replica_log_dirs import (
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.security.context import RequestContext
+
+
+_LONGEST_NAME = 255
+#: What follows ``<topic>-<partition>`` in the name of a copy's directory: a dot, a UUID, a suffix.
+_AFTER_NAME = len(".") + 32 + len(FUTURE)
 
 
 def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
@@ -41,6 +48,8 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequ
 
 
 def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
+    if len(f"{topic}-{index}") + _AFTER_NAME > _LONGEST_NAME:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
     logs = broker.cluster.logs
     contents = next((contents for contents in logs.directories.of_partitions if contents.path == path), None)
     if contents is None:

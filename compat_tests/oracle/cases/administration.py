@@ -148,6 +148,10 @@ def replicas_into_directories(ask: Ask) -> None:
     for path in (here, "/no/such/directory", "relative/path", ""):
         wanted = [AlterReplicaLogDirTopic(topic, [0, 9]), AlterReplicaLogDirTopic(ask.name("none"), [0])]
         ask(AlterReplicaLogDirsRequest([AlterReplicaLogDir(path, wanted)]))
+    for length in (213, 214, 249, 250):  # with 214 the copy's directory would have a name of 256 characters
+        for path in (here, "/no/such/directory"):
+            long = [AlterReplicaLogDirTopic("x" * length, [0, 10])]
+            ask(AlterReplicaLogDirsRequest([AlterReplicaLogDir(path, long)]))
     ask(AlterReplicaLogDirsRequest([]))
     ask(AlterReplicaLogDirsRequest([AlterReplicaLogDir(here, [AlterReplicaLogDirTopic(topic, [0, 0])])]))
     ask(

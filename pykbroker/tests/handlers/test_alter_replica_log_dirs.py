@@ -18,7 +18,7 @@ from pykbroker.wire.messages.alter_replica_log_dirs import (
 )
 from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
-NONE, UNKNOWN_TOPIC, NOT_AVAILABLE, STORAGE_ERROR, NOT_FOUND = 0, 3, 9, 56, 57
+NONE, UNKNOWN_TOPIC, NOT_AVAILABLE, INVALID_TOPIC, STORAGE_ERROR, NOT_FOUND = 0, 3, 9, 17, 56, 57
 
 
 @pytest.fixture
@@ -130,3 +130,14 @@ def test_a_move_that_fails_leaves_the_partition_where_it_is(world: MemoryCluster
     assert world.read() == [b"a"]
     assert move(world, "/more", 0) == [NONE]
     assert described(world)["/more"] == (NONE, {"t": [0]})
+
+
+@pytest.mark.parametrize(("length", "index", "answered"), [(213, 0, NONE), (214, 0, INVALID_TOPIC), (213, 1, NONE)])
+def test_the_name_of_a_copy_has_255_characters_at_most(
+    world: MemoryCluster, length: int, index: int, answered: int
+) -> None:
+    topic = "x" * length
+    world.topic(topic, 2)
+    moved = AlterReplicaLogDir("/more", [AlterReplicaLogDirTopic(topic, [index])])
+    (result,) = world.ask(AlterReplicaLogDirsRequest([moved]), 2).results
+    assert [partition.error_code for partition in result.partitions] == [answered]
