@@ -25,6 +25,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from compat_tests.conftest import takes_long
+from compat_tests.harness import short_spark
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import ROOT
 
@@ -48,7 +49,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """One run of the whole demo with a kill; the folder it has filled and what it has printed."""
     folder = tmp_path_factory.mktemp("demo") / "out"
     command = [sys.executable, "-m", "scripts.demo_job", "--kill", "--seconds", "30", "--out", str(folder)]
-    environment = {**os.environ, "COLUMNS": "200"}
+    environment = {**os.environ, **short_spark.environment(), "COLUMNS": "200"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return folder, done.stdout

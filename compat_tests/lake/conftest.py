@@ -10,6 +10,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from compat_tests.harness import short_spark
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
@@ -17,12 +18,10 @@ from pykbroker.lake.session import SparkOptions, start_session
 from scripts.jars import jars
 
 HERE = Path(__file__).parent
-#: C1 only and no generated code: these jobs are too short to repay the compiler.
 SMALL = {
+    **short_spark.SETTINGS,
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": short_spark.JAVA,
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.databricks.delta.snapshotPartitions": "1",
 }

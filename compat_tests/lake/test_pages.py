@@ -19,7 +19,8 @@ from compat_tests.spark.topics import Topics
 from pykbroker.runtime.temporary import LAKE, sweep
 from scripts.jars import jars
 
-#: A command that follows is ended as a service manager does it, when what it has done is in a ledger.
+#: Each command has more settings of Spark than the page says. One that follows is ended as a service manager does it, when
+#: what it has done is in a ledger.
 RUN = """
 import os, pathlib, shlex, signal, sys, threading, time
 from pykbroker.cli.app import main
@@ -39,7 +40,7 @@ for line in sys.stdin.read().splitlines():
     words = shlex.split(line, comments=True)
     if "--follow" in words:
         threading.Thread(target=end, args=[ledger(words)]).start()
-    status = main(words[1:])
+    status = main([*words[1:], *sys.argv[1:]])
     if status:
         sys.exit(f"{line}: exit status {status}")
 """
@@ -69,12 +70,12 @@ def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: P
         "TMPDIR": str(temporary),
         "PYKBROKER_BOOTSTRAP": topics.bootstrap,
         "PYKBROKER_SPARK_JARS": ",".join(map(str, jars("spark"))),
-        "PYSPARK_SUBMIT_ARGS": " ".join(f"--conf '{name}={value}'" for name, value in SMALL.items()) + " pyspark-shell",
     }
+    settings = [word for name, value in SMALL.items() for word in ("--conf", f"{name}={value}")]
     with serving() as registry:
         registry.by_id[7] = {"schema": '"string"'}
         done = subprocess.run(
-            [sys.executable, "-c", RUN], input=_here("\n".join(lines), registry.url, topics.bootstrap), cwd=tmp_path,
+            [sys.executable, "-c", RUN, *settings], input=_here("\n".join(lines), registry.url, topics.bootstrap), cwd=tmp_path,
             env={**environment, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stdout

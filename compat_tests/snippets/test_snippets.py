@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests.harness import short_spark
 from compat_tests.harness.clone import clone
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import ROOT
@@ -185,7 +186,7 @@ def spark_environment() -> dict[str, str]:
     """Spark's resolver takes what lies in a Maven repository of the user for whole, and it may not be: it gets one of its own,
     kept in build/, so that the connector is downloaded once.
     """
-    return {"SPARK_SUBMIT_OPTS": f"-Duser.home={ROOT / 'build' / 'snippets-home'}"}
+    return short_spark.environment(f"-Duser.home={ROOT / 'build' / 'snippets-home'}")
 
 
 @of(TESTS)

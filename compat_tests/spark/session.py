@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from compat_tests.harness import short_spark
 from scripts.jars import jars
 
 LOGGING = """\
@@ -25,15 +26,12 @@ def start_session(folder: Path) -> SparkSession:
     logging = folder / "log4j2.properties"
     logging.write_text(LOGGING)
     settings = {
+        **short_spark.SETTINGS,
         "spark.jars": ",".join(map(str, jars("spark"))),
         "spark.driver.memory": "900m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # C1 only and no generated code: these jobs are too short to repay the compiler.
-        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile={logging.as_uri()}",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": f"{short_spark.JAVA} -Dlog4j2.configurationFile={logging.as_uri()}",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),

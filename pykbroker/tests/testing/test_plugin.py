@@ -26,7 +26,8 @@ def run(folder: Path, tests: str, *options: str, head: str = USES_KAFKA) -> tupl
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
+        # Hypothesis's plugin, which is for nothing here, is half of such a run's start.
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", *options],
         cwd=folder,
         capture_output=True,
         text=True,
