@@ -1,29 +1,32 @@
-"""The side, where what it needs is installed."""
+"""Imports the HTTP side, or says which package is missing."""
 
 from __future__ import annotations
 
 import contextlib
-import ssl
+import os
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.config.setting import ConfigError
 
 if TYPE_CHECKING:
     from pykbroker.http.side import HttpSide
 
+#: Where OpenSSL finds the system's authorities: here, none.
+_CERTIFICATES: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
+
 
 def side(*, own_process: bool = False) -> type[HttpSide]:
-    """The side itself. In a process that is the broker's own, the HTTP library comes without certificates for its clients.
+    """The class of the side. With ``own_process``, aiohttp is imported without loading certificates for its clients.
 
-    Raises ConfigError that says what to install where a package is missing.
+    Raises ConfigError, which says what to install, if a package is missing.
     """
     if find_spec("prometheus_client") is None:  # imported with the first page of metrics
         raise _missing("prometheus_client")
     try:
         with _without_certificates() if own_process else contextlib.nullcontext():
-            from pykbroker.http.side import HttpSide  # noqa: PLC0415 - what has no extra must read the rest of this
+            from pykbroker.http.side import HttpSide  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("pykbroker"):
             raise
@@ -40,18 +43,19 @@ def _missing(package: str) -> ConfigError:
 
 @contextlib.contextmanager
 def _without_certificates() -> Iterator[None]:
-    """Contexts for TLS that are made meanwhile trust nobody.
+    """Let TLS contexts that are created meanwhile trust no authority, by OpenSSL's variables for the system's certificates.
 
-    aiohttp makes two for its clients as soon as it is imported, with every authority of the system: a fifth of the start
-    with the side, and 5 MB. The one client here has a context of its own (``console/registry.py``), which it makes when it
-    needs it. Where aiohttp may be somebody else's, too, it is imported as it comes.
+    aiohttp creates two contexts for its clients when it is imported, with all authorities of the system: a fifth of the
+    start with the HTTP side, and 5 MB. The one client here creates its own when it needs it (``console/registry.py``). In a
+    process where others may use aiohttp, it is imported unchanged.
     """
-
-    def load_none(self: ssl.SSLContext) -> None:
-        """In the place of what is inherited."""
-
-    ssl.SSLContext.set_default_verify_paths = load_none  # type: ignore[method-assign]
+    before = {name: os.environ.get(name) for name in _CERTIFICATES}
+    os.environ.update(_CERTIFICATES)
     try:
         yield
     finally:
-        del ssl.SSLContext.set_default_verify_paths
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
