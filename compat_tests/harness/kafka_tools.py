@@ -43,6 +43,7 @@ _MAIN = {
     "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "producer-perf": "org.apache.kafka.tools.ProducerPerformance",
     "consumer-perf": "org.apache.kafka.tools.ConsumerPerformance",
+    "client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
 }
 
 

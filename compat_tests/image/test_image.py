@@ -61,6 +61,31 @@ def test_it_is_well_while_it_serves(image: Image, volume: str) -> None:
 
 
 @needs_root
+def test_what_checks_of_health_and_tutorials_call_is_there(image: Image, volume: str) -> None:
+    with image.container() as container:
+        container.wait_for("^pykbroker ready")
+        for asked in (
+            "cub kafka-ready -b localhost:9092 1 20 && kafka-topics --create --if-not-exists --topic t --bootstrap-server localhost:9092",
+            "ub kafka-ready 1 20 -b localhost:9092",
+            "nc -z localhost 9092",
+            "nc -vz localhost 9092",
+            "timeout 10 kafka-broker-api-versions.sh --bootstrap-server localhost:9092 > /dev/null",
+            "/opt/kafka/bin/kafka-topics.sh --bootstrap-server localhost:9092 --list | grep -q t",
+            "exec 3<>/dev/tcp/localhost/9092",
+        ):
+            done = container.execute("bash", "-c", asked)
+            assert done.returncode == 0, (asked, done.stderr)
+        counted = "kafka-run-class kafka.tools.GetOffsetShell --broker-list localhost:9092 --topic t --time -1 | awk -F: '{sum += $3} END {print sum}'"
+        assert container.execute("bash", "-c", counted).stdout == "0\n"
+        assert container.execute("nc", "-z", "localhost", "9999").returncode == 1
+        elsewhere = container.execute("connect-distributed.sh", "connect.properties")
+        assert (elsewhere.returncode, "instead: Kafka Connect is a program beside" in elsewhere.stderr) == (1, True)
+        stopped = container.execute("kafka-server-stop.sh", "config/server.properties")
+        assert (stopped.returncode, stopped.stderr) == (0, "")
+        assert container.process.wait(PATIENCE_S) == 0
+
+
+@needs_root
 def test_a_volume_with_lost_and_found_in_its_root_is_served(image: Image, volume: str) -> None:
     image.as_root("mkdir", "-m", "700", f"{volume}/lost+found")
     with image.container() as container:

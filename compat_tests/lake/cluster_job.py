@@ -1,4 +1,4 @@
-"""What test_cluster runs: ``BOOTSTRAP FRESH FRESH FRESH FOLDER``. A line of each form of table says what came of it."""
+"""The program of test_cluster: ``BOOTSTRAP FRESH FRESH FRESH FOLDER``. It prints a line with the results of each table format."""
 
 from __future__ import annotations
 

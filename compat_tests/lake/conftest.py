@@ -1,4 +1,4 @@
-"""One Spark session for all of these tests, with what Delta Lake and Iceberg need; lakes in folders of their own."""
+"""One Spark session for all of these tests, with the jars of Delta Lake and Iceberg; each lake has its own folder."""
 
 from __future__ import annotations
 

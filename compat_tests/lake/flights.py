@@ -36,7 +36,7 @@ SCHEMA = {
 
 
 class Published(NamedTuple):
-    """What is known of the files alone, for what comes out at the end."""
+    """The expected numbers, computed from the files alone."""
 
     flights: int
     departed: int
@@ -45,14 +45,14 @@ class Published(NamedTuple):
 
 
 def flights(count: int) -> Iterator[dict[str, Any]]:
-    """The first ``count`` flights of the year, or all that there are."""
+    """The first ``count`` flights of the year."""
     weather = {(row["origin"], row["time_hour"]): row for row in rows("weather")}
     for row in islice(rows("flights"), count):
         yield _joined(row, weather.get((row["origin"], row["time_hour"]), {}))
 
 
 def publish(bootstrap: str, count: int) -> Published:
-    """Sends each flight to both topics, keyed by the aeroplane's number, at the time when it should have left."""
+    """Send each flight to both topics, keyed by tail number, with the scheduled departure as timestamp."""
     topics = Topics(bootstrap)
     for name in (JSON, AVRO):
         topics.create(PARTITIONS, name=name, retention_ms="-1")

@@ -1,4 +1,4 @@
-"""An archive whose job and broker are killed, again and again."""
+"""An archive whose job and broker are killed repeatedly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scripts.jars import jars
 
 
 class Killing:
-    """``pykbroker lake archive --follow`` of some topics to ``folder``/lake, its log and Spark's files beside it."""
+    """``pykbroker lake archive --follow`` of some topics to ``folder``/lake; its log and Spark's files are in ``folder``, too."""
 
     def __init__(self, broker: BrokerProcess, topics: str, folder: Path, batch_records: int, limit_s: float) -> None:
         self.broker = broker
@@ -33,7 +33,7 @@ class Killing:
         ]
 
     def kill(self) -> None:
-        """Starts the job; kills the broker when two batches are there, and the job when two more are."""
+        """Start the job; kill the broker after two batches, and the job after two more."""
         with self._log.open("ab") as output:
             job = subprocess.Popen(
                 self._command, cwd=ROOT, env={**os.environ, "TMPDIR": str(self._temporary)},
@@ -52,12 +52,12 @@ class Killing:
         )
 
     def sweep(self) -> None:
-        """Removes what the last job has left, as the next would; then there is nothing."""
+        """Remove the last job's temporary files, as the next job would, and check that none are left."""
         sweep(LAKE, self._temporary)
         assert list(self._temporary.iterdir()) == []
 
     def _await_batches(self, count: int, job: subprocess.Popen[bytes]) -> None:
-        """Waits until the ledger has so many more batches than now."""
+        """Wait until the ledger has ``count`` more batches."""
         before = self._batches()
         deadline = time.monotonic() + self._limit_s
         while self._batches() < before + count:

@@ -1,4 +1,4 @@
-"""A schema registry, with the two paths that a reader of values asks: schemas by number, and versions of subjects."""
+"""A schema registry with the two paths that a decoder requests: schemas by id, and versions of subjects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Schemas:
-    """What the registry knows; ``asked`` are the paths that it was asked for."""
+    """The registry's schemas; ``asked`` are the requested paths."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, dict[str, Any]] = {}
@@ -31,7 +31,7 @@ class Schemas:
 
 @contextmanager
 def serving() -> Iterator[Schemas]:
-    """A registry on a free port, until the end."""
+    """A registry on a free port."""
     schemas = Schemas()
 
     class Handler(BaseHTTPRequestHandler):
@@ -56,5 +56,5 @@ def serving() -> Iterator[Schemas]:
 
 
 def framed(number: int, value: bytes, path: bytes = b"") -> bytes:
-    """A value as a registry's serializer writes it."""
+    """A value in the frame of a registry's serializer."""
     return b"\0" + number.to_bytes(4, "big") + path + value

@@ -1,4 +1,4 @@
-"""Topics into a lake: every record to the bit and once, over each form of table."""
+"""Archives topics to a lake: every record unchanged and exactly once, with each table format."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from compat_tests.spark.topics import Topics
 from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.description import Format
 from pykbroker.lake.ledger import NOTHING, Lost, Place, Progress
+from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import COMMITS, STAGING, ParquetTable
 from pykbroker.lake.tables.table import Compacted
 from pykbroker.lake.trouble import DataLost, LakeError
@@ -60,7 +61,7 @@ def test_every_form_of_record_is_kept(make: Callable[..., Workshop], topics: Top
 
 
 def test_runs_go_on_where_the_last_one_ended(make: Callable[..., Workshop], topics: Topics) -> None:
-    """New records, a new partition, a new topic; the ledger says how far it is after each."""
+    """New records, a new partition, a new topic; after each run, the ledger has the progress."""
     stem = topics.fresh_name("growing")
     first = topics.create(name=f"{stem}.a")
     topics.send(first, range(5))
@@ -83,7 +84,7 @@ def test_runs_go_on_where_the_last_one_ended(make: Callable[..., Workshop], topi
 
 
 def test_a_batch_that_was_taken_is_not_taken_again(make: Callable[..., Workshop], topics: Topics, form: Format) -> None:
-    """As after a kill between the table's commit and Spark's own: the checkpoint forgets, the table remembers."""
+    """As after a kill between the table's commit and Spark's: the checkpoint does not have the batch, the table does."""
     topic = topics.create()
     topics.send(topic, range(10))
     workshop = make(form)
@@ -141,7 +142,7 @@ def test_small_files_are_put_together(make: Callable[..., Workshop], topics: Top
 
 
 def test_what_expired_before_it_was_read_is_told(make: Callable[..., Workshop], topics: Topics) -> None:
-    """First the job refuses and says what is gone; told to record it, it goes on with what is left, and Spark writes it down."""
+    """First the job fails with the missing offsets; with ``record_losses``, it continues with the rest and records them."""
     topic = topics.create(2)
     workshop = make()
     for number in range(2):
@@ -168,7 +169,7 @@ def test_what_expired_before_it_was_read_is_told(make: Callable[..., Workshop], 
 
 
 def test_a_topic_made_anew_is_not_mixed_with_the_old(make: Callable[..., Workshop], topics: Topics) -> None:
-    """Not though it has more records by now than the old one had; and an archive whose ledger knows no ids goes by offsets."""
+    """Even if it has fewer records; a ledger without ids compares offsets."""
     topic = topics.create()
     topics.send(topic, range(10))
     workshop = make()
@@ -186,7 +187,7 @@ def test_a_topic_made_anew_is_not_mixed_with_the_old(make: Callable[..., Worksho
 
 
 def test_each_batch_asks_whether_its_topics_are_the_same(make: Callable[..., Workshop], topics: Topics) -> None:
-    """As of one made anew while the job runs."""
+    """As if a topic was made anew while the job runs."""
     topic = topics.create()
     topics.send(topic, range(10))
     workshop = make()
@@ -199,8 +200,39 @@ def test_each_batch_asks_whether_its_topics_are_the_same(make: Callable[..., Wor
     assert workshop.offsets(topic) == [(0, offset) for offset in range(10)]
 
 
-def test_a_batch_that_two_take_at_once_is_there_once(make: Callable[..., Workshop]) -> None:
-    """On a disk of another machine, where no lock tells them of each other: the second takes what the first has committed."""
+def test_a_batch_that_two_processes_take_is_added_once_to_iceberg(make: Callable[..., Workshop]) -> None:
+    """Of a lake on another machine's disk, which has no lock: Iceberg publishes only one of two staged snapshots of a batch."""
+    table = make(Format.ICEBERG).lake.table
+    assert isinstance(table, IcebergTable)
+    rows = table.spark.sql("SELECT 't' AS topic, 0 AS partition, 7L AS offset, DATE'2026-01-31' AS date")
+    rows = table.empty().unionByName(rows, allowMissingColumns=True)
+    assert table.append(rows, 0).count() == table.read().count() == 1
+    staged = [table._staged(rows, 1) for _ in range(3)]
+    assert table.read().count() == 1
+    table._publish(staged[0], 1)
+    table._publish(staged[1], 1)
+    assert table.read().count() == 2
+    table.append(rows, 2)
+    table._publish(staged[2], 1)
+    assert table.append(rows, 1).count() == 1
+    assert table.read().count() == 3
+
+
+def test_a_batch_that_is_staged_before_another_is_published_is_still_added(make: Callable[..., Workshop]) -> None:
+    """For instance while files are compacted."""
+    table = make(Format.ICEBERG).lake.table
+    assert isinstance(table, IcebergTable)
+    rows = table.empty().unionByName(table.spark.sql("SELECT 't' AS topic, 1 AS partition"), allowMissingColumns=True)
+    table.append(rows, 0)
+    staged = table._staged(rows, 1)
+    table.append(rows, 2)
+    table._publish(staged, 1)
+    assert table.append(rows, 1).count() == 1
+    assert table.read().count() == 3
+
+
+def test_a_batch_that_two_processes_take_is_added_once_to_parquet(make: Callable[..., Workshop]) -> None:
+    """Of a lake on another machine's disk, which has no lock: the second process takes what the first has committed."""
     table = make().lake.table
     assert isinstance(table, ParquetTable)
     rows = table.spark.sql("SELECT 't' AS topic, 0 AS partition, 7L AS offset, DATE'2026-01-31' AS date")

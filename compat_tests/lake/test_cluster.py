@@ -1,4 +1,4 @@
-"""The whole pipeline on a cluster: Spark's local-cluster mode, whose executors are processes of their own."""
+"""The whole pipeline on a cluster: Spark's local-cluster mode, which runs executors as separate processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = 2000
 
 @takes_long
 def test_the_pipeline_runs_on_executors(start_target: Callable[..., BrokerProcess], tmp_path: Path) -> None:
-    """In a process of its own, for there Spark is another. Each form of table is sent to a broker of its own."""
+    """In a separate process, which has its own Spark. Each table format is replayed to its own broker."""
     brokers = [start_target().bootstrap for _ in range(4)]
     topics = Topics(brokers[0])
     topics.create(4, name="flights", retention_ms="-1")

@@ -1,4 +1,4 @@
-"""Archived values into columns, over each form of table: schemas that grow, and values that do not decode."""
+"""Decodes archived values into columns, with each table format: schemas that evolve, and values that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def decode(workshop: Workshop, topic: str, how: How | None = None, **options: An
 
 
 def values(workshop: Workshop, topic: str) -> list[dict[str, Any]]:
-    """What was decoded, in order, without what is of the record and without nulls."""
+    """The decoded values, in order, without the record's own columns and without nulls."""
     rows = Decoded(workshop.lake, topic).read().orderBy("kafka_partition", "kafka_offset").collect()
     return [
         {
@@ -116,7 +116,7 @@ def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
         assert decode(workshop, topic, registry=registry) == Outcome(topic, 1, 2, ["n"])
         assert [error for _, _, error in quarantined(workshop, topic)] == [
             "the registry has no schema 8",
-            "the value does not begin with a zero byte and the number of a schema, as a registry's serializer writes it",
+            "the value does not begin with a zero byte and the id of a schema, as a registry's serializer writes it",
         ]
         registry.by_id[8] = {"schema": json.dumps(new)}
         assert job(workshop, topic, registry=registry).run_again() == Outcome(topic, 1, 1, ["to"])
@@ -128,7 +128,7 @@ def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
 def test_what_a_kill_left_is_finished_and_nothing_is_there_twice(
     make: Callable[..., Workshop], topics: Topics, form: Format
 ) -> None:
-    """As after a kill between the tables' commits and the ledger: first of a batch, then of one that tried again."""
+    """As after a kill between the tables' commits and the ledger: first for a batch, then for one that decodes the quarantine again."""
     topic = topics.create()
     topics.send(topic, as_json({"n": 1}, {"n": "x"}, {"n": 3}))
     workshop = make(form)

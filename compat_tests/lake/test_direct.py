@@ -1,4 +1,4 @@
-"""The direct source gives what Spark's Kafka source gives, from the files alone: of a broker that runs, and of one that has ended."""
+"""The direct source returns the same rows as Spark's Kafka source, from the files of a broker that runs or has stopped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIMIT_S = 60
 
 
 class Side(NamedTuple):
-    """A broker, and how to read it by either source."""
+    """A broker, and readers of it with either source."""
 
     spark: SparkSession
     broker: BrokerProcess
@@ -48,7 +48,7 @@ class Side(NamedTuple):
         return reader.options(subscribe=topic, includeHeaders="true", **options).load()
 
     def await_noted(self, topic: str) -> None:
-        """Returns when the broker has noted on disk what it holds of partition 0."""
+        """Wait until the broker's checkpoint has the high watermark of partition 0."""
         line = f"{topic} 0 {self.topics.latest(topic)}\n"
         deadline = time.monotonic() + LIMIT_S
         while line not in _text(self.broker):
@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def varied(side: Side) -> str:
-    """All codecs, a segment each; headers, nulls and what is empty; a second partition; times that go back."""
+    """All codecs, a segment each; headers, nulls and empty values; a second partition; timestamps out of order."""
     topic = side.topics.create(2, **ROLLING)
     headers = [("a", b"\xff"), ("a", None), ("ü", b"")]
     for day, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd")):
@@ -125,7 +125,7 @@ def test_only_columns_of_the_schema_are_read(side: Side, varied: str) -> None:
 
 
 def test_filters_hold_though_spark_hands_none_down(side: Side, varied: str) -> None:
-    """What `where` says is said of rows that were read; what options say is not read at all."""
+    """`where` is applied to rows that were read; options limit what is read."""
     condition = "partition = 1 and offset >= 7 and offset < 9"
     found = rows(side.direct(varied).where(condition))
     assert found == rows(side.kafka(varied).where(condition))
@@ -186,7 +186,7 @@ def test_superseded_keys_are_left_out_on_demand(side: Side) -> None:
 
 
 def test_a_stream_follows_logs_that_grow(side: Side, tmp_path: Any) -> None:
-    """What was read before a restart is not read again, and a partition that is added is read from its beginning."""
+    """After a restart, nothing is read again, and a new partition is read from its beginning."""
     topic = side.topics.create(**ROLLING)
     side.topics.send(topic, range(5), timestamps=[NOON_MS + number for number in range(5)])
     side.await_noted(topic)
@@ -205,7 +205,7 @@ def test_a_stream_follows_logs_that_grow(side: Side, tmp_path: Any) -> None:
         return {file.name for file in (tmp_path / "point" / log).glob("[0-9]*")}
 
     def await_seen(wanted: set[tuple[int, int]], query: Any) -> None:
-        """And until Spark has noted that it is done with it: else it would be handed out again after a restart."""
+        """Wait for the rows, and until Spark has committed their batches, which it would otherwise repeat after a restart."""
         deadline = time.monotonic() + LIMIT_S
         while set(seen) != wanted or batches("offsets") != batches("commits"):
             assert time.monotonic() < deadline, (seen, query.exception())
@@ -247,7 +247,7 @@ def test_what_is_gone_or_badly_asked_for_is_told(side: Side, varied: str, tmp_pa
 def test_a_folder_of_a_broker_that_has_ended_is_read(
     spark: SparkSession, start_target: Callable[..., BrokerProcess]
 ) -> None:
-    """Cleanly stopped, so that everything is noted; no broker is there to be asked."""
+    """After a clean shutdown, the checkpoints are complete. No broker runs."""
     broker = start_target()
     topics = Topics(broker.bootstrap)
     topic = topics.create(3)

@@ -1,6 +1,6 @@
 """Real data through a lake: flights with their weather, as JSON and as Avro.
 
-A thousand of them in every run. With PYKBROKER_LONG all 336,776, whose archive, job and broker, is killed LAKE_KILLS times (3 unless set).
+A thousand of them in each run; with PYKBROKER_LONG all 336,776, while job and broker are killed LAKE_KILLS times (3 unless set).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ALL = 336_776
 COUNT = ALL if LONG else 1000
 KILLS = int(os.environ.get("LAKE_KILLS", "3")) if LONG else 0
 BATCH = 2 * COUNT // (8 * KILLS + 4)
-"""Each kill sees four batches end, and some more begin."""
+"""Each kill comes after four batches have ended."""
 BOTH = f"{JSON}|{AVRO}"
 
 
@@ -51,7 +51,7 @@ def seen(flights: DataFrame) -> Published:
 def test_flights_with_their_weather_come_through_whole(
     spark: SparkSession, start_target: Callable[..., BrokerProcess], tmp_path: Path
 ) -> None:
-    """Archived, verified, replayed and archived again; and both forms of their values have the same columns, the files' own."""
+    """Archived, verified, replayed and archived again; JSON and Avro are decoded to the same columns, which equal the files."""
     broker = start_target()
     known = publish(broker.bootstrap, COUNT)
     assert known.flights == COUNT

@@ -1,7 +1,7 @@
-"""Job and broker are killed while records come; then the lake has every record once, and no files of Spark's stay.
+"""Job and broker are killed while records are written; then the lake has each record once, and no files of Spark's remain.
 
-LAKE_KILLS is how often, 1 unless set. LAKE_RECORDS, 2,000 unless set, are there before: of every codec, with headers, null keys and
-null values, in transactions of which every other one is aborted. With PYKBROKER_LONG they are sent to a new broker, too, and archived again.
+They are killed LAKE_KILLS times (1 unless set). LAKE_RECORDS records (2,000 unless set) exist before: with all codecs, headers, null keys
+and null values, in transactions of which every other one is aborted. With PYKBROKER_LONG, the lake is also replayed and archived again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LIMIT_S = 240 + RECORDS // 1000
 
 
 def fill(bootstrap: str, topic: str, records: int) -> int:
-    """Writes so many records to three partitions; how many of them are committed."""
+    """Write this many records to three partitions; returns the number of committed ones."""
     producers = [
         Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-{codec}", "compression.type": codec})
         for codec in CODECS
@@ -63,7 +63,7 @@ def fill(bootstrap: str, topic: str, records: int) -> int:
 
 
 def codecs(data_dir: Path, topic: str) -> set[str]:
-    """Those of the batches with records in the files of a broker."""
+    """The codecs of the batches in the files of a broker, without control batches."""
     found: set[str] = set()
     for file in data_dir.glob(f"{topic}-*/*.log"):
         with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -73,7 +73,7 @@ def codecs(data_dir: Path, topic: str) -> set[str]:
 
 
 def forms(rows: DataFrame) -> Row:
-    """How many rows have something that is easily lost."""
+    """The number of rows with each property that is easily lost."""
     with_null = f.exists("headers", lambda header: header["value"].isNull())
     forms = {name: f.col(name).isNull() for name in ("key", "value", "headers")} | {"header": with_null}
     found = rows.agg(*(f.count_if(each).alias(name) for name, each in forms.items())).first()
@@ -82,7 +82,7 @@ def forms(rows: DataFrame) -> Row:
 
 
 class Publisher(threading.Thread):
-    """Writes transactions of five records to three partitions until it is stopped; every third one is aborted."""
+    """Writes transactions of five records to three partitions until it is stopped, and aborts every third one."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         super().__init__(daemon=True)

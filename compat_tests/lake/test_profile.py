@@ -1,4 +1,4 @@
-"""A profile's numbers, counted by hand."""
+"""Compares a profile's numbers with those counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake into topics again: what a consumer then reads is what was archived, however often the replay was cut off."""
+"""Replays a lake into topics: a consumer reads what was archived, however often the replay was interrupted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def replay(workshop: Workshop, **options: Any) -> int:
 
 
 def content(messages: list[Message]) -> dict[int, list[tuple[Any, ...]]]:
-    """Of each partition what its records are, in their order."""
+    """The records of each partition, in order."""
     found: dict[int, list[tuple[Any, ...]]] = {}
     for message in messages:
         record = (message.timestamp(), message.key(), message.value(), message.headers())
@@ -35,7 +35,7 @@ def content(messages: list[Message]) -> dict[int, list[tuple[Any, ...]]]:
 
 @pytest.fixture
 def archived(make: Callable[..., Workshop], topics: Topics) -> tuple[Workshop, str]:
-    """Two partitions, timestamps out of order, nulls, headers twice."""
+    """Two partitions, timestamps out of order, nulls, a header name twice."""
     topic = topics.create(2, retention_ms="-1")
     headers = [("a", b"1"), ("a", None)]
     topics.send(
@@ -76,7 +76,7 @@ def test_what_is_chosen_alone_is_sent(archived: tuple[Workshop, str], topics: To
 
 
 def test_at_recorded_speed_it_takes_as_long_as_it_took(archived: tuple[Workshop, str], topics: Topics) -> None:
-    """Nineteen seconds of 1970, ten times as fast, both partitions side by side."""
+    """Nineteen seconds of 1970, ten times as fast as recorded, both partitions side by side."""
     workshop, topic = archived
     begun = time.monotonic()
     assert replay(workshop, name=f"{topic}-slow", prefix="slow-", speed=10.0, until_ms=1_100_000) == 25
@@ -109,7 +109,7 @@ def test_records_may_be_as_large_as_the_topic_allows(make: Callable[..., Worksho
 
 
 def test_positions_are_asked_again_where_the_coordinator_is_not_there_yet() -> None:
-    """As of a cluster whose topic of offsets is made by the asking."""
+    """As in a cluster that creates its offsets topic at the first request."""
     with Kafka() as kafka:
         placed = kafka.faults.fail("OffsetFetch", "NOT_COORDINATOR", times=3)
         group = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "replay"})
@@ -121,7 +121,7 @@ def test_positions_are_asked_again_where_the_coordinator_is_not_there_yet() -> N
 
 
 def test_a_sender_that_died_is_followed_by_one_that_goes_on(archived: tuple[Workshop, str], topics: Topics) -> None:
-    """It leaves a committed transaction and an open one; the next aborts what is open and sends it again, once."""
+    """It leaves a committed transaction and an open one; the next sender aborts the open one and sends its records again, once."""
     workshop, topic = archived
     target = topics.create(2, name=f"died-{topic}")
     client = {"bootstrap.servers": topics.bootstrap}

@@ -1,4 +1,4 @@
-"""What a sender says of what is refused: the broker's reason, though librdkafka has not handed it out yet."""
+"""A sender names the broker's reason for a refusal, although librdkafka has not delivered it yet."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
-from pykbroker.lake.sender import Sending, _Line
+from pykbroker.lake.sender import Sending, _Line, kafka_error
 from pykbroker.lake.trouble import LakeError
 from pykbroker.testing import Kafka
 
@@ -31,7 +31,7 @@ def row(offset: int, size: int = 1) -> dict[str, Any]:
 
 
 def produce_until_refused(line: _Line) -> None:
-    """Without polling: librdkafka takes no more once it knows that the first record was refused."""
+    """Without polling: librdkafka accepts no more records once it knows that the first one was refused."""
     while True:
         line._producer.produce("t", b"", partition=0)
         time.sleep(0.01)
@@ -56,7 +56,7 @@ def test_the_next_record_tells_why_an_earlier_one_was_refused(kafka: Kafka) -> N
 
 
 def test_a_refused_transaction_is_ended(kafka: Kafka) -> None:
-    """Whose readers of committed records would wait until it times out."""
+    """Otherwise read_committed consumers would wait until it times out."""
     line = line_to(kafka)
     line.send(row(0))
     line._producer.flush(10)
@@ -66,7 +66,31 @@ def test_a_refused_transaction_is_ended(kafka: Kafka) -> None:
     kafka.wait_for_transaction("replay-t-0", "CompleteAbort")
 
 
-def test_who_was_overtaken_says_so(kafka: Kafka) -> None:
+def test_the_error_is_found_among_the_causes_of_an_exception_if_there_is_one() -> None:
+    fatal = KafkaException(KafkaError(KafkaError._FENCED))
+    wrapped = SystemError("returned a result with an exception set")
+    wrapped.__cause__ = fatal
+    for error in (fatal, wrapped):
+        assert kafka_error(error) is fatal.args[0]
+    for error in (SystemError("null argument to internal routine"), KafkaException(), KafkaException("text")):
+        assert kafka_error(error) is None
+
+
+def test_a_failure_of_the_client_itself_is_told_with_the_partition(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = line_to(kafka)
+    line.send(row(7))
+
+    def fail(*_: object) -> None:
+        raise SystemError("null argument to internal routine")
+
+    monkeypatch.setattr(line, "_again", fail)
+    with pytest.raises(LakeError, match=r"^orders-0, offsets 7 to 7: confluent-kafka failed: null argument to"):
+        line.commit()
+
+
+def test_a_fenced_producer_is_told(kafka: Kafka) -> None:
     line = line_to(kafka)
     line.send(row(0))
     later = line_to(kafka)

@@ -1,4 +1,4 @@
-"""Verify finds what was done to a lake behind its back, and says of which offsets."""
+"""Verify finds changes that were made to a lake's files, and names their offsets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 
 
 def rewritten(workshop: Workshop, change: Callable[[DataFrame], DataFrame]) -> None:
-    """Puts other rows in place of those that the lake has."""
+    """Replace the lake's rows by others."""
     elsewhere = str(workshop.path / "changed")
     change(workshop.lake.read()).write.partitionBy(*PARTITIONED_BY).parquet(elsewhere)
     (workshop.path / "records").rename(workshop.path / "as-it-was")
@@ -85,7 +85,7 @@ def test_what_expired_on_the_broker_is_counted_against_the_ledger(
 
 
 def test_partitions_that_the_broker_has_no_more_are_told(archived: tuple[Workshop, str], topics: Topics) -> None:
-    """All records of one expired; then the topic is gone, and then there is another of its name."""
+    """First all records of one expire; then the topic is deleted, then made anew."""
     workshop, topic = archived
     topics.delete_records(topic, 30)
     counts = [(each.range, each.expired, each.broker_rows, each.lake_rows) for each in workshop.verify().partitions]
@@ -105,7 +105,7 @@ def test_partitions_that_the_broker_has_no_more_are_told(archived: tuple[Worksho
 
 
 def test_of_a_compacted_topic_the_lake_may_have_more(spark: SparkSession, tmp_path: Path) -> None:
-    """The broker removes superseded records after they were archived; what it still has is compared."""
+    """The broker compacts records after they were archived; those that it still has are compared."""
     settings = {"cleanup_policy": "compact", "segment_ms": "1", "min_cleanable_dirty_ratio": "0"}
     with Kafka() as kafka:
         topics = Topics(kafka.bootstrap_servers)

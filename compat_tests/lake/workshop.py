@@ -1,4 +1,4 @@
-"""A lake, its cluster, and the jobs between them, in few words for tests."""
+"""A lake, its cluster, and the jobs between them, for tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class Workshop:
-    """``archive`` runs to the end of the topics; ``rows`` are those in the lake, in order, without topic and date."""
+    """``archive`` runs to the end of the topics; ``rows`` are the lake's rows of a topic, in order, without topic and date."""
 
     def __init__(self, spark: SparkSession, bootstrap: str, path: Path, form: Format) -> None:
         self.path = path
@@ -35,14 +35,14 @@ class Workshop:
         return Verification(self.lake, self.cluster, **options).run()
 
     def replayed_and_archived(self, bootstrap: str, path: Path) -> Workshop:
-        """Sends the lake to another cluster, and archives that: with another lake."""
+        """Replay the lake into another cluster and archive that to another lake."""
         Replay(self.lake, bootstrap, {}, ReplayOptions()).run()
         again = Workshop(self.lake.spark, bootstrap, path, self.lake.description.format)
         again.archive(".*")
         return again
 
     def sums(self) -> dict[tuple[str, int], tuple[int, int]]:
-        """Of each partition the number of its records, and a sum of all of them in their order, whatever their offsets."""
+        """For each partition, the number of records and a checksum of their contents and order, without their offsets."""
         order = f.row_number().over(Window.partitionBy("topic", "partition").orderBy("offset"))
         content = f.xxhash64("order", "timestamp", *(f.to_json(f.struct(each)) for each in ("key", "value", "headers")))
         digests = self.lake.read().withColumn("order", order)

@@ -10,6 +10,7 @@ import pytest
 
 from compat_tests.harness.kafka_tools import KafkaTools, ToolResult
 from compat_tests.security.listeners import USERS, Listeners
+from compat_tests.tools.by_name import ours_here
 from pykbroker.cli.app import main
 
 _MODULES = "org.apache.kafka.common.security"
@@ -106,6 +107,43 @@ def test_a_delegation_token_is_asked_for_renewed_used_and_ended(run: Secured, na
     ended = run("delegation-tokens", alice, "--expire", "--expiry-time-period", "-1", "--hmac", secret)
     assert "Completed expire operation" in ended
     assert "Authentication failed" in run.refused("topics", by_token, "--list")
+
+
+def test_tokens_by_the_command_of_the_image_are_told_as_by_kafkas(
+    run: Secured, kafka_tools: KafkaTools, secured: Listeners
+) -> None:
+    given = ("--bootstrap-server", secured.address("SASL_SSL"), "--command-config", str(run.client("PLAIN", PLAIN)))
+    secrets: list[str] = []
+
+    def both(*words: str) -> tuple[str, str]:
+        """What Kafka's prints of its token, and ours of ours."""
+        answers = []
+        for number, tool in enumerate((kafka_tools, ours_here)):
+            own = [secrets[number] if word == "HMAC" else word for word in words]
+            answers.append(tool("delegation-tokens", *given, *own))
+        theirs, mine = answers
+        assert (mine.status, theirs.status) == (0, 0), mine.err
+        return theirs.out, mine.out
+
+    def plain(told: str) -> str:
+        """Without the ids, the secrets and the minutes of the times."""
+        return re.sub(
+            r"(?<=T\d\d):\d\d", "", re.sub(r"\S{22}(?= )|\S{86}==|(?<= : )\S{22}$", "-", told, flags=re.MULTILINE)
+        )
+
+    renewers = ("--renewer-principal", "User:bob", "--renewer-principal", "User:dora")
+    made = both("--create", "--max-life-time-period", "86400000", *renewers)
+    assert plain(made[1]) == plain(made[0])
+    assert "[User:bob, User:dora]" in made[1]
+    secrets += [re.findall(r"\S{86}==", told)[0] for told in made]
+    described = both("--describe", "--owner-principal", "User:alice")
+    assert described[0].count("User:bob") == described[1].count("User:bob") >= 2
+    assert described[0].splitlines()[:4] == described[1].splitlines()[:4]
+    for words in (["--renew", "--renew-time-period", "3600000"], ["--expire", "--expiry-time-period", "-1"]):
+        told = both(*words, "--hmac", "HMAC")
+        assert plain(told[1]) == plain(told[0])
+    mine = ours_here("delegation-tokens", *given, "--renew", "--renew-time-period", "-1", "--hmac", secrets[1])
+    assert (mine.status, "Delegation Token is not found on server." in mine.err) == (1, True)
 
 
 def test_our_own_command_asks_either_broker(secured: Listeners, tmp_path: Path, capfd) -> None:

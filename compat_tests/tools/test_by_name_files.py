@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.tools.by_name import ours_here
@@ -20,12 +20,15 @@ _OPTIONS: dict[str, list[list[str]]] = {
     ".snapshot": [[]],
     ".txnindex": [[]],
 }
+_INTERNAL = ("offsets.topic.num.partitions", "transaction.state.log.num.partitions")
 
 
 @pytest.fixture
 def folder(start_target: Callable[..., object]) -> Path:
-    """The log directory of a stopped broker with batches, headers, a tombstone, and transactions that ended one way and the other."""
-    broker = start_target({"log.index.interval.bytes": "100"})
+    """The log directory of a stopped broker with batches, headers, a tombstone, transactions that ended one way and the other, and
+    groups of both protocols.
+    """
+    broker = start_target({"log.index.interval.bytes": "100", **dict.fromkeys(_INTERNAL, "1")})
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "x", "compression.type": "lz4"})  # type: ignore[attr-defined]
     producer.init_transactions(LIMIT_S)
     for end in (producer.commit_transaction, producer.abort_transaction):
@@ -40,8 +43,60 @@ def folder(start_target: Callable[..., object]) -> Path:
     for number in range(20):
         plain.produce("t", None if number % 7 == 0 else b"value", b"tomb", partition=0)
         assert plain.flush(LIMIT_S) == 0
+    for protocol in ("classic", "consumer"):
+        _read_in_a_group(broker.bootstrap, protocol)  # type: ignore[attr-defined]
     broker.stop()  # type: ignore[attr-defined]
     return broker.data_dir  # type: ignore[attr-defined, no-any-return]
+
+
+def _read_in_a_group(bootstrap: str, protocol: str) -> None:
+    """A member that commits and leaves, and an offset that is deleted."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": protocol, "group.protocol": protocol,
+                "auto.offset.reset": "earliest", "enable.auto.commit": False}  # fmt: skip
+    consumer = Consumer(settings)
+    try:
+        consumer.subscribe(["t"])
+        while (message := consumer.poll(LIMIT_S)) is None or message.error():
+            pass
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    ours_here(
+        "consumer-groups", "--bootstrap-server", bootstrap, "--group", protocol, "--delete-offsets", "--topic", "t"
+    )
+
+
+def test_records_of_internal_topics_are_decoded_as_by_kafkas(folder: Path, kafka_tools: KafkaTools) -> None:
+    asked = {
+        "__cluster_metadata-0": ["--cluster-metadata-decoder"],
+        "__consumer_offsets-0": ["--offsets-decoder", "--skip-record-metadata"],
+        "__transaction_state-0": ["--transaction-log-decoder"],
+        "t-0": ["--value-decoder-class", "org.apache.kafka.tools.api.StringDecoder"],
+    }
+    for name, words in asked.items():
+        (file,) = folder.glob(f"{name}/*.log")
+        given = ("dump-log", *words, "--files", str(file))
+        theirs, mine = kafka_tools(*given), ours_here(*given)
+        assert (mine.status, mine.out.splitlines()) == (0, theirs.out.splitlines()), given
+        assert mine.out.count("payload: ") > 5
+    assert (
+        "<DELETE>"
+        in ours_here(
+            "dump-log", "--offsets-decoder", "--files", str(file.parent.parent / "__consumer_offsets-0" / file.name)
+        ).out
+    )
+
+
+def test_what_cannot_be_decoded_is_said(folder: Path) -> None:
+    (file,) = folder.glob("t-0/*.log")
+    for words, told in (
+        (["--value-decoder-class", "com.example.Avro"], "com.example.Avro is a class of Java"),
+        (["--remote-log-metadata-decoder"], "this broker has no tiered storage"),
+        (["--offsets-decoder"], "(message had a missing key)"),
+    ):
+        refused = ours_here("dump-log", *words, "--files", str(file))
+        assert refused.status == 1
+        assert told in refused.err
 
 
 def test_files_are_printed_as_by_kafkas(folder: Path, kafka_tools: KafkaTools) -> None:

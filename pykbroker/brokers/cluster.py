@@ -22,7 +22,7 @@ from pykbroker.runtime.runtime import Runtime
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.old_formats import OldFormatError
-from pykbroker.wire.primitives import uuid_to_str
+from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,6 +138,7 @@ class Cluster:
             config=config,
             check_topic_configs=check_topic_configs,
             features=features,
+            directory_id=uuid_from_str(logs.metadata_directory_id),
         )
         cluster = cls(config, logs, metadata, runtime)
         logs.directories.put_strays_aside({key: each.topic_id for key, each in cluster._partitions.items()})

@@ -4,93 +4,60 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
 
 from pykbroker import __version__
-from pykbroker.cli import (
-    acls,
-    brokers,
-    cluster,
-    configs,
-    consume,
-    dump,
-    faults,
-    groups,
-    lake,
-    logdirs,
-    perf,
-    produce,
-    quotas,
-    reassignments,
-    records,
-    tokens,
-    topic_offsets,
-    topics,
-    transactions,
-    users,
-)
 from pykbroker.cli.completion import WithOptionsOfServe
 from pykbroker.cli.help import with_plain_help
 from pykbroker.cli.output import Output, flush
 from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
 from pykbroker.wire.errors import KafkaError, WireError
 
-app = typer.Typer(
-    name="pykbroker",
-    help="A Kafka-compatible broker, and commands that talk to any Kafka.",
-    epilog="Exit status: 0 done, 1 refused or something is wrong, 2 wrong command line, 3 no broker reached.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
+#: Groups of commands, each the module of its name.
+_GROUPS = (
+    "topics",
+    "groups",
+    "cluster",
+    "configs",
+    "transactions",
+    "reassignments",
+    "acls",
+    "users",
+    "tokens",
+    "quotas",
+    "records",
+    "brokers",
+    "faults",
+    "perf",
+    "lake",
 )
+#: Commands by themselves, each a function of its name, and their modules.
+_SINGLE = {
+    "offsets": "topic_offsets",
+    "logdirs": "logdirs",
+    "produce": "produce",
+    "consume": "consume",
+    "dump": "dump",
+}
+_LEFT_TO_ARGPARSE: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
-@app.command(
-    cls=WithOptionsOfServe,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    add_help_option=False,
-)
-def serve(context: typer.Context) -> None:
+def _serve(context: typer.Context) -> None:
     """Run the broker; `pykbroker serve --help` tells its options."""
     from pykbroker.cli.serve import main as serve_main
 
     raise typer.Exit(serve_main(context.args))
 
 
-@app.command(
-    cls=WithOptionsOfServe,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    add_help_option=False,
-)
-def check(context: typer.Context) -> None:
+def _check(context: typer.Context) -> None:
     """Say whether a broker would take these settings, without starting it; its options are those of `serve`."""
     from pykbroker.cli.check import main as check_main
 
     raise typer.Exit(check_main(context.args))
-
-
-app.add_typer(topics.app, name="topics")
-app.add_typer(groups.app, name="groups")
-app.add_typer(cluster.app, name="cluster")
-app.add_typer(configs.app, name="configs")
-app.add_typer(transactions.app, name="transactions")
-app.add_typer(reassignments.app, name="reassignments")
-app.add_typer(acls.app, name="acls")
-app.add_typer(users.app, name="users")
-app.add_typer(tokens.app, name="tokens")
-app.add_typer(quotas.app, name="quotas")
-app.add_typer(records.app, name="records")
-app.add_typer(brokers.app, name="brokers")
-app.add_typer(faults.app, name="faults")
-app.add_typer(perf.app, name="perf")
-app.add_typer(lake.app, name="lake")
-app.command("offsets")(topic_offsets.offsets)
-app.command("logdirs")(logdirs.logdirs)
-app.command("produce")(produce.produce)
-app.command("consume")(consume.consume)
-app.command("dump")(dump.dump)
 
 
 def _print_version(wanted: bool) -> None:
@@ -99,8 +66,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def top(
+def _top(
     *,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and end.")
@@ -109,13 +75,45 @@ def top(
     """A Kafka-compatible broker, and commands that talk to any Kafka."""
 
 
-with_plain_help(app)
+def application(only: str | None = None) -> typer.Typer:
+    """The whole command line; or, with the name of a group or of a command, as much of it as that takes: to import and to
+    build all the others is most of what a command would cost.
+    """
+    app = typer.Typer(
+        name="pykbroker",
+        help="A Kafka-compatible broker, and commands that talk to any Kafka.",
+        epilog="Exit status: 0 done, 1 refused or something is wrong, 2 wrong command line, 3 no broker reached.",
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_top)
+    if only is None:
+        for name, command in (("serve", _serve), ("check", _check)):
+            app.command(name, cls=WithOptionsOfServe, context_settings=_LEFT_TO_ARGPARSE, add_help_option=False)(
+                command
+            )
+    for name, module in _SINGLE.items():
+        if only in (None, name):
+            app.command(name)(getattr(import_module(f"pykbroker.cli.{module}"), name))
+    for name in _GROUPS:
+        if only in (None, name):
+            app.add_typer(import_module(f"pykbroker.cli.{name}").app, name=name)
+    with_plain_help(app)
+    return app
+
+
+@cache
+def _command(only: str | None) -> Any:
+    return typer.main.get_command(application(only))
 
 
 def main(argv: list[str]) -> int:
     """Run one command; returns the exit status."""
+    first = argv[0] if argv else None
+    command = _command(first if first in _GROUPS or first in _SINGLE else None)
     try:
-        app(argv, prog_name="pykbroker")
+        command(argv, prog_name="pykbroker")
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else EXIT_FAILED
     except CliError as error:

@@ -56,11 +56,20 @@ def _control(record: Record) -> dict[str, Any]:
     value: dict[str, Any] | None = None
     if kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
         value = {"coordinator_epoch": decode_end_txn_marker(record).coordinator_epoch}
-    elif kind in _CONTROL_VALUES and record.value is not None:
-        cls = record_class(*_CONTROL_VALUES[kind])
-        version = int.from_bytes(record.value[:2], "big", signed=True)  # their first field says it
-        value = plain(cls.decode(record.value, 0, min(max(version, cls.VERSIONS[0]), cls.VERSIONS[1]))[0])
+    elif (found := control_value(record)) is not None:
+        value = plain(found[0])
     return {"type": kind.name, "key": None, "value": value}
+
+
+def control_value(record: Record) -> tuple[Message, int] | None:
+    """What a control record of KRaft says, and the version it is in; None for other control records. Raises WireError."""
+    kind = decode_control_key(record.key)
+    if kind not in _CONTROL_VALUES or record.value is None:
+        return None
+    cls = record_class(*_CONTROL_VALUES[kind])
+    version = int.from_bytes(record.value[:2], "big", signed=True)  # their first field says it
+    version = min(max(version, cls.VERSIONS[0]), cls.VERSIONS[1])
+    return cls.decode(record.value, 0, version)[0], version
 
 
 def _coordinator(record: Record, catalogue: dict[int, tuple[str, str]]) -> dict[str, Any]:

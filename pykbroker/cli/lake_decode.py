@@ -91,14 +91,14 @@ def decode(
     if wanted is None and (schema or message):
         raise UsageError("--schema and --message say more of --as; give it, too.")
     interval_s = parse_duration(every) / 1000
+    known = _registry(registry) if registry else None
     with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, lake=at, tasks=True) as spark:
         from pykbroker.lake.lake import Lake
-        from pykbroker.lake.values.registry import Registry
         from pykbroker.lake.values.survey import Surveyor
 
         if wanted is not None and kind is Kind.JSON and schema is not None:
             wanted = _with_columns(wanted, schema)
-        lake, surveyor = Lake.open(spark, at), Surveyor(Registry(registry) if registry else None)
+        lake, surveyor = Lake.open(spark, at), Surveyor(known)
         with ends_are_noted() as ended:
             while True:
                 job = _Job(at, surveyor, batch, out, ended, again=again)
@@ -119,7 +119,7 @@ def _how(
         needs.need_file(schema, "schema")
     if kind is Kind.AVRO:
         needs.need_package("fastavro", "schemas")
-        text = schema.read_text() if schema else None
+        text = _text(schema) if schema else None
     elif kind is Kind.PROTOBUF:
         needs.need_package("google.protobuf", "schemas")
         text = base64.b64encode(_descriptors(schema)).decode() if schema else None
@@ -133,6 +133,20 @@ def _how(
 
         columns_of(found)
     return found
+
+
+def _registry(url: str) -> Any:
+    from pykbroker.lake.values.registry import Registry
+
+    with lake_errors():
+        return Registry(url)
+
+
+def _text(schema: Path) -> str:
+    try:
+        return schema.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CliError(f"{schema} is no text in UTF-8, so it is no such schema.") from None
 
 
 def _descriptors(schema: Path) -> bytes:
@@ -151,7 +165,7 @@ def _with_columns(how: How, schema: Path) -> How:
     from pykbroker.lake.values.types import of_spark, part
 
     try:
-        given = StructType.fromDDL(schema.read_text())
+        given = StructType.fromDDL(_text(schema))
     except PySparkException as error:
         raise CliError(
             f"{schema} has no columns as SQL writes them: {str(error).strip().partition(chr(10))[0]}"

@@ -17,7 +17,8 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.progress import Progress
 from pykbroker.cli.trouble import CliError, UsageError
 from pykbroker.lake import needs
-from pykbroker.lake.description import FILE, Description, Format
+from pykbroker.lake.book import LocalFolder, described
+from pykbroker.lake.description import FILE, Format
 from pykbroker.lake.trouble import LakeError, sentence
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.temporary import LAKE, TemporaryFolder
@@ -168,11 +169,11 @@ def _formats_of(lake: str | None) -> tuple[Format, ...]:
 def format_of(lake: str) -> Format | None:
     """The format of a lake on this machine; None where there is none yet, or where only Spark can look."""
     local = needs.local_path(lake)
-    file = local / FILE if local else None
-    if file is None or not file.is_file():
+    if local is None:
         return None
     with lake_errors():
-        return Description.from_json(file.read_text(), str(file)).format
+        folder = LocalFolder(local)
+        return None if folder.read(FILE) is None else described(folder, lake).format
 
 
 class Teller:

@@ -13,7 +13,8 @@ from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
-from pykbroker.cli.trouble import UsageError
+from pykbroker.cli.trouble import CliError
+from pykbroker.lake import needs
 from pykbroker.runtime.clock import SystemClock
 
 
@@ -34,8 +35,8 @@ def profile(
     out = Output(as_json=as_json)
     checked_lake(at)
     checked_pattern(topics)
-    if not to.parent.is_dir():
-        raise UsageError(f"There is no folder {to.parent} to put the page into.")
+    with lake_errors():
+        needs.need_writable(to, "--to")
     now_ms = SystemClock().now_ms()
     since_ms, until_ms = (parse_when(each, now_ms) if each else None for each in (since, until))
     with lake_errors(), session(master, conf, jars, lake=at) as spark:
@@ -46,7 +47,10 @@ def profile(
         with watched(spark, out):
             found = measured(Lake.open(spark, at), Wanted(topics, since_ms, until_ms, top))
     made = datetime.fromtimestamp(now_ms / 1000, UTC)
-    to.write_text(page(at, f"{made:%Y-%m-%d %H:%M}", found), encoding="utf-8")
+    try:
+        to.write_text(page(at, f"{made:%Y-%m-%d %H:%M}", found), encoding="utf-8")
+    except OSError as error:
+        raise CliError(f"{to} cannot be written: {error.strerror}.") from None
     if as_json:
         out.json({"page": str(to), "topics": [each.as_json() for each in found]})
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -66,21 +66,17 @@ def replay(
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
     client = {**_librdkafka(options.file), **options.more}
     now_ms = SystemClock().now_ms()
+    given: dict[str, Any] = {
+        "since_ms": parse_when(since, now_ms) if since else None,
+        "until_ms": parse_when(until, now_ms) if until else None,
+        "rename": dict(map(name_and_value, rename or ())),
+        "topic_configs": dict(map(name_and_value, topic_config or ())),
+    }
     with lake_errors(), session(master, conf, jars, lake=at, replays=True) as spark:
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.replay import Replay, ReplayOptions
 
-        wanted = ReplayOptions(
-            name=name,
-            topics=topics,
-            since_ms=parse_when(since, now_ms) if since else None,
-            until_ms=parse_when(until, now_ms) if until else None,
-            keys=tuple(key or ()),
-            rename=dict(map(name_and_value, rename or ())),
-            prefix=prefix,
-            speed=speed,
-            topic_configs=dict(map(name_and_value, topic_config or ())),
-        )
+        wanted = ReplayOptions(name=name, topics=topics, keys=tuple(key or ()), prefix=prefix, speed=speed, **given)
         job = Replay(Lake.open(spark, at), options.bootstrap, client, wanted)
         with told(job.look, out, _LOOK_EVERY_S):
             sent = job.run()

@@ -23,6 +23,7 @@ from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.metadata.source import Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.wire.internal.voters_record import VotersRecord
 
 if TYPE_CHECKING:
     from pykbroker.storage.log.reading import ReadPlan
@@ -155,7 +156,7 @@ class Commits:
         if records:
             prepare, first = self._append(records)
             self._sync(prepare, first)
-            self._publish(records, first)
+            self._publish(records)
 
     def finish_now(self) -> None:
         """Complete the change that is appended, and drop the queued ones: the process and its threads end, and no client waits
@@ -165,7 +166,7 @@ class Commits:
         change, self._under_way = self._under_way, None
         if change is not None:
             self._sync(change.prepare, change.first)
-            self._publish(change.records, change.first)
+            self._publish(change.records)
 
     def _advance(self) -> None:
         """Begin queued changes. One without records, or whose sync needs no thread, is completed at once."""
@@ -215,7 +216,7 @@ class Commits:
 
     def _synced(self, change: _Change) -> Any:
         if self._under_way is change:  # otherwise the process is ending and has completed it
-            self._publish(change.records, change.first)
+            self._publish(change.records)
         return change.result
 
     def _ended(self, change: _Change) -> None:
@@ -225,12 +226,15 @@ class Commits:
                 self._write_snapshot()
             self._advance()
 
-    def _publish(self, records: Sequence[MetadataRecord], first: int) -> None:
+    def _publish(self, records: Sequence[MetadataRecord]) -> None:
         self.answers.forget()
         delta = MetadataDelta()
         for record in records:
-            replay(self.image, record, delta)
-        self.image.offset = first + len(records) - 1
+            if isinstance(record, VotersRecord):
+                self.log.quorum.adopt(record)
+            else:
+                replay(self.image, record, delta)
+        self.image.offset = self.log.end_offset - 1
         self.image.epoch = self.log.epoch
         self._tell(delta)
 

@@ -289,9 +289,9 @@ class Controller:
     def update_features(
         self, updates: Sequence[FeatureUpdate], *, static_min_isr: int, validate_only: bool
     ) -> Deferred[None]:
-        from pykbroker.controller.feature_updates import plan_updates  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.feature_updates import plan_updates, upgrades_voters  # noqa: PLC0415 - start-up counts
 
-        def decide() -> Decision[None]:
+        def decide() -> Decision[bool]:
             quorum = self._log.quorum
             try:
                 records = plan_updates(
@@ -305,9 +305,19 @@ class Controller:
             except KafkaError as error:
                 reason = f"The update failed for all features since the following feature had an error: {error.message}"
                 raise KafkaError(error.code, reason) from error
-            return [] if validate_only else records, None
+            if validate_only:
+                return [], False
+            if upgrades_voters(quorum.kraft_version, updates):
+                return [quorum.as_dynamic_voter()], True
+            return records, False
 
-        return self._commits.decide(decide)
+        def go_on(upgraded: bool) -> Deferred[None]:
+            """As in Kafka, voters come first, and by themselves."""
+            if not upgraded:
+                return Deferred.completed(None)
+            return self.update_features(updates, static_min_isr=static_min_isr, validate_only=False)
+
+        return self._commits.decide(decide).chain(go_on)
 
     # Planners
 

@@ -48,7 +48,7 @@ def plan_updates(
 ) -> list[ConfigRecord | FeatureLevelRecord]:
     """The records for levels that change. Of two updates of one feature the later is used.
 
-    ``kraft_version`` is the level of the quorum itself, which is not in the image; ``static_min_isr`` is the file's
+    ``kraft_version`` is the level of the quorum itself, which is not in the image, and gets no record here; ``static_min_isr`` is the file's
     min.insync.replicas. Raises KafkaError INVALID_UPDATE_VERSION for the first update that is refused: then none is made.
     """
     once = {update.feature: update for update in updates}
@@ -64,9 +64,15 @@ def plan_updates(
             _check_metadata_version(update, current)
         else:
             _check_needs(update, proposed)
-        if update.level != current:
+        if update.level != current and update.feature != KRAFT_VERSION:
             records.append(FeatureLevelRecord(name=update.feature, feature_level=update.level))
     return records
+
+
+def upgrades_voters(kraft_version: int, updates: Sequence[FeatureUpdate]) -> bool:
+    """Whether static voters become dynamic ones (KIP-853) by updates that ``plan_updates`` has admitted."""
+    levels = {update.feature: update.level for update in updates}
+    return levels.get(KRAFT_VERSION, kraft_version) > kraft_version
 
 
 def _check_update(
@@ -90,9 +96,8 @@ def _check_update(
         )
     if update.level > current and update.upgrade_type != UpgradeType.UPGRADE:
         raise _refusal(update, "Can't downgrade to a newer version.")
-    if update.feature == KRAFT_VERSION and update.level != current:
-        # Kafka can turn static voters into dynamic ones (KIP-853); a quorum of one does not need that.
-        raise _refusal(update, "The controller inside this broker keeps the version its quorum was formatted with.")
+    if update.feature == KRAFT_VERSION and update.level < current:
+        raise _refusal(update, "Can't downgrade the version of this feature.")
 
 
 def _check_support(update: FeatureUpdate, who: str, ranges: Mapping[str, tuple[int, int]]) -> None:

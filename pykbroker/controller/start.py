@@ -23,6 +23,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+from pykbroker.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from pykbroker.controller.internal_topics import Settings
@@ -50,17 +51,19 @@ def open_metadata(
     config: Settings,
     check_topic_configs: ConfigCheck,
     features: Features = CURRENT,
+    directory_id: bytes = ZERO_UUID,
 ) -> Controller:
     """The controller of the cluster with the metadata log in ``log_directory``.
 
     ``open_log(topic, topic_id, partition, config)`` opens a log of that directory: ``LogManager.open``. A new
-    directory becomes a new cluster. Raises WireError, ReplayError, ForeignQuorumError or UnsupportedMetadataError,
+    directory becomes a new cluster. ``directory_id`` is that of ``log_directory``. Raises WireError, ReplayError, ForeignQuorumError or UnsupportedMetadataError,
     each with a message for operators, and KafkaError KAFKA_STORAGE_ERROR or OSError if the disk fails.
     """
     directory = posixpath.join(log_directory, f"{CLUSTER_METADATA}-0")
     log = open_log(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG)
     snapshot_bytes = config["metadata.log.max.record.bytes.between.snapshots"]
-    source = LocalLog(log, disk, directory, Quorum(node_id), runtime.clock, snapshot_bytes=snapshot_bytes)
+    quorum = Quorum(node_id, own_directory_id=directory_id)
+    source = LocalLog(log, disk, directory, quorum, runtime.clock, snapshot_bytes=snapshot_bytes)
     image = MetadataImage(cluster_id)
     source.load(image)
     source.open_epoch(image)

@@ -26,9 +26,12 @@ class Turn:
     async def share(self) -> None:
         """Let others have their turn, if ours was long enough. To be called after each little piece of work."""
         if self._now() - self._began >= TURN_S:
-            await asyncio.sleep(0)
-            self._turns.began()
-            self._began = self._now()
+            await self.over()
+
+    async def over(self) -> None:
+        """Let others have their turn, however short ours was: after work whose length is not ours to know."""
+        await asyncio.sleep(0)
+        self.begin()
 
     def begin(self) -> None:
         """Somebody else has had the loop."""

@@ -1,5 +1,5 @@
-"""Topics to a lake of tables and back, on Spark: against any Kafka, over PySpark alone (the extra ``spark``).
+"""Archives topics to a lake of tables and replays them, on Spark. It works with any Kafka and needs only PySpark (the extra ``spark``).
 
-What imports PySpark at its head runs where Spark does; ``ledger``, ``book``, ``description``, ``needs`` and ``trouble`` do
-not, so that a command can say what is missing, and how far an archive is, before anything is started.
+``ledger``, ``book``, ``description``, ``needs`` and ``trouble`` do not import PySpark. So a command can report missing parts and the
+archive's progress without it.
 """

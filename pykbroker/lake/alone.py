@@ -1,7 +1,8 @@
-"""One archive of a lake at a time, one compaction, one decoding of a topic: two would both take the same batch.
+"""Only one process at a time archives to a lake, compacts it or decodes a topic of it.
 
-The system holds the lock and lets it go with the process, however that ends. It knows this machine alone: of a lake on HDFS or in an
-object store nobody is told.
+The lock is the operating system's (flock), which releases it when the process ends, however it ends. It covers lakes on this machine's
+file systems. Of a lake on HDFS or in an object store, the tables themselves take a batch once, however many processes write it:
+Parquet by its commit file, Delta Lake by its transaction identifier, Iceberg by its write-audit-publish id.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from pykbroker.lake.trouble import LakeError
 
 @contextmanager
 def alone(lake: str, what: str) -> Iterator[None]:
-    """Until its end no other process is in this for the same lake. Raises LakeError where one is, or where nothing can be written."""
+    """Holds the lock for ``what`` on the lake; does nothing for a lake elsewhere. Raises LakeError if another process holds it or the lake's
+    folder cannot be written to.
+    """
     folder = local_path(lake)
     if folder is None:
         yield
@@ -40,7 +43,9 @@ def _take(lock: int, lake: str, what: str) -> None:
     except BlockingIOError:
         holder = os.read(lock, 20).decode(errors="replace")
         raise LakeError(
-            f"Process {holder} is at this for the lake {lake} already ({what}); wait until it has ended, or stop it."
+            f"Process {holder or '(unknown)'} is at this for the lake {lake} already ({what}); wait until it has ended, or stop it."
         ) from None
+    except OSError as error:
+        raise LakeError(f"The lake {lake} cannot be locked: {error.strerror}.") from None
     os.ftruncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())

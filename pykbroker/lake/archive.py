@@ -1,7 +1,7 @@
 """The archive: a Structured Streaming job on Spark's Kafka source that adds every committed record of some topics to a lake.
 
-Exactly once: Spark's checkpoint says what a batch is, the table's own commit log whether it has been taken. The ledger is
-written after the table, from what the table has; a batch that is given again finds the table done and the ledger to be written.
+Exactly once: Spark's checkpoint defines each batch, and the table's commit log says whether it was added. The ledger is written after the
+table, from the rows that the table has. So when Spark repeats a batch after a crash, the table stays and the ledger is completed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pykbroker.lake import ledger
+from pykbroker.lake.book import LEDGER
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.columns import with_date
 from pykbroker.lake.lake import CHECKPOINT, Lake
 from pykbroker.lake.ledger import Entry, Offsets, Place, Range
 from pykbroker.lake.losses import losses
 from pykbroker.lake.sight import Sight
+from pykbroker.lake.tables.table import RECORDS
 from pykbroker.lake.trouble import DataLost, LakeError, sentence
 
 _AWAIT_S = 0.5
@@ -32,7 +34,7 @@ _MOST_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class ArchiveOptions:
-    """``interval_s`` is how often new records are looked for; without one, the job ends where the topics end now."""
+    """``interval_s`` is the time between two batches; if it is None, the job ends at the present end of the topics."""
 
     topics: str
     interval_s: float | None = None
@@ -41,7 +43,7 @@ class ArchiveOptions:
 
 
 class Archive:
-    """One run of the job; ``run`` returns when it has ended, and ``sight`` tells how far it is."""
+    """One run of the job; ``sight`` has its progress."""
 
     def __init__(self, lake: Lake, cluster: Cluster, options: ArchiveOptions) -> None:
         self.lake = lake
@@ -50,9 +52,9 @@ class Archive:
         self.sight = Sight(lake.last_entry())
 
     def run(self, tell: Callable[[Sight], None], ended: Callable[[], bool] = lambda: False) -> Sight:
-        """Until it is done, or ``ended`` says so; a batch that is being taken then is taken by the next run.
+        """Run until the end of the topics or until ``ended`` returns True; the next run repeats a batch that was interrupted.
 
-        Raises LakeError where the job cannot go on; what was taken until then stays, and the next run goes on from it.
+        Raises LakeError or DataLost if the job cannot go on. All complete batches stay, and the next run continues after them.
         """
         self._check_checkpoint()
         self.lake.table.recover()
@@ -75,14 +77,14 @@ class Archive:
                 query.stop()
 
     def _look_ahead(self) -> None:
-        """What is there to be read a person sees before Spark has made its first report."""
+        """Ask for the lag, to show it before Spark's first report."""
         places = self.cluster.partitions(self.cluster.matching(self.options.topics))
         self.sight = Sight(self.lake.last_entry(), self.cluster.earliest(places), self.cluster.ends(places))
 
     def _start(self) -> StreamingQuery:
         options = {
             **self.cluster.spark_options(),
-            "subscribePattern": f"^(?:{self.options.topics})$",  # Spark is content with a part of the name
+            "subscribePattern": f"^(?:{self.options.topics})$",  # Spark also accepts a match of part of the name
             "startingOffsets": "earliest",
             "maxOffsetsPerTrigger": str(self.options.batch_records),
             "failOnDataLoss": str(not self.options.record_losses).lower(),
@@ -111,7 +113,7 @@ class Archive:
         self.sight.took(entry)
 
     def _same_topics(self, before: Entry, topics: Collection[str]) -> dict[str, str]:
-        """The ids of the topics of a batch. Raises DataLost where one was made anew since the batch before."""
+        """The ids of a batch's topics. Raises DataLost if one was made anew since the previous batch."""
         ids = self.cluster.ids(topics)
         _refuse_mixture(before, {}, ids)
         return ids
@@ -129,12 +131,12 @@ class Archive:
         text = self.lake.folder.read(f"{CHECKPOINT}/{name}")
         if text is None:
             raise LakeError(
-                f"{self.lake.folder.at(CHECKPOINT)} has no {name}; was it deleted while the archive was running?"
+                f"{self.lake.folder.at(CHECKPOINT)} has no {name}: it was deleted while the archive was running, or is damaged."
             )
         return text
 
     def _gone(self, starts: Offsets, ends: Offsets) -> dict[Place, Range]:
-        """Offsets of this batch that the broker no longer has."""
+        """The offsets of this batch that the broker no longer has."""
         begins = self.cluster.earliest(starts)
         limits = {place: min(begin, ends[place]) for place, begin in begins.items()}
         return {place: (starts[place], limit) for place, limit in limits.items() if starts[place] < limit}
@@ -142,8 +144,15 @@ class Archive:
     # What is lost
 
     def _check_checkpoint(self) -> None:
-        """Without it batches would be counted from 0 again, and be taken for those that the table has."""
-        batch = self.lake.last_entry().batch
+        """Refuse a checkpoint or a ledger that was deleted: batches would be counted from 0 again, and be mistaken for those in the table."""
+        batch, folder = self.lake.last_entry().batch, self.lake.folder
+        committed = max((int(name) for name in folder.names(f"{CHECKPOINT}/commits") if name.isdecimal()), default=-1)
+        lost = batch < 0 and folder.exists(RECORDS) and not folder.exists(f"{CHECKPOINT}/offsets/0")
+        if lost or committed > batch:
+            raise LakeError(
+                f"The lake has records, and {folder.at(LEDGER)} has no entry of the last batch: it was deleted. Put it back, or archive to "
+                "a folder of its own."
+            )
         if batch >= 0 and not self.lake.folder.exists(f"{CHECKPOINT}/offsets/{batch}"):
             raise LakeError(
                 f"The lake has {batch + 1} batches, and {self.lake.folder.at(CHECKPOINT)} does not know the last one: it was "
@@ -168,7 +177,7 @@ class Archive:
             )
 
     def _look_into(self, error: StreamingQueryException, *, again: bool) -> None:
-        """Raises what a person must know; comes back where the job may be started again."""
+        """Raise an error with the cause of a failure, or return if the job may be started again."""
         self._check_nothing_is_lost()
         message = str(error)
         if "data may have been" in message or "KAFKA_DATA_LOSS" in message:
@@ -181,11 +190,11 @@ def _refuse_mixture(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> None
     for place, how in ledger.made_anew(entry, ends, ids).items():
         raise DataLost(
             f"{place} was {how}: the topic was deleted and made anew. "
-            "Its records cannot be told from the old ones here; archive it to a folder of its own."
+            "This lake keeps the old topic; archive the new one to a folder of its own."
         )
 
 
 def _arranged(rows: DataFrame) -> DataFrame:
-    """One file of each topic and day, or several where there is much; in order of offsets, so that files know their ranges."""
+    """One file for each topic and day, or several for a large one; in offset order, so that files have narrow ranges of offsets."""
     rows.sparkSession.conf.set("spark.sql.adaptive.enabled", "true")
     return rows.hint("rebalance", "topic", "date").sortWithinPartitions("topic", "date", "partition", "offset")

@@ -1,35 +1,38 @@
-"""What a lake says of itself in files: which it is, and how far its archive is. Where they lie on this machine no Spark is needed."""
+"""Reads a lake's description and ledger. A lake on this machine's disk needs no Spark for that."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, Self
 
 from pykbroker.lake.description import FILE, Description
 from pykbroker.lake.ledger import Entry
-from pykbroker.lake.trouble import Missing
+from pykbroker.lake.trouble import LakeError, Missing, written_by
 
 LEDGER = "ledger"
+_NUMBERED = re.compile(r"\d{12}\.json")
 
 
 class Readable(Protocol):
-    """A folder whose files are read by names relative to it, with ``/``."""
+    """A folder whose files are read. Names are relative to it, with ``/``."""
 
     def at(self, name: str) -> str:
-        """Where what is called ``name`` here lies."""
+        """The path or URI of ``name``."""
 
     def within(self, name: str) -> Readable:
         """The folder ``name`` in this one."""
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """The text of a file; None if it does not exist. Raises LakeError if it cannot be read or is not UTF-8."""
 
     def names(self, name: str) -> list[str]:
-        """What lies directly in the folder ``name``, hidden files left out; nothing where there is no such folder."""
+        """The sorted names in the folder ``name`` without hidden ones; empty if it does not exist."""
 
 
 class LocalFolder:
-    """One of this machine's disk."""
+    """A folder on this machine's disk."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -45,10 +48,18 @@ class LocalFolder:
             return (self._path / name).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            raise LakeError(f"{self.at(name)} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise LakeError(f"{self.at(name)} is no text in UTF-8: it is damaged.") from None
 
     def names(self, name: str) -> list[str]:
-        folder = self._path / name
-        return sorted(each.name for each in folder.iterdir() if each.name[0] != ".") if folder.is_dir() else []
+        try:
+            return sorted(each.name for each in (self._path / name).iterdir() if each.name[0] != ".")
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise LakeError(f"{self.at(name)} cannot be read: {error.strerror}.") from None
 
 
 class Book:
@@ -60,27 +71,34 @@ class Book:
 
     @classmethod
     def on_disk(cls, path: Path) -> Self:
-        """Of a lake on this machine. Raises as ``described``."""
+        """The book of a lake on this machine. Raises as ``described``."""
         folder = LocalFolder(path)
         return cls(folder, described(folder, str(path)))
 
     def last_entry(self) -> Entry:
-        """How far the archive is; an empty entry where no batch has been taken yet."""
+        """The ledger's newest entry; an empty one before the first batch. Raises LakeError if it is damaged."""
         batches = self.batches()
         return self.entry(batches[-1]) if batches else Entry()
 
     def batches(self) -> list[int]:
-        """The batches whose entries are kept."""
-        return [int(name.removesuffix(".json")) for name in self.folder.names(LEDGER)]
+        """The batches whose entries are kept, in order."""
+        return [int(name.removesuffix(".json")) for name in numbered(self.folder.names(LEDGER))]
 
     def entry(self, batch: int) -> Entry:
-        """The ledger's entry of a batch; an empty one where there is none."""
-        text = self.folder.read(f"{LEDGER}/{batch:012d}.json")
-        return Entry.from_json(text) if text is not None else Entry()
+        """The ledger's entry of a batch; an empty one if there is none. Raises LakeError if it is damaged."""
+        name = f"{LEDGER}/{batch:012d}.json"
+        text = self.folder.read(name)
+        with written_by("archive", self.folder.at(name)):
+            return Entry() if text is None else Entry.from_json(text)
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """The names of files of batches, in order; others, which people may have added, are left out."""
+    return sorted(filter(_NUMBERED.fullmatch, names))
 
 
 def described(folder: Readable, path: str) -> Description:
-    """What the folder's description says. Raises Missing where there is no lake, LakeError where it is not one of ours."""
+    """The lake's description. Raises Missing if there is no lake, LakeError if the description is damaged or newer than this version."""
     text = folder.read(FILE)
     if text is None:
         raise Missing(f"{path} is no lake of ours: it has no {FILE}. `pykbroker lake archive --to {path}` makes one.")

@@ -1,4 +1,4 @@
-"""What is asked of a Kafka cluster beside records: offsets and topics, by the client in Spark's connector, with its settings."""
+"""Topics and offsets of a Kafka cluster, by the admin client in the jars of Spark's Kafka connector."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from pykbroker.lake.ledger import Place
+from pykbroker.lake.session import CONNECTOR, need_class
 from pykbroker.lake.trouble import LakeError
 
 
 class Cluster:
-    """A cluster by its bootstrap servers; ``options`` are the client's (``security.protocol`` and so on)."""
+    """A cluster, by its bootstrap servers. ``options`` are settings of Kafka's Java client. Raises Missing if Spark lacks the client.
+
+    The methods raise LakeError if the cluster does not answer or refuses.
+    """
 
     def __init__(self, spark: SparkSession, bootstrap: str, options: Mapping[str, str] | None = None) -> None:
+        need_class(spark, "org.apache.kafka.clients.admin.Admin", CONNECTOR)
         self.bootstrap = bootstrap
         self.options = dict(options or {})
         self._gateway = spark._sc._gateway  # noqa: SLF001 - PySpark's only way to the connector's client
         self._jvm: Any = spark._jvm  # noqa: SLF001
 
     def spark_options(self) -> dict[str, str]:
-        """For Spark's Kafka source: what is not committed is left out, and headers are wanted."""
+        """Options for Spark's Kafka source: with headers, and without records of open and aborted transactions."""
         options = {f"kafka.{name}": value for name, value in self.options.items()}
         return {
             "kafka.bootstrap.servers": self.bootstrap,
@@ -33,12 +38,12 @@ class Cluster:
         }
 
     def cluster_id(self) -> str:
-        """DescribeCluster says it."""
+        """The cluster id."""
         with self._admin() as admin:
             return str(admin.describeCluster().clusterId().get())
 
     def matching(self, pattern: str) -> set[str]:
-        """The topics whose whole name matches, internal ones left out: those that Spark's source takes."""
+        """The topics whose whole name matches the Java pattern, without internal ones. Raises LakeError if it is no pattern."""
         try:
             compiled = self._jvm.java.util.regex.Pattern.compile(pattern)
         except Py4JJavaError as error:
@@ -47,7 +52,7 @@ class Cluster:
             return {str(name) for name in admin.listTopics().names().get() if compiled.matcher(name).matches()}
 
     def partitions(self, topics: Iterable[str]) -> set[Place]:
-        """The partitions of those of the topics that exist."""
+        """The partitions of the topics that exist."""
         wanted = set(topics)
         with self._admin() as admin:
             there = wanted & set(admin.listTopics().names().get())
@@ -57,7 +62,7 @@ class Cluster:
             }
 
     def ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """The ids of those of the topics that exist; none from brokers that have no ids."""
+        """The ids of the topics that exist; empty for brokers before Kafka 2.8, which have no ids."""
         wanted = set(topics)
         none = self._jvm.org.apache.kafka.common.Uuid.ZERO_UUID
         with self._admin() as admin:
@@ -67,15 +72,15 @@ class Cluster:
             return {topic: str(each.toString()) for topic, each in found.items() if not each.equals(none)}
 
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Where the logs of these partitions begin; those that are not there are left out."""
+        """The log start offsets of the partitions that exist."""
         return self._offsets(places, "earliest")
 
     def ends(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Where they end for a reader of committed records (the last stable offset)."""
+        """The last stable offsets of the partitions that exist."""
         return self._offsets(places, "latest")
 
     def compacted(self, topics: Iterable[str]) -> set[str]:
-        """Those of the topics whose superseded records the broker removes."""
+        """The topics whose cleanup.policy includes compact."""
         configs = self._jvm.org.apache.kafka.common.config
         kind = getattr(configs, "ConfigResource$Type").TOPIC
         resources = self._list(configs.ConfigResource(kind, topic) for topic in topics)
@@ -102,7 +107,7 @@ class Cluster:
 
     @contextmanager
     def _admin(self) -> Iterator[Any]:
-        """An admin client for one question. Raises LakeError where the cluster does not answer or refuses."""
+        """An admin client for one request."""
         properties = self._jvm.java.util.Properties()
         for name, value in {"bootstrap.servers": self.bootstrap, **self.options}.items():
             properties.setProperty(name, value)
@@ -123,7 +128,7 @@ class Cluster:
 
 
 def reason(error: Py4JJavaError) -> str:
-    """The innermost cause of a Java exception, in its own words."""
+    """The message of the innermost cause of a Java exception."""
     cause = error.java_exception
     while cause.getCause() is not None:
         cause = cause.getCause()

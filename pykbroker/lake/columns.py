@@ -1,4 +1,4 @@
-"""The columns of a record in a lake: those of Spark's Kafka source, by the same names, and the day of the timestamp in UTC."""
+"""The columns of a record in a lake: those of Spark's Kafka source, and the day of the timestamp in UTC."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCHEMA = (
     "partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT, key BINARY, value BINARY, "
     "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, topic STRING, date DATE"
 )
-"""Of the files; topic and date, by which they are divided, stand in the names of folders."""
+"""The columns of the table. It is partitioned by topic and date, whose values are in the names of folders."""
 PARTITIONED_BY = ("topic", "date")
 ORDERED_BY = ("partition", "offset")
 

@@ -1,4 +1,4 @@
-"""How far a replay is, by the positions that it commits where it sends: they are there for whoever looks, wherever its tasks run."""
+"""The progress of a replay, from the positions that its tasks commit in the target cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pykbroker.lake.ledger import Offsets
 
 
 class Course:
-    """Archived offsets of each partition: where it ends, and how far it is. Some have no row, and filters leave some out."""
+    """Progress in archived offsets. Some offsets have no row, and filters exclude some."""
 
     def __init__(self, ends: Offsets, clock: Callable[[], float] = time.monotonic) -> None:
         self._ends = dict(ends)
@@ -19,14 +19,14 @@ class Course:
         self._left = sum(self._ends.values())
 
     def seen(self, positions: Offsets) -> Course:
-        """Takes the positions that are committed now, those of an earlier run too; returns itself."""
+        """Take the committed positions, which include those of earlier runs; returns itself."""
         self._left = sum(max(end - positions.get(place, 0), 0) for place, end in self._ends.items())
         if self._begin is None:
             self._begin, self._begun_s = self._left, self._clock()
         return self
 
     def line(self) -> str:
-        """As in ``1,200,000 offsets, 85,000 a second, 300,000 to go, 4 s left``."""
+        """For example ``1,200,000 offsets, 85,000 a second, 300,000 to go, 4 s left``."""
         sent = 0 if self._begin is None else self._begin - self._left
         rate = sent / max(self._clock() - self._begun_s, 0.001)
         left = f", {self._left / rate:.0f} s left" if rate else ""

@@ -1,4 +1,4 @@
-"""``lake.json``: what a lake is, written when it is made and compared whenever something is added."""
+"""``lake.json``: the format of a lake and its cluster, written once and compared whenever records are added."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.trouble import LakeError, written_by
 
 FILE = "lake.json"
 LAYOUT = 1
 
 
 class Format(StrEnum):
-    """The form of the tables."""
+    """The format of the tables."""
 
     PARQUET = "parquet"
     DELTA = "delta"
@@ -32,17 +32,17 @@ class Description:
 
     @classmethod
     def from_json(cls, text: str, place: str) -> Description:
-        """Raises LakeError where the text is not one that this version wrote."""
-        try:
+        """Parse the file ``place``. Raises LakeError if it is damaged or of another version's layout."""
+        with written_by("archive", place):
             fields = json.loads(text)
             if fields["layout"] == LAYOUT:
-                return cls(Format(fields["format"]), fields["cluster_id"])
-        except (ValueError, KeyError, TypeError):
-            raise LakeError(f"{place} is not one that `pykbroker lake archive` wrote.") from None
-        raise LakeError(f"{place} has layout {fields['layout']}; this pykbroker knows {LAYOUT}.")
+                return cls(Format(fields["format"]), str(fields["cluster_id"]))
+        raise LakeError(
+            f"{place} has layout {fields['layout']}; this pykbroker knows {LAYOUT}. A newer one may read it."
+        )
 
     def check_same(self, wanted: Description, place: str) -> None:
-        """Raises LakeError where what is to be added does not belong here."""
+        """Raises LakeError if records of the lake ``wanted`` do not belong to this one."""
         if self.format != wanted.format:
             raise LakeError(f"The lake {place} is of format {self.format}; it cannot be {wanted.format} as well.")
         if self.cluster_id != wanted.cluster_id:

@@ -1,4 +1,4 @@
-"""Files of a lake that are no tables, through Hadoop's file systems: on this machine, HDFS or an object store alike."""
+"""The files of a lake beside its tables, by Hadoop's file systems: on this machine, on HDFS or in an object store."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from pykbroker.lake.trouble import LakeError
+
 
 class Folder:
-    """A folder by its URI. Names are relative to it, with ``/``."""
+    """A folder, by its URI. Names are relative to it, with ``/``. Methods raise Py4JJavaError if the file system fails."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
         self._spark = spark
@@ -26,7 +28,7 @@ class Folder:
         self.uri = str(self._files.makeQualified(path).toString())
 
     def at(self, name: str) -> str:
-        """The URI of what is called ``name`` here."""
+        """The URI of ``name``."""
         return f"{self.uri}/{name}"
 
     def within(self, name: str) -> Folder:
@@ -34,21 +36,23 @@ class Folder:
         return Folder(self._spark, self.at(name))
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """The text of a file; None if it does not exist. Raises LakeError if it is not UTF-8."""
         if not self.exists(name):
             return None
         stream = self._files.open(self._path(name))
         try:
             return bytes(self._jvm.org.apache.hadoop.io.IOUtils.readFullyToByteArray(stream)).decode()
+        except UnicodeDecodeError:
+            raise LakeError(f"{self.at(name)} is no text in UTF-8: it is damaged.") from None
         finally:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """Writes a file whole or not at all; one of that name is replaced."""
+        """Write a file atomically, in place of one with this name."""
         self._rename(self._unfinished(name, text), name, self._replacing)
 
     def create(self, name: str, text: str) -> bool:
-        """The same where there is none of that name; else False, and nothing has changed."""
+        """Write a file atomically; False, and no change, if one with this name exists."""
         unfinished = self._unfinished(name, text)
         try:
             self._rename(unfinished, name, self._keeping)
@@ -82,14 +86,14 @@ class Folder:
         return bool(self._files.exists(self._path(name)))
 
     def names(self, name: str) -> list[str]:
-        """What lies directly in the folder ``name``, hidden files left out; nothing where there is no such folder."""
+        """The sorted names in the folder ``name`` without hidden ones; empty if it does not exist."""
         if not self.exists(name):
             return []
         found = (status.getPath().getName() for status in self._files.listStatus(self._path(name)))
         return sorted(each for each in found if not each.startswith("."))
 
     def files(self, name: str) -> dict[str, int]:
-        """The files below the folder ``name``, relative to it, with their sizes; hidden ones left out."""
+        """The files below the folder ``name``, relative to it, and their sizes in bytes; without hidden ones."""
         found: dict[str, int] = {}
         if not self.exists(name):
             return found
@@ -103,12 +107,12 @@ class Folder:
         return found
 
     def move(self, name: str, to: str) -> bool:
-        """Renames a file, making the folders above; False where it could not be, as when it has gone already."""
+        """Rename a file, and create the folders above it; False if this fails, for instance because it was moved before."""
         self._files.mkdirs(self._path(to).getParent())
         return bool(self._files.rename(self._path(name), self._path(to)))
 
     def delete(self, name: str) -> None:
-        """A file, or a folder with all that is in it; nothing happens where there is none."""
+        """Delete a file, or a folder with its content, if it exists."""
         self._files.delete(self._path(name), True)
 
     def _path(self, name: str) -> Any:

@@ -1,6 +1,6 @@
-"""A lake: one folder with the table of records, the ledger of what was archived, and the stream's checkpoint.
+"""A lake: one folder with the table of records, the ledger of archived offsets, and the stream's checkpoint.
 
-lake.json   records/   ledger/000000000007.json   checkpoint/   and what the table's format needs
+lake.json   records/   ledger/000000000007.json   checkpoint/   and the files that the table's format needs
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pykbroker.lake.book import LEDGER, Book, described
 from pykbroker.lake.description import FILE, Description, Format
 from pykbroker.lake.folder import Folder
 from pykbroker.lake.ledger import Entry
+from pykbroker.lake.session import check_jars
 from pykbroker.lake.tables.delta import DeltaTable
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import ParquetTable
@@ -19,7 +20,7 @@ from pykbroker.lake.trouble import Missing
 
 CHECKPOINT = "checkpoint"
 KEPT = 1000
-"""Entries that are kept for people to look at; the last alone is needed."""
+"""The number of entries that are kept. The archive needs only the last; `lake decode` and people use the others."""
 
 TABLES: dict[Format, type[Table]] = {
     Format.PARQUET: ParquetTable,
@@ -29,24 +30,27 @@ TABLES: dict[Format, type[Table]] = {
 
 
 class Lake(Book):
-    """The lake at ``path``. ``open`` wants one that is there, ``create`` makes one or compares."""
+    """A lake. ``open`` opens an existing one; ``create`` makes one, or checks that the existing one is the same."""
 
     folder: Folder
 
     def __init__(self, spark: SparkSession, folder: Folder, description: Description) -> None:
         super().__init__(folder, description)
+        check_jars(spark, description.format)
         self.spark = spark
         self.table = TABLES[description.format](spark, folder)
 
     @classmethod
     def open(cls, spark: SparkSession, path: str) -> Lake:
-        """Raises Missing where there is no lake, LakeError where it is not one of ours."""
+        """Open the lake at ``path``. Raises Missing if there is none or its format's jars are missing, LakeError if it is damaged."""
         folder = Folder(spark, path)
         return cls(spark, folder, described(folder, path))
 
     @classmethod
     def create(cls, spark: SparkSession, path: str, wanted: Description) -> Lake:
-        """Raises LakeError where there is another lake, or a folder with something else in it."""
+        """Make a lake at ``path``, or open it. Raises LakeError if its description is another, Missing if the folder has other content or the
+        format's jars are missing.
+        """
         folder = Folder(spark, path)
         text = folder.read(FILE)
         if text is not None:
@@ -58,10 +62,10 @@ class Lake(Book):
         return cls(spark, folder, wanted)
 
     def write_entry(self, entry: Entry) -> None:
-        """Write an entry, and remove the one that is no longer needed."""
+        """Write the entry of a batch, and remove the oldest."""
         self.folder.write(f"{LEDGER}/{entry.batch:012d}.json", entry.to_json())
         self.folder.delete(f"{LEDGER}/{entry.batch - KEPT:012d}.json")
 
     def read(self) -> DataFrame:
-        """Every archived record."""
+        """All archived records."""
         return self.table.read()

@@ -1,6 +1,6 @@
-"""How far an archive is: after each batch one file says of every partition which offsets were read, and how many rows came.
+"""The ledger of an archive: after each batch, one file with the offsets that were read of each partition and the number of rows.
 
-Pure: offsets and counts in, the next entry out. An entry has everything that the ones before it had, so the last one is enough.
+Pure: offsets and counts in, the next entry out. An entry includes its predecessors, so the last one is enough.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Range = tuple[int, int]
 
 
 MOST_RANGES = 100
-"""So many of the offsets that were lost of a partition are kept here, as ranges: the longest."""
+"""The number of ranges of lost offsets that are kept for a partition: the longest."""
 
 
 class Place(NamedTuple):
-    """A partition of a topic; its text is as Kafka names its folder."""
+    """A partition; as text, it has the name of its directory in Kafka."""
 
     topic: str
     partition: int
@@ -32,13 +32,13 @@ Offsets = Mapping[Place, int]
 
 
 class Lost(NamedTuple):
-    """How many offsets of a partition expired before they were read, and the longest ranges of them, in order."""
+    """The number of a partition's offsets that expired before they were read, and the longest ranges of them, in order."""
 
     offsets: int
     ranges: tuple[Range, ...]
 
     def and_then(self, later: Lost) -> Lost:
-        """Both losses together; of the ranges the longest are kept."""
+        """The sum of two losses, with the longest ranges of both."""
         ranges = sorted([*self.ranges, *later.ranges], key=lambda each: each[0] - each[1])
         return Lost(self.offsets + later.offsets, tuple(sorted(ranges[:MOST_RANGES])))
 
@@ -48,9 +48,9 @@ NOTHING = Lost(0, ())
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One partition: every offset from ``begin`` to before ``until`` has been read, or is one of those ``lost``.
+    """One partition: every offset from ``begin`` up to, not including, ``until`` was read or is among those ``lost``.
 
-    ``rows`` are fewer than offsets where there were markers of transactions, aborted records or compacted ones.
+    There are fewer rows than offsets if there were transaction markers, aborted records or compaction.
     """
 
     begin: int
@@ -61,9 +61,9 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is known after batch ``batch``, which added ``rows`` at ``at`` (ISO 8601, UTC).
+    """The state after batch ``batch``, which added ``rows`` at ``at`` (ISO 8601, UTC).
 
-    ``ids`` are those of the topics, by which one that was made anew is known; brokers before Kafka 2.8 give none.
+    ``ids`` are topic ids, by which a topic that was made anew is detected; brokers before Kafka 2.8 have none.
     """
 
     batch: int = -1
@@ -81,7 +81,7 @@ class Entry:
         return {place.partition: each for place, each in self.partitions.items() if place.topic == topic}
 
     def starts(self, ends: Offsets, initial: Offsets) -> dict[Place, int]:
-        """Where the next batch begins if it ends at ``ends``: where this one ended, else where the stream began, else at 0."""
+        """The start offsets of the next batch, which ends at ``ends``: the end of this one, else the stream's initial offset, else 0."""
         return {
             place: self.partitions[place].until if place in self.partitions else min(initial.get(place, 0), end)
             for place, end in ends.items()
@@ -90,7 +90,7 @@ class Entry:
     def after(
         self, batch: int, at: str, ends: Offsets, initial: Offsets, rows: Offsets, lost: Mapping[Place, Lost]
     ) -> Entry:
-        """The entry after ``batch``, which read to ``ends`` and added ``rows``; partitions it does not name stay as they are."""
+        """The entry after ``batch``, which read up to ``ends`` and added ``rows``; other partitions stay as they are."""
         partitions = dict(self.partitions)
         for place, start in self.starts(ends, initial).items():
             before = partitions.get(place, Progress(start, start))
@@ -103,11 +103,11 @@ class Entry:
         return Entry(batch, at, sum(rows.values()), partitions, self.ids)
 
     def with_ids(self, ids: Mapping[str, str]) -> Entry:
-        """The same with the ids of more topics."""
+        """The same entry, with the ids of more topics."""
         return replace(self, ids={**self.ids, **ids})
 
     def to_json(self) -> str:
-        """As it is kept in its file."""
+        """The content of the entry's file."""
         partitions = [
             {"topic": place.topic, "partition": place.partition, **asdict(progress), "lost": progress.lost._asdict()}
             for place, progress in sorted(self.partitions.items())
@@ -117,7 +117,7 @@ class Entry:
 
     @classmethod
     def from_json(cls, text: str) -> Entry:
-        """The entry that ``to_json`` wrote."""
+        """The entry that ``to_json`` wrote. Raises ValueError, LookupError or TypeError for anything else."""
         fields = json.loads(text)
         partitions = {
             Place(item["topic"], item["partition"]): Progress(
@@ -136,7 +136,7 @@ def _ranges(found: list[list[int]]) -> tuple[Range, ...]:
 
 
 def offsets_of(text: str) -> dict[Place, int]:
-    """Offsets as Spark's Kafka source writes them: ``{"topic": {"0": 12}}``, after a line or a byte of its own."""
+    """Offsets as Spark's Kafka source writes them: ``{"topic": {"0": 12}}``, after a version."""
     return flat(json.loads(text[text.index("{") :]))
 
 
@@ -145,7 +145,7 @@ def flat(offsets: Mapping[str, Mapping[str, int]]) -> dict[Place, int]:
 
 
 def nested(offsets: Offsets) -> dict[str, dict[str, int]]:
-    """As Spark's options startingOffsets and endingOffsets want them."""
+    """Offsets in the form of Spark's options startingOffsets and endingOffsets."""
     found: dict[str, dict[str, int]] = {}
     for place, offset in offsets.items():
         found.setdefault(place.topic, {})[str(place.partition)] = offset
@@ -153,20 +153,20 @@ def nested(offsets: Offsets) -> dict[str, dict[str, int]]:
 
 
 def source_offsets(log: str) -> dict[Place, int]:
-    """The offsets of the one source in a file of a checkpoint's ``offsets/``: a version, metadata, then the source's line."""
+    """The offsets in a file of a checkpoint's ``offsets/``: a version, metadata, then the line of the one source."""
     return offsets_of(log.splitlines()[2])
 
 
 def expired(entry: Entry, earliest: Offsets) -> Iterator[tuple[Place, Range]]:
-    """What is gone from the broker, whose logs now begin at ``earliest``, before the stream has read it."""
+    """The ranges that expired before the stream read them; ``earliest`` are the log start offsets."""
     for place, progress in sorted(entry.partitions.items()):
         if earliest.get(place, 0) > progress.until:
             yield place, (progress.until, earliest[place])
 
 
 def made_anew(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> dict[Place, str]:
-    """Partitions of topics that were deleted and made anew, and how one sees it: their topic has another id, or, where ids are not
-    known, they end before what has been read of them.
+    """Partitions of topics that were deleted and made anew, and the evidence: the topic has another id or, if ids are unknown, the
+    partition ends before the offsets that were read.
     """
     found = {}
     for place, progress in sorted(entry.partitions.items()):
@@ -179,13 +179,13 @@ def made_anew(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> dict[Place
 
 
 def behind(entry: Entry, earliest: Offsets, ends: Offsets) -> int:
-    """How many offsets of these logs have not been read."""
+    """The number of offsets of these logs that were not read."""
     read = {place: progress.until for place, progress in entry.partitions.items()}
     return sum(max(end - max(read.get(place, 0), earliest.get(place, end)), 0) for place, end in ends.items())
 
 
 def as_numbers(entry: Entry) -> list[dict[str, Any]]:
-    """For people and programs: one row of each partition."""
+    """A row for each partition, for output."""
     return [
         {
             "topic": place.topic, "partition": place.partition, "begin": each.begin, "until": each.until,

@@ -1,6 +1,7 @@
-"""What expired before it was read: offsets that neither the lake has nor, any more, the broker. Found and written down in Spark.
+"""Finds and records, in Spark, the offsets that expired before they were read.
 
-``lost/000000000007/`` of a lake has those of batch 7, a JSON object a line. To the driver come sums of partitions and the longest ranges.
+``lost/000000000007/`` of a lake has those of batch 7, one JSON object per line. The driver gets only sums of partitions and the longest
+ranges.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ _GAPS = "topic STRING, partition INT, from BIGINT, until BIGINT"
 
 
 def losses(folder: Folder, batch: int, taken: DataFrame, gone: Mapping[Place, Range]) -> dict[Place, Lost]:
-    """Of each partition the offsets in the range that is ``gone`` from the broker which the rows that were taken do not have.
+    """The offsets in the ranges that are ``gone`` from the broker and that the rows ``taken`` do not have.
 
-    At most so many: markers of transactions, aborted records and compacted ones leave gaps, too, and cannot be told any more.
+    This is an upper bound: transaction markers, aborted records and compaction leave gaps that cannot be distinguished any more.
     """
     if not gone:
         return {}

@@ -1,4 +1,4 @@
-"""What must be there before Spark is started: Java, packages, jars, folders. Each check raises Missing, in words."""
+"""Checks before Spark is started: Java, packages, jars, files and folders. Each raises Missing, which says what to do."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from zipfile import is_zipfile
 
 from pykbroker.lake.description import FILE
 from pykbroker.lake.trouble import Missing
@@ -17,17 +19,17 @@ JAVA = 17  # the oldest that Spark 4 runs on
 
 
 def need_package(name: str, extra: str) -> None:
-    """Raises Missing, with the extra that brings the package."""
+    """Raises Missing if a package is not installed; ``extra`` installs it."""
     try:
         found = find_spec(name)
-    except ModuleNotFoundError:  # what it is a part of
+    except ModuleNotFoundError:  # the package that would contain it
         found = None
     if found is None:
         raise Missing(f"This needs the Python package {name}: pip install 'pykbroker[{extra}]' brings it.")
 
 
 def need_java() -> None:
-    """A Java that Spark 4 runs on, where Spark will look: in JAVA_HOME, else on the path."""
+    """Raises Missing if JAVA_HOME or, without it, the path has no Java on which Spark 4 runs."""
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if program is None:
@@ -44,48 +46,78 @@ def need_java() -> None:
 
 
 def java_version(said: str) -> int | None:
-    """17 of ``openjdk version "17.0.15"``, 8 of ``java version "1.8.0_402"``; None of anything else."""
+    """17 for ``openjdk version "17.0.15"``, 8 for ``java version "1.8.0_402"``, None for other text."""
     found = re.search(r'version "(?:1\.)?(\d+)', said)
     return int(found[1]) if found else None
 
 
 def need_jars(jars: Iterable[str]) -> None:
-    """Raises Missing for a jar that is not on this machine."""
+    """Raises Missing for a jar that is not on this machine or is no archive; a URL is not checked."""
     for jar in jars:
-        if "://" not in jar and not Path(jar).is_file():
-            raise Missing(f"There is no jar {jar}.")
+        if "://" in jar:
+            continue
+        if not Path(jar).is_file():
+            raise Missing(
+                f"There is no jar {jar}. --jars and PYKBROKER_SPARK_JARS name files, with commas between them."
+            )
+        if not is_zipfile(jar):
+            raise Missing(f"{jar} is no jar, or it is damaged.")
 
 
 def need_file(path: Path, what: str) -> None:
-    """Raises Missing."""
+    """Raises Missing if there is no file ``path``."""
     if not path.is_file():
         raise Missing(f"There is no {what} {path}.")
 
 
 def need_lake(path: str) -> None:
-    """A lake at ``path``; one that lies elsewhere than on this machine is looked for when Spark is there."""
+    """Raises Missing if there is no lake at ``path``. A lake that is not on this machine is checked when Spark runs."""
     local = local_path(path)
     if local is None:
         return
-    if not local.is_dir():
-        raise Missing(f"There is no folder {path}.")
-    if not (local / FILE).is_file():
-        raise Missing(f"{path} is no lake of ours: it has no {FILE}. `pykbroker lake archive --to {path}` makes one.")
+    with _readable(path):
+        if not local.is_dir():
+            raise Missing(f"There is no folder {path}.")
+        if not (local / FILE).is_file():
+            raise Missing(
+                f"{path} is no lake of ours: it has no {FILE}. `pykbroker lake archive --to {path}` makes one."
+            )
 
 
 def need_lake_or_room(path: str) -> None:
-    """A lake at ``path``, or nothing: one is made there. What lies elsewhere than on this machine is looked at by Spark."""
+    """Raises Missing if ``path`` is neither a lake nor free for one. A path that is not on this machine is checked when Spark runs."""
     local = local_path(path)
-    if local is None or (local / FILE).is_file() or not local.exists():
+    if local is None:
         return
-    if not local.is_dir():
-        raise Missing(f"{path} is no folder.")
-    if any(not each.name.startswith(".") for each in local.iterdir()):
-        raise Missing(f"{path} is not empty and no lake of ours; name another folder with --to.")
+    with _readable(path):
+        if (local / FILE).is_file() or not local.exists():
+            return
+        if not local.is_dir():
+            raise Missing(f"{path} is no folder.")
+        if any(not each.name.startswith(".") for each in local.iterdir()):
+            raise Missing(f"{path} is not empty and no lake of ours; name another folder with --to.")
+
+
+def need_writable(file: Path, option: str) -> None:
+    """Raises Missing if ``file`` cannot be written; ``option`` names it."""
+    if not file.parent.is_dir():
+        raise Missing(f"There is no folder {file.parent}; name a file in another with {option}.")
+    if file.is_dir():
+        raise Missing(f"{file} is a folder; name a file with {option}.")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise Missing(f"{file} cannot be written; name another file with {option}.")
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Missing(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def local_path(path: str) -> Path | None:
-    """Where ``path`` lies on this machine; None for hdfs://, s3a:// and their like."""
+    """The path on this machine; None for URIs such as hdfs:// and s3a://."""
     if "://" not in path:
         return Path(path.removeprefix("file:"))
     return Path(path.removeprefix("file://")) if path.startswith("file://") else None

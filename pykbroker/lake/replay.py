@@ -1,6 +1,6 @@
-"""The way back: archived records into topics, in the order of each partition, with their timestamps, keys and headers.
+"""Replays archived records into topics: in the order of each partition, with their timestamps, keys and headers.
 
-Exactly once, however often it is interrupted: see ``sender``. Partitions go in parallel, each in one task.
+Each record is sent exactly once, however often the replay is interrupted: see ``sender``. Each partition is sent by one task.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """What is replayed, what it is called there, and how fast: ``speed`` times as recorded; None is as fast as can be."""
+    """What is replayed, to which topics, and how fast: ``speed`` times as fast as recorded, or at full speed if it is None."""
 
     name: str = "pykbroker-replay"
     topics: str = ".*"
@@ -45,7 +45,7 @@ class ReplayOptions:
 
 
 class Replay:
-    """One run; another of the same name goes on where it ended. ``client`` are librdkafka's settings."""
+    """One run; another with the same name continues where it ended. ``client`` are librdkafka's settings."""
 
     def __init__(self, lake: Lake, bootstrap: str, client: Mapping[str, str], options: ReplayOptions) -> None:
         self.lake = lake
@@ -63,14 +63,14 @@ class Replay:
         }
 
     def look(self) -> Course:
-        """How far it is; what was seen last while the cluster does not say."""
+        """The progress; the last known one if the cluster does not answer."""
         try:
             return self._course.seen(self._positions())
-        except (KafkaException, LakeError):  # which ``run`` tells
+        except (KafkaException, LakeError):  # ``run`` reports it
             return self._course
 
     def run(self) -> dict[Place, int]:
-        """The rows sent of each partition. Raises LakeError where the topics do not fit or the cluster refuses."""
+        """Send the records; returns the number of sent rows of each partition. Raises LakeError if the topics do not fit or the cluster refuses."""
         if not self._places:
             raise LakeError(f"The lake {self.lake.folder.uri} has no topic that matches {self.options.topics!r}.")
         if len(set(self._targets().values())) < len(self._targets()):
@@ -92,7 +92,7 @@ class Replay:
         return {place.topic: self.options.target(place.topic) for place in self._places}
 
     def _make_topics(self) -> None:
-        """Topics that are not there are created, and nothing in them expires: their records are old when they arrive."""
+        """Create missing topics, without retention: their records are old when they arrive."""
         admin = AdminClient({**self.client, "log_level": 0})
         there = {name: len(topic.partitions) for name, topic in admin.list_topics(timeout=_TIMEOUT_S).topics.items()}
         wanted: dict[str, int] = {}
@@ -111,9 +111,9 @@ class Replay:
             future.result(timeout=_TIMEOUT_S)
 
     def _positions(self) -> dict[Place, int]:
-        """What an earlier run of this name has sent: of each partition the archived offset that comes next.
+        """The next archived offset of each partition, after what earlier runs with this name have sent.
 
-        Raises LakeError where that run was of another lake.
+        Raises LakeError if those runs replayed another lake, KafkaException if the cluster does not answer.
         """
         places = {TopicPartition(self.options.target(place.topic), place.partition): place for place in self._places}
         group = Consumer({**self.client, "log_level": 0, "group.id": self.options.name})
@@ -129,7 +129,7 @@ class Replay:
         return positions
 
     def _check_same(self, place: Place, sent: str) -> None:
-        """Who sent before the ledger had topics' ids has written the cluster's alone, or nothing."""
+        """Compare prefixes: earlier versions committed positions with the cluster id alone, or without one."""
         ours = self._origins[place.topic]
         if not (sent.startswith(ours) or ours.startswith(sent)):
             raise LakeError(
@@ -153,8 +153,8 @@ class Replay:
         return rows.withColumn("ms", f.unix_millis("timestamp"))
 
     def _arranged(self, rows: DataFrame) -> DataFrame:
-        """Each partition in one task, by offsets. At recorded speed a task's partitions go side by side, in order of time:
-        of the latest time so far, for within a partition the offset is what orders.
+        """Sort each partition by offset, in one task. At recorded speed, a task sends its partitions side by side, ordered by ``pace``:
+        the latest timestamp so far in the partition, which never contradicts the order of offsets.
         """
         cores = self.lake.spark.sparkContext.defaultParallelism
         columns: list[Any] = ["topic", "partition", "offset", "ms", "key", "value", "headers"]

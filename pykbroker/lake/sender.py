@@ -1,7 +1,7 @@
-"""What a task of a replay does: takes rows in order and produces them in transactions that hold the replay's own position.
+"""A task of a replay: takes rows in order and produces them in transactions that include the replay's position.
 
-The position of a partition, the archived offset that comes next, is committed as an offset of a consumer group in the same
-transaction as the records. So a task that is killed, fenced or run again finds exactly where to go on.
+The position of a partition is the next archived offset to send. It is committed as an offset of a consumer group, in the same
+transaction as the records. So a task that is run again after a crash continues exactly where the last committed transaction ended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from pykbroker.lake.trouble import LakeError
 
@@ -21,40 +21,44 @@ _TRANSACTION_S = 1.0
 _NO_POSITION = 0
 _COORDINATOR_S = 60.0
 _ENDING_S = 10.0
-#: What librdkafka says of records that it gives up with their transaction.
+#: librdkafka's errors for records that it drops with their transaction.
 _PURGED = {"_PURGE_QUEUE", "_PURGE_INFLIGHT"}
-#: What a broker answers, or librdkafka makes of it, after a newer epoch of the transactional id was given out.
+#: Errors after another producer with the same transactional id got a newer epoch.
 _FENCED = {"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
+#: Errors while the group coordinator is not ready.
 _PASSING = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
-#: What may be said otherwise. How large a record may be is the topic's affair.
+#: Defaults that --kafka overrides. The topic decides how large a record may be.
 _DEFAULTS = {"log_level": 0, "compression.type": "zstd", "message.max.bytes": 1_000_000_000}
 SENT = "topic STRING, partition INT, rows BIGINT"
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What tasks are told. ``name`` is that of the replay: its group's, and the beginning of its transactional ids."""
+    """The settings of all tasks. ``name`` is the replay's: its group's name, and the prefix of its transactional ids."""
 
     name: str
     client: Mapping[str, str]
     topics: Mapping[str, str]
-    """Archived topics, and what they are called where they go."""
+    """The target topic of each archived topic."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """What tells an archived topic from another lake's; written beside each position."""
+    """For each archived topic, the cluster and topic id; committed as metadata with each position, to detect other lakes' positions."""
     transaction_records: int = 20_000
     begun_s: float = 0.0
     first_ms: int = 0
     speed: float | None = None
 
     def send(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For ``mapInArrow``: what was sent of each partition. Rows of a partition come in order of their offsets."""
+        """Send the rows, for ``mapInArrow``; returns the number of sent rows of each partition.
+
+        The rows of a partition come in offset order. Raises LakeError if a record cannot be sent.
+        """
         lines: dict[tuple[str, int], _Line] = {}
         for batch in batches:
             for row in batch.to_pylist():
                 place = row["topic"], row["partition"]
                 line = lines.get(place)
                 if line is None:
-                    if self.speed is None:  # then partitions come one after the other
+                    if self.speed is None:  # the previous partition is complete
                         _end_all(lines)
                     line = lines[place] = _Line(self, *place)
                 if self.speed is not None:
@@ -70,12 +74,14 @@ class Sending:
         due = self.begun_s + (pace_ms - self.first_ms) / 1000 / self.speed
         while (wait := due - time.time()) > 0:
             for line in lines.values():
-                line.commit()  # readers of what is committed are not to wait as well
+                line.commit()  # so that read_committed consumers see the records before the pause
             time.sleep(min(wait, _TRANSACTION_S))
 
 
 def committed(group: Any, places: list[Any]) -> list[Any]:
-    """The offsets that a group has committed. A new cluster makes the topic of offsets when first asked; one asks again."""
+    """The committed offsets of a group. Retries while the coordinator is not available: a new cluster creates the offsets topic at the
+    first request. Raises KafkaException.
+    """
     deadline = time.monotonic() + _COORDINATOR_S
     while True:
         try:
@@ -93,20 +99,33 @@ def _end_all(lines: Mapping[Any, _Line]) -> None:
         line.end()
 
 
-def _kafka_error(error: BaseException) -> Any:
-    """Of a fatal error the binding raises what it raised before calling ``on_delivery``, or a SystemError caused by that."""
-    cause = error if error.__cause__ is None else error.__cause__
-    return cause.args[0]
+def kafka_error(error: BaseException) -> KafkaError | None:
+    """The KafkaError of an exception or of its causes; None if there is none.
+
+    If ``on_delivery`` is called while a fatal error is raised, confluent-kafka raises a SystemError caused by that error.
+    """
+    each: BaseException | None = error
+    while each is not None:
+        if isinstance(each, KafkaException) and each.args and isinstance(each.args[0], KafkaError):
+            return each.args[0]
+        each = each.__cause__ or each.__context__
+    return None
 
 
-def _said(error: Any) -> str:
-    if error.name() in _FENCED:
+def _said(error: BaseException) -> str:
+    found = kafka_error(error)
+    if found is None:
+        return f"confluent-kafka failed: {error}."
+    if found.name() in _FENCED:
         return "its producer is fenced: another replay of this name runs, or the transaction timed out."
-    return f"{error.str()}."
+    return f"{found.str()}."
 
 
 class _Line:
-    """One partition on its way: a transactional producer, and the group's position."""
+    """The sending of one partition: a transactional producer, and the position in the group.
+
+    Raises LakeError if the cluster does not answer or refuses.
+    """
 
     def __init__(self, sending: Sending, topic: str, partition: int) -> None:
         self._sending = sending
@@ -120,10 +139,10 @@ class _Line:
         self._producer: Any = Producer({**_DEFAULTS, **sending.client, **settings})
         self._group: Any = Consumer({"log_level": 0, **sending.client, "group.id": sending.name})
         try:
-            self._producer.init_transactions()  # whoever was here before is fenced, and what it left open aborted
+            self._producer.init_transactions()  # fences the task's predecessor, and aborts its open transaction
             self._next = max(committed(self._group, [self._place])[0].offset, _NO_POSITION)
         except KafkaException as error:
-            raise LakeError(f"{self._from}, to {self._place.topic}: {error.args[0].str()}.") from None
+            raise LakeError(f"{self._from}, to {self._place.topic}: {_said(error)}") from None
         self._first = self._next
         self._open = 0
         self._opened = 0.0
@@ -131,12 +150,12 @@ class _Line:
         self.sent = 0
 
     def send(self, row: Mapping[str, Any]) -> None:
-        """Raises LakeError for a record that cannot be sent as it is."""
+        """Send a row, unless an earlier run has. Raises LakeError if the record cannot be sent unchanged or is refused."""
         if row["offset"] < self._next:
             return
         if not row["ms"]:
             raise LakeError(
-                f"{self._from}, offset {row['offset']} has the timestamp 0, for which librdkafka would put its own."
+                f"{self._from}, offset {row['offset']} has the timestamp 0, which librdkafka would replace by the present time."
             )
         try:
             if not self._open:
@@ -144,7 +163,7 @@ class _Line:
             self._produce(row)
             self._producer.poll(0)
         except (KafkaException, SystemError) as error:
-            raise self._trouble(f"offset {row['offset']}", _kafka_error(error)) from None
+            raise self._trouble(f"offset {row['offset']}", error) from None
         self._next = row["offset"] + 1
         self._open += 1
         if self._open >= self._sending.transaction_records or time.monotonic() > self._opened + _TRANSACTION_S:
@@ -166,19 +185,19 @@ class _Line:
                 self._producer.poll(0.1)
 
     def _refused(self, error: Any, _message: Any) -> None:
-        """What a broker says of a record; of the transaction librdkafka will say that there was something."""
+        """Keep the broker's reason: the transaction's own error does not name it."""
         if error.name() not in _PURGED | _FENCED:
             self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}."
 
-    def _trouble(self, offsets: str, error: Any) -> LakeError:
-        """The broker's reason may lie in librdkafka still. To end the transaction makes it hand out every delivery report."""
+    def _trouble(self, offsets: str, error: BaseException) -> LakeError:
+        """The error to raise. Aborting the transaction first makes librdkafka deliver all reports, which have the broker's reason."""
         for ended in (self._producer.abort_transaction, self._producer.flush):
-            with suppress(KafkaException, SystemError):  # after a fatal error there is nothing to end
+            with suppress(KafkaException, SystemError):  # after a fatal error, there is no transaction to abort
                 ended(_ENDING_S)
         return LakeError(f"{self._from}, {offsets}: {self._refusal or _said(error)}")
 
     def commit(self) -> None:
-        """Records and position, both or none. Raises LakeError where the broker will not have them."""
+        """Commit the open transaction, if any: records and position, both or none. Raises LakeError if the broker refuses."""
         if not self._open:
             return
         position = TopicPartition(self._place.topic, self._place.partition, self._next, self._origin)
@@ -186,7 +205,7 @@ class _Line:
             self._again(self._producer.send_offsets_to_transaction, [position], self._group.consumer_group_metadata())
             self._again(self._producer.commit_transaction)
         except (KafkaException, SystemError) as error:
-            raise self._trouble(f"offsets {self._first} to {self._next - 1}", _kafka_error(error)) from None
+            raise self._trouble(f"offsets {self._first} to {self._next - 1}", error) from None
         self.sent += self._open
         self._open = 0
 
@@ -200,7 +219,7 @@ class _Line:
                     raise
 
     def end(self) -> None:
-        """What is open is committed; the clients end."""
+        """Commit the open transaction and close the clients. Raises LakeError if the broker refuses."""
         if self._producer is not None:
             self.commit()
             self._group.close()

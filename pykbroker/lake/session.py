@@ -1,4 +1,4 @@
-"""The Spark session of a command: the jars that a job needs, settings that keep records to the bit, and a log that is a file."""
+"""The Spark session of a command: the jars that a job needs, settings that keep records unchanged, and a log in a file."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 
+from py4j.java_gateway import JavaPackage
 from pyspark.sql import SparkSession
 
 from pykbroker.lake.description import Format
 from pykbroker.lake.spark_log import logging_to, standard_error_to
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.trouble import LakeError, Missing
 
-#: What Spark downloads from Maven Central at its first start where no jars are given.
+#: The packages that Spark downloads from Maven Central at its first start if no jars are given.
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 PACKAGES = {
     Format.DELTA: "io.delta:delta-spark_2.13:4.0.0",
@@ -25,7 +27,7 @@ EXTENSIONS = {
     Format.ICEBERG: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
 }
 _DELTA_CATALOG = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
-#: Times are in UTC, and written as they are, in what every reader of Parquet knows.
+#: Timestamps are in UTC and are written unchanged, in the encoding that all readers of Parquet understand.
 _EXACT = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -38,9 +40,9 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
-#: Half of what Spark's own choice, snappy, takes of JSON; every reader of Parquet knows it. Iceberg has it by itself.
+#: JSON takes half as much as with snappy, Spark's default; all readers of Parquet understand it. It is Iceberg's default.
 _COMPRESSED = {"spark.sql.parquet.compression.codec": "zstd"}
-#: Spark's own numbers are for clusters: two hundred tasks for a join, fifty for reading Delta's log.
+#: Spark's defaults are for clusters: 200 tasks for a join, 50 for reading Delta's log.
 _ON_THIS_MACHINE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -51,7 +53,7 @@ _ON_THIS_MACHINE = {
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """Where Spark runs, and what a person has said of it. Without ``jars``, they are downloaded."""
+    """Where Spark runs, and settings from the command line. Without ``jars``, the packages are downloaded."""
 
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -59,9 +61,9 @@ class SparkOptions:
 
 
 def settings(options: SparkOptions, tables: Collection[Format], scratch: Path, *, submitted: bool) -> dict[str, str]:
-    """What the session is told; on this machine Spark has its files in ``scratch``.
+    """The session's settings. With a local master, Spark keeps its files in ``scratch``.
 
-    Where spark-submit has started us, the master and the jars are its own affair.
+    If spark-submit has started the process (``submitted``), it determines the master and the jars.
     """
     found = _QUIET | _COMPRESSED | (_DELTA_CATALOG if Format.DELTA in tables else {})
     if extensions := [EXTENSIONS[table] for table in tables if table in EXTENSIONS]:
@@ -80,10 +82,10 @@ def settings(options: SparkOptions, tables: Collection[Format], scratch: Path, *
 
 
 def start_session(options: SparkOptions, tables: Collection[Format], folder: Path) -> SparkSession:
-    """A session for tables of these formats; Parquet needs nothing. ``folder``, which is to outlive it, has its log, and on this
-    machine what Spark keeps on disk while it runs.
+    """Start a session for tables of these formats. ``folder`` gets Spark's log and, with a local master, its files on disk; it must
+    outlive the session.
 
-    Raises LakeError with the end of the log where it does not start.
+    Raises LakeError, with the end of the log, if Spark does not start.
     """
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     wanted = settings(options, tables, folder, submitted=submitted)
@@ -101,3 +103,18 @@ def start_session(options: SparkOptions, tables: Collection[Format], folder: Pat
     except Exception as error:
         said = log.read_text(errors="replace")[-1500:] if log.exists() else ""
         raise LakeError(f"Spark did not start: {error}\nThe end of its log:\n{said}") from error
+
+
+def check_jars(spark: SparkSession, table: Format) -> None:
+    """Raises Missing if Spark does not have the classes of the table's format."""
+    if table in EXTENSIONS:
+        need_class(spark, EXTENSIONS[table], PACKAGES[table])
+
+
+def need_class(spark: SparkSession, name: str, package: str) -> None:
+    """Raises Missing if Spark has no class of this name, which is in ``package``."""
+    if isinstance(reduce(getattr, name.split("."), spark._jvm), JavaPackage):  # noqa: SLF001 - the only way to Java's classes
+        raise Missing(
+            f"Spark was started without {package}: name its jars, too, with --jars (or PYKBROKER_SPARK_JARS), or name none and "
+            "Spark downloads them; with spark-submit, --packages names it."
+        )

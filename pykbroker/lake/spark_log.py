@@ -1,4 +1,4 @@
-"""Where Spark talks: to a file, since a terminal is for what a job has to say."""
+"""Directs Spark's log to a file, to keep the terminal for the job's own output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 
 
 def logging_to(log: Path) -> str:
-    """The option of Java by which warnings go to ``log``; the settings that it names are written beside it."""
+    """The JVM option that directs warnings to ``log``. Writes Log4j's configuration to the same folder."""
     logging = log.with_name("log4j2.properties")
     logging.write_text(_LOGGING.format(file=log))
     return f"-Dlog4j2.configurationFile={logging.as_uri()}"
@@ -28,7 +28,7 @@ def logging_to(log: Path) -> str:
 
 @contextmanager
 def standard_error_to(file: Path) -> Iterator[None]:
-    """For processes started within: Java and Spark's resolver talk on standard error before any logging is set up."""
+    """Directs standard error, also of processes started within, to a file: Java and Spark's resolver write to it before logging is set up."""
     sys.stderr.flush()
     kept = os.dup(2)
     with file.open("ab") as target:

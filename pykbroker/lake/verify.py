@@ -1,6 +1,6 @@
-"""The comparison of a lake with the broker that it was archived from: counts and checksums by range of offsets, made in Spark.
+"""Compares a lake with the broker that it was archived from: counts and checksums of ranges of offsets, computed in Spark.
 
-Only where a range differs are its records compared one by one. What comes to the driver are sums of partitions and a sample.
+Records are compared one by one only in ranges that differ. The driver gets only sums of partitions and a sample of differences.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.columns import COLUMNS
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.ledger import Entry, Place, Range, made_anew, nested
+from pykbroker.lake.trouble import LakeError
 
 _PARTITION = ["topic", "partition"]
 _BUCKET = [*_PARTITION, "bucket"]
@@ -26,7 +27,7 @@ _COMPARED = ("timestamp", "timestampType", "key", "value", "headers")
 
 
 class Difference(NamedTuple):
-    """One offset, and what is wrong with it: ``missing`` in the lake, ``extra`` there, ``duplicate``, or columns that differ."""
+    """An offset that differs. ``kind`` is ``missing`` or ``extra`` (in the lake), ``duplicate``, or the columns that differ."""
 
     topic: str
     partition: int
@@ -35,19 +36,19 @@ class Difference(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """A partition: the range that both sides have, and the rows that each has in it."""
+    """A partition: the range that both sides have, and the number of rows of each in it."""
 
     place: Place
     range: Range
     broker_rows: int
     lake_rows: int
     expired: int
-    """Archived offsets before the range, which the broker no longer has."""
+    """The number of archived offsets before the range, which the broker no longer has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``ranges_differ`` counts ranges of offsets; ``differences`` is a sample, ``shortages`` says what is wrong with whole partitions."""
+    """``ranges_differ`` counts ranges of offsets; ``differences`` is a sample; ``shortages`` are sentences about whole partitions."""
 
     partitions: list[Compared]
     ranges_differ: int
@@ -60,12 +61,12 @@ class Report:
 
 
 Sums = dict[Place, tuple[int, int]]
-"""Of each partition the rows of the broker and of the lake."""
+"""For each partition the number of rows of the broker and of the lake."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """``range_records`` offsets share a checksum; ``sample`` is how many differences are shown at most."""
+    """``range_records`` offsets share a checksum; at most ``sample`` differences are reported."""
 
     lake: Lake
     cluster: Cluster
@@ -73,7 +74,7 @@ class Verification:
     sample: int = 100
 
     def run(self, topics: str | None = None) -> Report:
-        """Compares all topics of the ledger, or those that match."""
+        """Compare all topics of the ledger, or those that match. Raises LakeError if there are none or the cluster does not answer."""
         entry = _chosen(self.lake.last_entry(), topics)
         ids = self.cluster.ids({place.topic for place in entry.partitions})
         anew = made_anew(entry, self.cluster.ends(entry.partitions), ids)
@@ -88,7 +89,7 @@ class Verification:
         return Report(partitions, count, found, shortages)
 
     def _ranges(self, entry: Entry, anew: Collection[Place]) -> dict[Place, Range]:
-        """Of each partition the offsets that were archived and that the broker still has: none of one that it has no more."""
+        """For each partition the offsets that were archived and that the broker still has; empty if the partition is gone."""
         earliest = self.cluster.earliest(entry.partitions)
         return {
             place: (min(max(each.begin, earliest.get(place, each.until)), each.until), each.until)
@@ -97,15 +98,15 @@ class Verification:
         }
 
     def _compared(self, ranges: Mapping[Place, Range]) -> tuple[Sums, int, list[Difference]]:
-        """The sums of these partitions, how many ranges of offsets differ, and a sample of what does."""
+        """The sums of these partitions, the number of ranges that differ, and a sample of the differences."""
         compacted = self.cluster.compacted({place.topic for place in ranges})
         broker, lake = self._broker(ranges), self._lake(ranges)
         buckets = self._buckets(broker, lake).persist()
         try:
             unequal = buckets.where(_unequal() & ~f.col("topic").isin(sorted(compacted))).select(_BUCKET)
             sums, count = _totals(buckets), unequal.count()
-            # Of a compacted topic the broker has fewer records, wherever one looks: each is looked at.
-            shown = unequal.orderBy(_BUCKET).limit(self.sample)  # each has one difference at least
+            # Of a compacted topic, the broker may have fewer records in every range: all its records are compared.
+            shown = unequal.orderBy(_BUCKET).limit(self.sample)  # each has at least one difference
             looked_at = self._within(broker, shown, compacted), self._within(lake, shown, compacted)
             different = _differences(*looked_at, compacted).orderBy(_PLACE).limit(self.sample)
             found = different.collect() if count or compacted else []
@@ -114,7 +115,7 @@ class Verification:
         return sums, count, sorted(Difference(*row) for row in found)
 
     def _shortages(self, entry: Entry) -> list[str]:
-        """Where the lake has other than the rows that the ledger counted, those that expired on the broker included."""
+        """Partitions in which the lake does not have the number of rows in the ledger, including rows that expired on the broker."""
         ranges = {place: (progress.begin, progress.until) for place, progress in entry.partitions.items()}
         counted = self._lake(ranges).groupBy(_PARTITION).count().collect()
         found = {Place(row.topic, row.partition): row["count"] for row in counted}
@@ -155,7 +156,7 @@ class Verification:
         return f.floor(f.col("offset") / self.range_records).alias("bucket")
 
     def _within(self, rows: DataFrame, buckets: DataFrame, compacted: Iterable[str]) -> DataFrame:
-        """The rows of these buckets, and all of compacted topics."""
+        """The rows of these buckets, and all rows of compacted topics."""
         with_bucket = rows.withColumn("bucket", self._bucket())
         chosen = with_bucket.join(f.broadcast(buckets), _BUCKET, "left_semi").select(*COLUMNS)
         return chosen.union(rows.where(f.col("topic").isin(sorted(compacted)))) if compacted else chosen
@@ -168,12 +169,12 @@ def _totals(buckets: DataFrame) -> Sums:
 
 
 def digest() -> Column:
-    """64 bits of everything in a record. Nulls are told from what is empty, which xxhash64 alone does not."""
+    """A 64-bit hash of the whole record. Null and empty differ in it, unlike in xxhash64 alone."""
     return f.xxhash64("offset", "timestamp", "timestampType", *(_exact(name) for name in ("key", "value", "headers")))
 
 
 def _exact(name: str) -> Column:
-    """A column as something in which null is not empty."""
+    """A column in a form in which null and empty differ."""
     if name != "headers":
         return f.struct(f.isnull(name), f.col(name))
     pairs = f.transform("headers", lambda each: f.struct(each["key"], f.isnull(each["value"]), each["value"]))
@@ -185,7 +186,7 @@ def _unequal() -> Column:
 
 
 def _differences(broker: DataFrame, lake: DataFrame, compacted: Iterable[str]) -> DataFrame:
-    """Record by record: place and kind of what is not the same."""
+    """The place and kind of each record that differs."""
     sides = [
         rows.groupBy(_PLACE).agg(
             f.count("*").alias(f"{side}_rows"),
@@ -217,7 +218,9 @@ def _told_anew(place: Place, how: str) -> str:
 
 
 def _chosen(entry: Entry, topics: str | None) -> Entry:
-    if topics is None:
-        return entry
-    chosen = {place: each for place, each in entry.partitions.items() if re.fullmatch(topics, place.topic)}
+    chosen = {place: each for place, each in entry.partitions.items() if re.fullmatch(topics or ".*", place.topic)}
+    if not chosen:
+        raise LakeError(
+            "Nothing was archived yet." if topics is None else f"The lake has no topic that matches {topics!r}."
+        )
     return replace(entry, partitions=chosen)

@@ -21,7 +21,7 @@ from pykbroker.metadata.batches import (
 )
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
-from pykbroker.metadata.quorum import Quorum, read_epoch
+from pykbroker.metadata.quorum import Quorum, read_epoch, voter_controls
 from pykbroker.metadata.replay import MetadataRecord, ReplayError, replay
 from pykbroker.metadata.snapshot import (
     SnapshotId,
@@ -34,6 +34,7 @@ from pykbroker.metadata.snapshot import (
 from pykbroker.runtime.clock import Clock
 from pykbroker.storage.log.validate import Origin
 from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.internal.voters_record import VotersRecord
 
 if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
@@ -123,20 +124,12 @@ class LocalLog:
 
         They are one batch, which a crash leaves whole or not at all; only more than ``MAX_RECORDS_PER_BATCH`` records
         (leaders of very many partitions, never one request) become several. If only some of these can be written, ``sync``
-        takes them back and fails, since that waits for the disk.
+        takes them back and fails, since that waits for the disk. A voters record stands alone, and turns static voters into
+        dynamic ones: two control records (KIP-853).
         """
         first = self.end_offset
         self._last_ms = self._clock.now_ms()
-        batches = [
-            encode_records(
-                records[start : start + MAX_RECORDS_PER_BATCH],
-                base_offset=first + start,
-                epoch=self.epoch,
-                timestamp=self._last_ms,
-            )
-            for start in range(0, len(records), MAX_RECORDS_PER_BATCH)
-        ]
-        for batch in batches:
+        for batch in self._encode(records, first):
             try:
                 self._append(batch)
             except KafkaError as error:
@@ -209,6 +202,20 @@ class LocalLog:
         self._log.roll(self._clock.now_ms())  # so that whole segments are before the snapshot, and can be removed
         self._log.commit_to(self._written.offset)  # a snapshot has committed records only
         self._log.delete_records_before(self._written.offset)
+
+    def _encode(self, records: Sequence[MetadataRecord], first: int) -> list[bytes]:
+        if isinstance(records[0], VotersRecord):
+            controls = voter_controls(records[0])
+            return [encode_controls(controls, base_offset=first, epoch=self.epoch, timestamp=self._last_ms)]
+        return [
+            encode_records(
+                records[start : start + MAX_RECORDS_PER_BATCH],
+                base_offset=first + start,
+                epoch=self.epoch,
+                timestamp=self._last_ms,
+            )
+            for start in range(0, len(records), MAX_RECORDS_PER_BATCH)
+        ]
 
     def _append(self, batch: bytes) -> None:
         self._log.append_as_leader(batch, leader_epoch=self.epoch, now_ms=self._last_ms, origin=Origin.COORDINATOR)

@@ -16,7 +16,8 @@ from pykbroker.storage.checkpoints import replace_file
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.internal.kraft_version_record import KRaftVersionRecord
 from pykbroker.wire.internal.leader_change_message import LeaderChangeMessage, Voter
-from pykbroker.wire.internal.voters_record import VotersRecord
+from pykbroker.wire.internal.voters_record import KRaftVersionFeature, VotersRecord
+from pykbroker.wire.internal.voters_record import Voter as DynamicVoter
 from pykbroker.wire.message import Message
 from pykbroker.wire.primitives import ZERO_UUID, uuid_to_str
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
 
 QUORUM_STATE = "quorum-state"
+#: kraft.version with dynamic voters (KIP-853).
+_DYNAMIC = 1
 
 
 class ForeignQuorumError(RuntimeError):
@@ -32,11 +35,14 @@ class ForeignQuorumError(RuntimeError):
 
 @dataclass(slots=True)
 class Quorum:
-    """A quorum whose only voter is ``node_id``. ``voters`` is None for static voters (kraft.version 0)."""
+    """A quorum whose only voter is ``node_id``. ``voters`` is None for static voters (kraft.version 0). ``own_directory_id`` is
+    the directory.id of the log directory that holds the metadata log.
+    """
 
     node_id: int
     voters: VotersRecord | None = None
     kraft_version: int = 0
+    own_directory_id: bytes = ZERO_UUID
 
     def note(self, kind: ControlRecordType, value: bytes) -> None:
         """Apply a control record of the log or a snapshot.
@@ -51,6 +57,15 @@ class Quorum:
         elif kind is ControlRecordType.LEADER_CHANGE:
             self._check({voter.voter_id for voter in LeaderChangeMessage.decode(value, 0, 0)[0].voters})
 
+    def as_dynamic_voter(self) -> VotersRecord:
+        """A voters record of this node alone. It has no endpoints, since the controller has no listener."""
+        versions = KRaftVersionFeature(min_supported_version=0, max_supported_version=_DYNAMIC)
+        return VotersRecord(voters=[DynamicVoter(self.node_id, self.own_directory_id, kraft_version_feature=versions)])
+
+    def adopt(self, voters: VotersRecord) -> None:
+        """Go on with dynamic voters, which the log has now."""
+        self.voters, self.kraft_version = voters, _DYNAMIC
+
     @property
     def directory_id(self) -> bytes:
         """The directory id of the voter; zeros for static voters."""
@@ -64,10 +79,7 @@ class Quorum:
 
     def voter_controls(self) -> list[tuple[ControlRecordType, Message, int]]:
         """The control records of dynamic voters, for the first epoch and for every snapshot; none with static voters."""
-        if self.voters is None:
-            return []
-        version = KRaftVersionRecord(kraft_version=self.kraft_version)
-        return [(ControlRecordType.KRAFT_VERSION, version, 0), (ControlRecordType.KRAFT_VOTERS, self.voters, 0)]
+        return [] if self.voters is None else voter_controls(self.voters, self.kraft_version)
 
     def write_state(self, disk: Disk, directory: str, epoch: int) -> None:
         """Write ``quorum-state``: this node is the leader in ``epoch``. Later epochs are never lower."""
@@ -91,6 +103,12 @@ class Quorum:
                 f"The metadata log belongs to a controller quorum of the nodes {names}, but this is node {self.node_id}. "
                 "The controller in this broker must be the only voter of its quorum."
             )
+
+
+def voter_controls(voters: VotersRecord, kraft_version: int = _DYNAMIC) -> list[tuple[ControlRecordType, Message, int]]:
+    """The control records that say so."""
+    version = KRaftVersionRecord(kraft_version=kraft_version)
+    return [(ControlRecordType.KRAFT_VERSION, version, 0), (ControlRecordType.KRAFT_VOTERS, voters, 0)]
 
 
 def read_epoch(disk: Disk, directory: str) -> int:

@@ -24,6 +24,8 @@ _JVM = [
 ]
 KAFKA_FLAGS = ["-Xmx1G", "-Xms1G", *_JVM]
 TOOL_FLAGS = ["-Xmx512M", *_JVM]
+#: And where numbers mean nothing: a quarter of the processor time.
+HASTY = ["-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 
 
 class _OursAsUsed(Pykbroker):
@@ -49,10 +51,11 @@ class _OursAsItWas(_OursAsUsed):
 
 
 def make_pair(
-    folder: Path, settings: dict[str, str] | None = None, *, before: Path | None = None
+    folder: Path, settings: dict[str, str] | None = None, *, before: Path | None = None, hasty: bool = False
 ) -> tuple[BrokerProcess, BrokerProcess]:
     """Apache Kafka, or pykbroker from the checkout ``before``, and pykbroker; not yet started, with a folder each."""
-    other: BrokerProcess = ApacheKafka(folder / "kafka", settings, flags=KAFKA_FLAGS)
+    flags = [*KAFKA_FLAGS, *(HASTY if hasty else [])]
+    other: BrokerProcess = ApacheKafka(folder / "kafka", settings, flags=flags)
     if before is not None:
         other = _OursAsItWas(folder / "before", before, settings)
     return other, _OursAsUsed(folder / "pykbroker", settings)
@@ -61,7 +64,8 @@ def make_pair(
 def another(broker: BrokerProcess, folder: Path, settings: dict[str, str] | None = None) -> BrokerProcess:
     """One more of a broker's kind, over an empty folder, not yet started."""
     before = broker.working_directory if isinstance(broker, _OursAsItWas) else None
-    (fresh,) = (one for one in make_pair(folder, settings, before=before) if one.name == broker.name)
+    hasty = isinstance(broker, ApacheKafka) and set(HASTY) <= set(broker.flags)
+    (fresh,) = (one for one in make_pair(folder, settings, before=before, hasty=hasty) if one.name == broker.name)
     return fresh
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compat_tests.harness.java import java_command
 from compat_tests.harness.process import BrokerProcess
-from scripts.bench_job.brokers import TOOL_FLAGS, Topic
+from scripts.bench_job.brokers import HASTY, TOOL_FLAGS, Topic
 from scripts.bench_job.readings import Reading, records_per_s
 
 _PRODUCER = "org.apache.kafka.tools.ProducerPerformance"
@@ -27,6 +27,7 @@ class JavaTools:
     size: int
     partitions: int
     records: int
+    hasty: bool = False
 
     @property
     def name(self) -> str:
@@ -47,7 +48,7 @@ class JavaTools:
 
     def _produce(self, broker: BrokerProcess, topic: str) -> float:
         amount = ["--num-records", str(self.records), "--record-size", str(self.size), "--throughput", "-1"]
-        said = _run(_PRODUCER, broker, topic, amount)
+        said = self._run(_PRODUCER, broker, topic, amount)
         found = _SENT.findall(said)
         if not found or int(found[-1][0]) != self.records:
             raise ToolFailed(said)
@@ -56,17 +57,17 @@ class JavaTools:
     def _consume(self, broker: BrokerProcess, topic: str) -> float:
         """Records per second of fetching: the wait for the group, which is no fetching, is taken out by the tool."""
         amount = ["--num-records", str(self.records), "--hide-header", "--timeout", "60000"]
-        said = _run(_CONSUMER, broker, topic, amount)
+        said = self._run(_CONSUMER, broker, topic, amount)
         lines = [line.split(", ") for line in said.splitlines() if line.count(", ") == 9]
         if not lines or int(lines[-1][4]) < self.records:
             raise ToolFailed(said)
         return float(lines[-1][9])
 
-
-def _run(main: str, broker: BrokerProcess, topic: str, arguments: list[str]) -> str:
-    where = ["--bootstrap-server", broker.bootstrap, "--topic", topic]
-    command = [*java_command(main, "kafka", flags=TOOL_FLAGS), *where, *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        raise ToolFailed(done.stdout)
-    return done.stdout
+    def _run(self, main: str, broker: BrokerProcess, topic: str, arguments: list[str]) -> str:
+        where = ["--bootstrap-server", broker.bootstrap, "--topic", topic]
+        flags = [*TOOL_FLAGS, *(HASTY if self.hasty else [])]
+        command = [*java_command(main, "kafka", flags=flags), *where, *arguments]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode:
+            raise ToolFailed(done.stdout)
+        return done.stdout

@@ -77,11 +77,11 @@ def quick(folder: Path) -> dict[str, Load]:
     """
     return {
         "start": Starts(folder / "start", idle_s=0),
-        "perf-100-1": JavaTools(100, 1, 20_000),
+        "perf-100-1": JavaTools(100, 1, 20_000, hasty=True),
         "batches": Batches("librdkafka, large batches", 1, 20_000),
         "partitions": Batches("librdkafka, 300 partitions", 300, 20_000),
         "requests": OneRecordRequests(1_000),
         "latency": Latency(100),
-        "crowding": SmallAmongLarge(100),
+        "crowding": SmallAmongLarge(10),
         "memory": MemoryAfterLoad(),
     }

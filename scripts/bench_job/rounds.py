@@ -84,7 +84,7 @@ def _warm_pair(options: argparse.Namespace, folder: Path) -> tuple[BrokerProcess
     """Two brokers that run, and are warm. Of two checkouts of pykbroker each round has processes of its own: how one lies in
     memory makes a difference of a tenth for as long as it lives.
     """
-    pair = make_pair(folder, before=options.before)
+    pair = make_pair(folder, before=options.before, hasty=options.quick)
     try:
         for broker in pair:
             broker.start()

@@ -22,8 +22,9 @@ from pathlib import Path
 
 #: What start scripts of others, compose files and people at a shell in the container call.
 PROGRAMS = (
-    "bash sed grep cat chmod cp cut date dirname basename echo env head hostname id ln ls mkdir mktemp mv printenv printf "
-    "pwd readlink rm sleep sort stat tail tee test touch tr true false uname uniq wc whoami ldconfig"
+    "awk bash sed grep cat chmod cp cut date dirname basename echo env expr find head hostname id ln ls mkdir mktemp mv nohup "
+    "printenv printf pwd readlink rm seq sleep sort stat tail tee test timeout touch tr true false uname uniq wc whoami xargs "
+    "ldconfig"
 ).split()
 #: What wheels may ask of the system (the standard that they are built to), beside what Python itself needs.
 LIBRARIES = "libc libm libdl libpthread librt libutil libgcc_s libstdc++ libz libresolv libnss_files libnss_dns".split()
@@ -167,9 +168,12 @@ def add_scripts(folder: Path, layer: Path) -> None:
     make_writable(layer)
     (packages,) = layer.glob("usr/local/lib/python3*/site-packages")
     sys.path.insert(0, str(packages))
-    from pykbroker.container.tools.table import TOOLS
+    from pykbroker.container.tools.elsewhere import INSTEAD
+    from pykbroker.container.tools.table import BESIDE, TOOLS
 
-    for name in TOOLS:
+    for name in BESIDE:
+        (programs / name).symlink_to("/usr/local/bin/kafka-tool")
+    for name in (*TOOLS, *INSTEAD):
         (programs / name).symlink_to("/usr/local/bin/kafka-tool")
         (kafka / f"{name}.sh").symlink_to("/usr/local/bin/kafka-tool")
 

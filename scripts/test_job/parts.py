@@ -52,7 +52,8 @@ class Part:
         """From its start to its end; pytest's status."""
         begun = time.monotonic()
         self._progress.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pytest", "-p", "scripts.test_job.progress", *self.arguments]
+        plugins = ("-p", "scripts.test_job.progress", "-p", "scripts.test_job.garbage")
+        command = [sys.executable, "-m", "pytest", *plugins, *self.arguments]
         environment = {**os.environ, "TEST_PROGRESS": str(self._progress)}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)

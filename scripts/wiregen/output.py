@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts.wiregen.classes import emit_message, emit_struct
 from scripts.wiregen.code import Code
+from scripts.wiregen.layouts import layouts_text
 from scripts.wiregen.module import LAYOUT, SOURCES, Module, domains, layout_name
 from scripts.wiregen.names import snake, upper
 from scripts.wiregen.reader import Reader
@@ -25,6 +26,9 @@ def files(messages: list[MessageSchema], release: str) -> Files:
     result = {path: module_text(Module(group), release) for path, group in sorted(groups.items())}
     result["apis.py"] = apis_text(messages, release)
     result["internal/catalogue.py"] = catalogue_text(messages, release)
+    records = [each for each in messages if module_path(each).startswith("internal/") and each.kind != "header"]
+    notice = NOTICE.format(release=release, sources="record schemas")
+    result["internal/layouts.py"] = layouts_text([each for each in records if each.valid], notice)
     return result
 
 

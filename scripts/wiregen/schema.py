@@ -58,6 +58,8 @@ class Field:
     tag: int
     ignorable: bool
     default: Any
+    json: str
+    """Its name where Kafka writes the message as JSON."""
 
     @property
     def fixed(self) -> bool:
@@ -178,6 +180,7 @@ def _fields(raw_fields: list[dict[str, Any]], structs: list[StructSchema]) -> tu
                 tag=raw.get("tag", -1),
                 ignorable=raw.get("ignorable", False),
                 default=_default(kind, raw.get("default", "")),
+                json=raw["name"][0].lower() + raw["name"][1:],
             )
         )
         if "fields" in raw:

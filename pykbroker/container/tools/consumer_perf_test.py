@@ -12,13 +12,10 @@ from datetime import datetime
 from typing import Final
 
 from pykbroker.cli.client import Client
-from pykbroker.cli.fetcher import Fetcher
-from pykbroker.cli.membership import Membership
-from pykbroker.cli.offsets import EARLIEST, LATEST, committed_offsets, list_offsets
+from pykbroker.container.tools.group_reader import GroupReader
 from pykbroker.container.tools.perf_stats import ReadStats
 from pykbroker.container.tools.running import Options, ToolError, connect_by, name_and_value, settings
 
-_POLL_S: Final = 0.1
 _COLUMNS: Final = (
     "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, "
     "fetch.nMsg.sec"
@@ -61,26 +58,21 @@ class Reading:
     """A member of a group that reads and counts."""
 
     def __init__(self, client: Client, group: str, topics: list[str], *, latest: bool) -> None:
-        self._client, self._group, self._latest = client, group, latest
-        self._membership = Membership(client, group, topics)
-        self._fetcher = Fetcher(client)
+        self._client = client
+        self._reader = GroupReader(client, group, topics, latest=latest)
         self.stats = ReadStats()
 
     def join(self) -> None:
         begin = self._client.clock.monotonic()
-        partitions = self._membership.join()
-        known = committed_offsets(self._client, self._group)
-        new = [each for each in partitions if each not in known]
-        begins = list_offsets(self._client, dict.fromkeys(new, LATEST if self._latest else EARLIEST))
-        self._fetcher.assign({each: known[each] for each in partitions if each in known} | begins)
+        self._reader.join()
         self.stats.joining += self._client.clock.monotonic() - begin
 
     def poll(self) -> bool:
         """Whether records came."""
-        if not self._membership.still_in():
+        if not self._reader.still_in():
             self.join()
         came = False
-        for fetched in self._fetcher.poll(_POLL_S):
+        for fetched in self._reader.poll():
             came = came or bool(fetched.records)
             size = sum(len(record.key or b"") + len(record.value or b"") for record in fetched.records)
             self.stats.add(len(fetched.records), size)
@@ -88,9 +80,8 @@ class Reading:
 
     def close(self) -> None:
         """Commit where it is, and leave."""
-        self._membership.commit(self._fetcher.positions)
-        self._membership.leave()
-        self._fetcher.close()
+        self._reader.commit()
+        self._reader.leave()
 
 
 def _run(client: Client, options: argparse.Namespace, group: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from pykbroker.cli.dump_tables import (
 from pykbroker.cli.dump_verify import faults
 from pykbroker.cli.trouble import CliError
 from pykbroker.container.tools.dumped_records import batch_line, record_line
+from pykbroker.container.tools.record_decoders import DECODERS, Decoder, plain
 from pykbroker.container.tools.running import Options, ToolError
 from pykbroker.wire.errors import WireError
 
@@ -32,16 +34,19 @@ def main(words: list[str]) -> None:
     made.flags("deep-iteration", "print-data-log", "skip-record-metadata", "verify-index-only", "index-sanity-check")
     made.add_argument("--max-bytes", metavar="N", type=int, default=_NO_LIMIT, help="of each log")
     made.add_argument("--max-message-size", metavar="N", type=int, help="has no effect: batches of any size are read")
+    made.flags(*DECODERS)
+    for name in ("key-decoder-class", "value-decoder-class"):
+        made.add_argument(f"--{name}", metavar="CLASS", help="text is what there is: StringDecoder")
+    made.add_argument("--remote-log-metadata-decoder", action="store_true", help=argparse.SUPPRESS)
     options = made.parse_args(words)
     if not options.files:
         raise ToolError("Missing required argument --files.")
-    deep = options.deep_iteration or options.print_data_log
+    decoder = _decoder(options)
+    deep = options.deep_iteration or decoder is not None
     for path in (Path(name) for name in options.files.split(",")):
         print(f"Dumping {path}")
         if path.name.endswith((".log", ".checkpoint")):
-            _dump_log(
-                path, options.max_bytes, deep=deep, data=options.print_data_log, terse=options.skip_record_metadata
-            )
+            _dump_log(path, options.max_bytes, decoder, deep=deep, terse=options.skip_record_metadata)
         elif path.suffix in (".index", ".timeindex") and (options.verify_index_only or options.index_sanity_check):
             _verify(path, said=options.index_sanity_check)
         elif path.suffix in _PRINTERS:
@@ -51,7 +56,24 @@ def main(words: list[str]) -> None:
             print(f"Ignoring unknown file {path}", file=sys.stderr)
 
 
-def _dump_log(path: Path, limit: int, *, deep: bool, data: bool, terse: bool) -> None:
+def _decoder(options: argparse.Namespace) -> Decoder | None:
+    """How contents are printed; None where nobody asks for them. Raises ToolError."""
+    if options.remote_log_metadata_decoder:
+        raise ToolError("--remote-log-metadata-decoder: this broker has no tiered storage, and so no such records.")
+    classes = [each for each in (options.key_decoder_class, options.value_decoder_class) if each]
+    for name in classes:
+        if name.rpartition(".")[2] != "StringDecoder":
+            raise ToolError(
+                f"{name} is a class of Java, which this image has not: contents are printed as text, and "
+                "`pykbroker dump -r --json` has bytes that are none in base64."
+            )
+    asked = [name for name in DECODERS if getattr(options, name.replace("-", "_"))]
+    if asked:
+        return DECODERS[asked[0]]
+    return plain if options.print_data_log or classes else None
+
+
+def _dump_log(path: Path, limit: int, decoder: Decoder | None, *, deep: bool, terse: bool) -> None:
     print(_title(path))
     gaps: list[tuple[int, int]] = []
     with mapped(path) as content:
@@ -67,7 +89,7 @@ def _dump_log(path: Path, limit: int, *, deep: bool, data: bool, terse: bool) ->
                     if last >= 0 and record.offset != last + 1:
                         gaps.append((last, record.offset))
                     last = record.offset
-                    print(record_line(batch, record, data=data, terse=terse))
+                    print(record_line(batch, record, decoder=decoder, terse=terse))
         except WireError as error:
             print(f"{path}: {error}", file=sys.stderr)
         if end < len(content) and limit == _NO_LIMIT:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from pykbroker.cli.dump_log import BatchAt
-from pykbroker.cli.dump_meaning import meaning
+from pykbroker.cli.dump_meaning import control_value
+from pykbroker.container.tools.record_decoders import Decoder
+from pykbroker.container.tools.record_json import as_json, text
 from pykbroker.wire.control_records import ControlRecordType, decode_control_key, decode_end_txn_marker
-from pykbroker.wire.primitives import Buffer, uuid_to_str
+from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import NO_SEQUENCE, Record
 
 _INDENT = "|"
-_NO_DIRECTORY = uuid_to_str(bytes(16))
 #: What KRaft writes for itself.
 _TITLES = {
     ControlRecordType.LEADER_CHANGE: "LeaderChange:",
@@ -38,12 +36,12 @@ def batch_line(batch: BatchAt) -> str:
     )
 
 
-def record_line(batch: BatchAt, record: Record, *, data: bool, terse: bool) -> str:
-    """``data``: with key and value; ``terse``: with them alone."""
+def record_line(batch: BatchAt, record: Record, *, decoder: Decoder | None, terse: bool) -> str:
+    """``decoder``: with key and value, as it has them; ``terse``: with them alone. Raises ToolError."""
     words = [] if terse else [_about(batch, record)]
-    if data and not batch.header.is_control:
-        words += [f"{name}: {_text(content)}" for name, content in (("key", record.key), ("payload", record.value))
-                  if content is not None]  # fmt: skip
+    if decoder is not None and not batch.header.is_control:
+        shown = zip(("key", "payload"), decoder(record), strict=True)
+        words += [f"{name}: {content}" for name, content in shown if content is not None]
     return " ".join([_INDENT, *words]) if words else ""
 
 
@@ -64,24 +62,11 @@ def _meaning(record: Record) -> str:
     kind = decode_control_key(record.key)
     if kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
         return f"endTxnMarker: {kind.name} coordinatorEpoch: {decode_end_txn_marker(record).coordinator_epoch}"
-    told = meaning("", record, control=True)
-    if kind not in _TITLES or told is None or told["value"] is None:
+    value = control_value(record)
+    if kind not in _TITLES or value is None:
         return f"controlType: {kind.name}({int(kind)})"
-    return f"{_TITLES[kind]} {json.dumps(_as_kafka(told['value']), separators=(',', ':'))}"
-
-
-def _as_kafka(value: Any) -> Any:
-    """With the names of Kafka's schemas; what is an id of a directory came later, and is not there where it says nothing."""
-    if isinstance(value, list):
-        return [_as_kafka(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    names = {name: name.split("_")[0] + "".join(map(str.capitalize, name.split("_")[1:])) for name in value}
-    return {
-        names[name].replace("kraft", "kRaft"): _as_kafka(each)
-        for name, each in value.items()
-        if not (name == "voter_directory_id" and each == _NO_DIRECTORY) and not (name == "endpoints" and each == [])
-    }
+    message, version = value
+    return f"{_TITLES[kind]} {text(as_json(message, version))}"
 
 
 def _time_of(batch: BatchAt) -> str:
@@ -94,7 +79,3 @@ def _flag(value: bool) -> str:
 
 def _size(content: Buffer | None) -> int:
     return -1 if content is None else len(content)
-
-
-def _text(content: Buffer) -> str:
-    return bytes(content).decode("utf-8", "replace")

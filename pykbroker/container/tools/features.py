@@ -115,6 +115,8 @@ def _wanted(options: argparse.Namespace) -> dict[str, int]:
 
 def _update(client: Client, options: argparse.Namespace, wanted: dict[str, int]) -> None:
     verb = options.command
+    if verb == "upgrade" and (gone := [name for name, level in wanted.items() if level < 1]):
+        raise ToolError(f"Level 0 of {', '.join(gone)} is no upgrade: `kafka-features disable --feature NAME` sets it.")
     kind = _UPGRADE if verb == "upgrade" else _UNSAFE_DOWNGRADE if options.unsafe else _SAFE_DOWNGRADE
     updates = [
         FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind) for name, level in wanted.items()

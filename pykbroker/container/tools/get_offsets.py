@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Callable
 from typing import Final
@@ -24,6 +25,8 @@ def main(words: list[str]) -> None:
         "--time", metavar="MS", default="-1", help="-1 or latest, -2 or earliest, -3 or max-timestamp, or a time"
     )
     made.add_argument("--exclude-internal-topics", action="store_true")
+    for name in ("offsets", "max-wait-ms"):  # of Kafka before 3.0, which tutorials still have
+        made.add_argument(f"--{name}", metavar="N", help=argparse.SUPPRESS)
     options = made.parse_args(words)
     try:
         when = _NAMED[options.time] if options.time in _NAMED else int(options.time)

@@ -14,6 +14,14 @@ from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, Outpu
 from pykbroker.wire.errors import KafkaError, WireError
 
 _TIMEOUT_S = 60.0
+#: Options of earlier releases of Kafka, and what to use instead.
+_GONE = {
+    "--zookeeper": "There is no ZooKeeper: --bootstrap-server HOST:PORT names the brokers.",
+    "--broker-list": "--bootstrap-server HOST:PORT has taken its place.",
+    "--new-consumer": "It can be left out: there is no other consumer.",
+    "--whitelist": "--include REGEX has taken its place.",
+    "--blacklist": "There are only patterns of what is wanted: --include REGEX.",
+}
 
 
 class ToolError(Exception):
@@ -50,6 +58,7 @@ class Options(argparse.ArgumentParser):
         return self.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Options)
 
     def error(self, message: str) -> NoReturn:
+        message += "".join(f"\n{words}" for name, words in _GONE.items() if name in message.split())
         known = sorted(name for action in self._actions for name in action.option_strings if name.startswith("--"))
         raise ToolError(f"{message}\nIt takes {', '.join(known)}.")
 

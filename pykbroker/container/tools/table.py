@@ -10,12 +10,14 @@ from typing import Final, Protocol, cast
 TOOLS: Final = {
     "kafka-acls": "acls",
     "kafka-broker-api-versions": "broker_api_versions",
+    "kafka-client-metrics": "client_metrics",
     "kafka-cluster": "cluster",
     "kafka-configs": "configs",
     "kafka-console-consumer": "console_consumer",
     "kafka-console-producer": "console_producer",
     "kafka-consumer-groups": "consumer_groups",
     "kafka-consumer-perf-test": "consumer_perf_test",
+    "kafka-delegation-tokens": "delegation_tokens",
     "kafka-delete-records": "delete_records",
     "kafka-dump-log": "dump_log",
     "kafka-features": "features",
@@ -26,12 +28,20 @@ TOOLS: Final = {
     "kafka-metadata-quorum": "metadata_quorum",
     "kafka-producer-perf-test": "producer_perf_test",
     "kafka-reassign-partitions": "reassign_partitions",
+    "kafka-run-class": "run_class",
     "kafka-server-start": "server_start",
+    "kafka-server-stop": "server_stop",
+    "kafka-share-groups": "share_groups",
     "kafka-storage": "storage",
+    "kafka-streams-groups": "streams_groups",
     "kafka-topics": "topics",
     "kafka-transactions": "transactions",
+    "kafka-verifiable-consumer": "verifiable_consumer",
+    "kafka-verifiable-producer": "verifiable_producer",
     "zookeeper-server-start": "zookeeper_server_start",
 }
+#: What scripts and checks of health of others call beside Kafka's commands.
+BESIDE: Final = {"cub": "cub", "nc": "netcat", "ub": "cub"}
 
 
 class Tool(Protocol):
@@ -46,9 +56,12 @@ def main(name: str, words: list[str]) -> int:
     from pykbroker.container.tools.running import run
 
     name = name.removesuffix(".sh")
-    module = TOOLS.get(name)
+    module = TOOLS.get(name) or BESIDE.get(name)
     if module is None:
-        print(f"There is no command {name}; there are {', '.join(TOOLS)}.", file=sys.stderr)
+        from pykbroker.container.tools.elsewhere import INSTEAD
+
+        instead = f"instead: {INSTEAD[name]}" if name in INSTEAD else f"there are {', '.join(TOOLS)}"
+        print(f"There is no command {name}; {instead}.", file=sys.stderr)
         return 1
     tool = cast("Tool", importlib.import_module(f"pykbroker.container.tools.{module}"))
     return run(name, tool.main, words)

@@ -24,6 +24,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
 if TYPE_CHECKING:
     from pykbroker.http.console.call import Call
     from pykbroker.http.console.console import Console
+    from pykbroker.http.turn import Turn
     from pykbroker.wire.records import Record
 
 #: Tails at once: each is a connection, and those of metrics are wanted, too.
@@ -98,14 +99,15 @@ class Tail:
         await _send(response, {"at": self._at})
         try:
             while True:
-                found = await self._round()
-                await response.write(await self._line(found))
+                turn = self._console.turn()
+                found = await self._round(turn)
+                await response.write(await self._line(found, turn))
                 self._allowed -= len(found)
                 await asyncio.sleep(_BETWEEN_S if self._allowed >= 1 else _AFTER_MUCH_S)
         except (KafkaError, WireError, Refusal) as error:
             await _send(response, {"ended": str(error)})
 
-    async def _round(self) -> list[_Read]:
+    async def _round(self, turn: Turn) -> list[_Read]:
         """What was appended since the last one."""
         found: list[_Read] = []
         for leader, indexes in self._by_leader().items():
@@ -114,7 +116,9 @@ class Tail:
             asked = [(index, self._at[index]) for index in indexes]
             wait = _WAIT_MS if len(indexes) == len(self._at) else 0
             request = fetch_request(self._topic, asked, most=_FETCHED, isolation=self._isolation, wait_ms=wait)
-            for data in await fetch(self._console, leader, request):
+            answered = await fetch(self._console, leader, request)
+            await turn.over()  # a fetch that did not wait is work of this turn
+            for data in answered:
                 await self._take(data, found)
         if not self._by_leader():
             await asyncio.sleep(_WAIT_MS / 1000)
@@ -123,6 +127,7 @@ class Tail:
             found.sort(key=lambda each: each.record.timestamp)
             self._skipped += len(found) - most
             del found[:-most]
+        await turn.over()
         return found
 
     def _most(self) -> int:
@@ -132,13 +137,13 @@ class Tail:
         self._counted = now
         return max(int(self._allowed), 1)
 
-    async def _line(self, found: list[_Read]) -> bytes:
+    async def _line(self, found: list[_Read], turn: Turn) -> bytes:
         """What the page is handed of a round; made a little in each turn."""
-        turn = self._console.turn()
         records: list[str] = []
         for index, record, control in found:
             records.append(json.dumps(shown(self._topic, index, record, control=control)))
             await turn.share()
+        await turn.over()  # to write is a call of the system
         return f'{{"records": [{", ".join(records)}], "skipped": {self._skipped}}}\n'.encode()
 
     def _by_leader(self) -> dict[int, list[int]]:

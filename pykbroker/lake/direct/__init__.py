@@ -1,1 +1,1 @@
-"""Spark's source that reads log segments themselves: the folder of a broker of ours or of Apache Kafka's, no broker asked."""
+"""A Spark source that reads log segments from the log directories of pykbroker or Apache Kafka, without a broker."""

@@ -1,4 +1,4 @@
-"""The batches of a range of offsets, out of the segments that have it by now, each checked before it is handed on."""
+"""The batches of a range of offsets, from the segments that have them now. The CRC of each is checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
-from pykbroker.lake.direct.log_files import Log, position_of, segment_of
+from pykbroker.lake.direct.log_files import Log, MadeAnew, position_of, segment_of
 from pykbroker.lake.direct.transactions import Aborted
 from pykbroker.lake.trouble import DataLost, LakeError
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, batch_crc_ok, read_batch_header
@@ -18,11 +18,11 @@ from pykbroker.wire.errors import WireError
 _READ_BYTES = 4 << 20
 _LENGTH_AT = 8
 _USUAL_RATIO = 8
-"""Few batches hold more than so many times their size; room for those that do is made when one is met."""
+"""Few batches decompress to more than this many times their size. Those that do are decompressed again, into more memory."""
 
 
 class Piece(InputPartition):
-    """Offsets from ``start`` to before ``until`` of one partition."""
+    """The offsets of one partition from ``start`` up to, not including, ``until``."""
 
     def __init__(self, log: Log, start: int, until: int) -> None:
         super().__init__(None)
@@ -32,7 +32,7 @@ class Piece(InputPartition):
 
 
 class Batch(NamedTuple):
-    """One batch, and where it lies."""
+    """One batch, and its place."""
 
     header: BatchHeader
     data: memoryview
@@ -40,25 +40,28 @@ class Batch(NamedTuple):
     segment: int
 
     def records(self) -> bytes:
-        """Decompressed. Raises LakeError."""
+        """The decompressed records. Raises LakeError if they cannot be decompressed."""
         try:
             codec, packed = self.header.compression, self.data[HEADER_SIZE:]
             try:
                 return decompress(codec, packed, len(packed) * _USUAL_RATIO)
-            except WireError:  # larger than usual, or damaged
+            except WireError:  # it is larger than usual, or damaged
                 return decompress(codec, packed)
         except WireError as error:
             raise self.trouble(error) from None
 
     def trouble(self, what: object) -> LakeError:
-        """An error that names the batch and its file."""
+        """An error that names the partition, the batch and its file."""
         file = self.log.file(self.segment, ".log")
         return LakeError(f"{self.log.place}: the batch at offset {self.header.base_offset} in {file}: {what}.")
 
 
 def batches(piece: Piece, *, committed: bool, fail_on_data_loss: bool) -> Iterator[Batch]:
-    """Every batch of the range, without markers, and without what was aborted where only what is ``committed`` is wanted. Segments are
-    looked up one after the other: meanwhile retention and compaction may have taken some away, or put several in the place of one.
+    """Every batch of the range except transaction markers and, with ``committed``, batches of aborted transactions.
+
+    Raises LakeError for a damaged batch. Raises DataLost for offsets that are gone, and MadeAnew for a topic that was made anew,
+    unless ``fail_on_data_loss`` is False: then the batches that are left follow, none of them of another topic. Each segment is looked up when
+    it is its turn, since retention may have removed segments and compaction may have merged some.
     """
     log, offset = piece.log, piece.start
     aborted = Aborted(log, piece.start, piece.until) if committed else None
@@ -83,25 +86,29 @@ def batches(piece: Piece, *, committed: bool, fail_on_data_loss: bool) -> Iterat
                         raise batch.trouble("it is damaged: its checksum does not fit")
                     yield batch
                 if offset >= piece.until:
-                    return  # what follows may be in the middle of being written
+                    return  # the next batch may be incomplete: the broker is writing it
         except FileNotFoundError:
             continue
-        if not following:
+        except MadeAnew:
+            if fail_on_data_loss:
+                raise
             return
-        offset = max(offset, following[0])
+        if not following and fail_on_data_loss:
+            raise _lost(log, offset, piece.until)
+        offset = max(offset, following[0]) if following else piece.until
 
 
 def _lost(log: Log, offset: int, kept: int) -> DataLost:
     return DataLost(
-        f"{log.place}: the offsets {offset} to {kept - 1} are no longer in {log.path}. Read from where it begins now, "
-        "or set failOnDataLoss to false to go on with what is left."
+        f"{log.place}: the offsets {offset} to {kept - 1} are no longer in {log.path}. Read from its first offset, "
+        "or set failOnDataLoss to false to continue with what is left."
     )
 
 
 def _of_segment(log: Log, segment: int, offset: int) -> Iterator[Batch]:
-    """The segment's whole batches from that with ``offset`` on."""
+    """The segment's complete batches, from the one with ``offset``."""
     position = position_of(log, segment, offset)
-    with log.file(segment, ".log").open("rb") as file:
+    with log.opened(segment) as file:
         wanted = _READ_BYTES
         while len(data := os.pread(file.fileno(), wanted, position)) >= HEADER_SIZE:
             view = memoryview(data)
@@ -115,7 +122,7 @@ def _of_segment(log: Log, segment: int, offset: int) -> Iterator[Batch]:
                     yield Batch(header, view[at:after], log, segment)
                 at = after
             if at == 0 and len(data) < wanted:
-                return  # the last batch is being written
+                return  # the last batch is incomplete: the broker is writing it
             wanted = max(_READ_BYTES, 0 if at else LOG_OVERHEAD + int.from_bytes(data[_LENGTH_AT:LOG_OVERHEAD], "big"))
             position += at
 

@@ -1,4 +1,4 @@
-"""The columns of a record, those of Spark's Kafka source, and which of them a query's schema asks for."""
+"""The columns of a record, which are those of Spark's Kafka source, and the columns that a query's schema requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES = {
 }
 ALL = tuple(name for name in _TYPES if name != "headers")
 _IN_RECORDS = {"key", "value", "headers", "timestamp"}
-"""What a batch's header does not say; it says the timestamp where the broker set it."""
+"""Columns that are not in a batch's header, which has the timestamp only with LogAppendTime."""
 
 
 class _Type(Protocol):
@@ -28,7 +28,7 @@ class _Type(Protocol):
 
 
 class Field(Protocol):
-    """A column of one of Spark's schemas."""
+    """A field of a Spark schema."""
 
     @property
     def name(self) -> str: ...
@@ -37,12 +37,12 @@ class Field(Protocol):
 
 
 class Columns(NamedTuple):
-    """Names in the order in which Spark expects them."""
+    """Column names, in the order that Spark expects."""
 
     names: tuple[str, ...]
 
     def in_records(self, *, appended: bool) -> bool:
-        """Whether records must be decoded for them, of a batch whose timestamps the broker has or has not set."""
+        """Whether records must be decoded for these columns; ``appended`` means that the batch has LogAppendTime."""
         wanted = _IN_RECORDS.intersection(self.names)
         return bool(wanted - {"timestamp"} if appended else wanted)
 
@@ -52,7 +52,7 @@ def schema_of(columns: Columns) -> str:
 
 
 def columns_of(schema: Sequence[Field]) -> Columns:
-    """Those of a schema that a reader was given. Raises LakeError for columns that records do not have, or not with this type."""
+    """The columns of a reader's schema. Raises LakeError for a column that records do not have, or have with another type."""
     for field in schema:
         if field.name not in _TYPES:
             raise LakeError(f"Records have no column {field.name!r}; they have {', '.join(_TYPES)}.")

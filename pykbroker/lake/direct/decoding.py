@@ -1,7 +1,7 @@
-"""Record batches into Arrow's columns, a chunk of many batches at a time: the hot loop of the direct source.
+"""Decodes record batches into Arrow columns, a chunk of many batches at a time: the hot loop of the direct source.
 
-Where records begin and end is found first (``limits``). Then numpy reads each field of all records at once (``varints``), and Arrow
-gathers keys and values out of the one buffer that holds the chunk (``gathering``). Columns that nobody asked for are passed over.
+First the limits of all records are found (``limits``). Then numpy reads each field of all records at once (``varints``), and Arrow
+gathers keys and values from the one buffer that holds the chunk (``gathering``). Columns that were not requested are not gathered.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pykbroker.wire.batch_header import BatchHeader, TimestampType
 from pykbroker.wire.errors import WireError
 
 CONTENT = frozenset({"key", "value", "headers"})
-"""Columns of bytes, which are gathered only when they are asked for."""
+"""Columns of bytes, which are gathered only on request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Records in the order of the batches. ``content`` has those of the columns key, value and headers that were asked for."""
+    """Records in the order of the batches. ``content`` has the requested ones of the columns key, value and headers."""
 
     offsets: Numbers
     timestamps_ms: Numbers
@@ -33,7 +33,7 @@ class Decoded:
     content: dict[str, pa.Array]
 
     def part(self, first: int, end: int) -> Decoded:
-        """The records from one position to another."""
+        """The records from index ``first`` up to, not including, ``end``."""
         if end - first == len(self.offsets):
             return self
         content = {name: each[first:end] for name, each in self.content.items()}
@@ -41,7 +41,7 @@ class Decoded:
 
 
 def decode(batches: Sequence[tuple[BatchHeader, bytes]], columns: Collection[str] = CONTENT) -> Decoded:
-    """The records of batches that come with their decompressed records. Raises WireError where these are malformed."""
+    """Decode batches, given as headers with their decompressed records. Raises WireError for malformed records."""
     data = b"".join([*(payload for _, payload in batches), bytes(LOOK_AHEAD)])
     try:
         return _decode(data, batches, columns)
@@ -50,7 +50,7 @@ def decode(batches: Sequence[tuple[BatchHeader, bytes]], columns: Collection[str
 
 
 def from_headers(headers: Sequence[BatchHeader]) -> Decoded:
-    """What the headers of batches say of their records where no offset is missing: not when those were created."""
+    """The records of batches without missing offsets, from the headers alone: all but their CreateTime."""
     counts = _of_each(headers, "record_count")
     before = np.cumsum(counts) - counts
     offsets = np.arange(counts.sum()) + np.repeat(_of_each(headers, "base_offset") - before, counts)
@@ -71,7 +71,7 @@ def _decode(data: bytes, batches: Sequence[tuple[BatchHeader, bytes]], columns: 
 
 
 def _content(cursor: Cursor, ends: Numbers, buffer: pa.Buffer, columns: Collection[str]) -> dict[str, pa.Array]:
-    """Every field is read, wanted or not: only what fills its records exactly is taken for records."""
+    """Every field is read, requested or not: the fields must fill their record exactly."""
     key, value = (Stretches(*cursor.stretch()) for _ in range(2))
     fields: dict[str, Stretches | Headers] = {"key": key, "value": value, "headers": read_headers(cursor)}
     if not np.array_equal(cursor.at, ends):
@@ -92,7 +92,7 @@ def _created(headers: Sequence[BatchHeader], counts: Numbers, deltas: Numbers) -
 
 
 def _appended(headers: Sequence[BatchHeader], counts: Numbers, created: Numbers) -> tuple[Numbers, Numbers]:
-    """With LogAppendTime a batch's largest timestamp is that of each of its records."""
+    """The timestamp types and timestamps. With LogAppendTime, the batch's max timestamp is that of each record."""
     appended = np.array([header.timestamp_type is TimestampType.LOG_APPEND_TIME for header in headers], bool)
     types: Any = np.repeat(appended.astype(np.int32), counts)
     if not appended.any():

@@ -1,6 +1,6 @@
-"""Ranges of offsets as tasks: what is much is divided, where batches begin, and segments that hold little are one task's together.
+"""Divides ranges of offsets into tasks: large ones at batch boundaries; small segments share a task.
 
-A task costs PySpark up to two tenths of a second whatever it reads, so there are no more of them than pay.
+Each task costs PySpark up to 0.2 seconds, whatever it reads, so tasks are few and large.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pykbroker.lake.direct.batches import Piece
 from pykbroker.lake.direct.log_files import Log, offset_behind, segment_of
 
 TASK_BYTES = 64 << 20
-"""A task reads about so much of the files, unless more tasks are asked for."""
+"""About how much of the files a task reads, unless more tasks are requested."""
 
 
 def divided(whole: Sequence[Piece], min_partitions: int) -> list[InputPartition]:
-    """Pieces that have no offsets are left out."""
+    """The tasks for these ranges, at least about ``min_partitions``. Empty ranges are left out."""
     wanted = [piece for piece in whole if piece.start < piece.until]
     size = sum(size for piece in wanted for _, size in _sizes(piece))
     task_bytes = max(1, min(TASK_BYTES, size // min_partitions))
@@ -38,7 +38,7 @@ def _parts(piece: Piece, task_bytes: int) -> Iterator[Piece]:
 
 
 def _marks(piece: Piece, every: int) -> Iterator[tuple[int, int]]:
-    """Offsets where a task could begin, and the bytes before each: where segments do, and at steps inside of them."""
+    """Offsets at which a task may begin, each with the number of bytes before it: segment starts, and steps within segments."""
     before = 0
     for segment, size in _sizes(piece):
         for position in range(0, size, every):
@@ -47,7 +47,7 @@ def _marks(piece: Piece, every: int) -> Iterator[tuple[int, int]]:
 
 
 def _sizes(piece: Piece) -> Iterator[tuple[int, int]]:
-    """The segments that have some of the range, and their bytes; one that goes away meanwhile has none."""
+    """The segments that overlap the range, and their sizes in bytes; 0 for one that is removed meanwhile."""
     segments = piece.log.segments()
     first = segment_of(segments, piece.start)
     for segment in segments:

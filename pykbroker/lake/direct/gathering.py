@@ -1,4 +1,4 @@
-"""Bytes that lie all over a chunk, as Arrow's columns: keys, values and headers."""
+"""Builds Arrow columns (keys, values, headers) from bytes scattered over a chunk."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """Of each record where some of its bytes lie; a negative length is null."""
+    """A position and a length for each record; a negative length is null."""
 
     at: Numbers
     length: Numbers
 
     def gathered(self, buffer: pa.Buffer, kind: pa.DataType | None = None) -> pa.Array:
-        """Copied out by Arrow: of an array over the whole chunk, in which what lies between is an element too, every second. Arrow
-        does not look whether they lie inside the chunk: that must be known.
+        """The bytes as an Arrow array. Arrow copies every second element of an array over the whole chunk, in which the gaps are elements
+        too. It does not check bounds: all stretches must be known to lie inside the buffer.
         """
         count = len(self.at)
         nulls = self.length < 0
@@ -40,14 +40,14 @@ class Stretches:
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """Of each record how many headers it has, and where the keys and values of all of them lie."""
+    """The number of headers of each record, and the positions of all their keys and values."""
 
     counts: Numbers
     keys: Stretches
     values: Stretches
 
     def gathered(self, buffer: pa.Buffer) -> pa.Array:
-        """All headers as one array of pairs, and of each record a part of it; null where it has none, as in Spark's Kafka source."""
+        """A list of pairs for each record; null for a record without headers, as in Spark's Kafka source."""
         if not self.counts.any():
             return pa.nulls(len(self.counts), HEADERS)
         keys, values = _text(self.keys.gathered(buffer)), self.values.gathered(buffer)
@@ -57,8 +57,8 @@ class Headers:
 
 
 def read_headers(cursor: Cursor) -> Headers:
-    """The first header of all records that have one, then the second of all that have two, and so on. Raises WireError; whether
-    they end where their records do is for the caller to see, before anything is gathered.
+    """Read the first header of all records that have one, then the second of all that have two, and so on. Raises WireError for an
+    impossible number or a null key. The caller checks that they end where their records do before it gathers anything.
     """
     counts = cursor.number()
     if not counts.any():
@@ -86,7 +86,7 @@ def read_headers(cursor: Cursor) -> Headers:
 
 
 def _text(keys: pa.Array) -> pa.Array:
-    """What is no UTF-8 is replaced, as Kafka's Java client replaces it."""
+    """Invalid UTF-8 is replaced as Kafka's Java client replaces it."""
     text = keys.view(pa.string())
     try:
         text.validate(full=True)

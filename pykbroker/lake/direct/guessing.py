@@ -1,7 +1,7 @@
-"""Places in large batches at which a record seems to begin. They may be wrong, and are cheap: who uses them can tell.
+"""Guesses positions in large batches at which a record begins. They may be wrong: the caller checks them.
 
-The attributes of every record are a zero, which what people write has nowhere else. Before it stands the record's length, and
-what follows it must fill the record, and another one behind that.
+The attributes byte of every record is zero, which text does not contain. The record's length precedes it. A position is taken if the
+fields after it fill the record, and those of the next record fill that one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pykbroker.lake.direct.varints import INT64_BITS, LOOK_AHEAD, Bytes, Cursor,
 _APART = 64
 """Records between two guesses."""
 _WINDOW = 2
-"""Each is looked for among so many records' bytes,"""
+"""Each is searched within the average size of this many records,"""
 _WIDEST = 4096
-"""and not at all where that is more: then the records are few."""
+"""but not in more bytes than this: then there are only few records."""
 
 
 def guessed_beginnings(data: Bytes, begins: Numbers, ends: Numbers, counts: Numbers) -> Numbers:
-    """Some of the positions at which records begin, for batches from ``begins`` to ``ends``, in any order."""
+    """Positions at which records seem to begin, in any order. The batches lie from ``begins`` to ``ends`` and have ``counts`` records."""
     aims = _aims(begins, ends, counts)
     width = _WINDOW * int((ends - begins).sum() // max(1, counts.sum()))
     aims = aims[aims + width + LOOK_AHEAD < len(data)]
@@ -36,7 +36,7 @@ def guessed_beginnings(data: Bytes, begins: Numbers, ends: Numbers, counts: Numb
 
 
 def _aims(begins: Numbers, ends: Numbers, counts: Numbers) -> Numbers:
-    """Positions about as many records apart as guesses are wanted, inside of the batches that have more than that."""
+    """Positions about ``_APART`` records apart, in batches that have more records than that."""
     parts: Any = np.maximum(counts // _APART, 1)
     part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
     aims = np.repeat(begins, parts) + part * np.repeat((ends - begins) // parts, parts)
@@ -44,14 +44,14 @@ def _aims(begins: Numbers, ends: Numbers, counts: Numbers) -> Numbers:
 
 
 def _before_attributes(data: Bytes, zeros: Numbers) -> Numbers:
-    """Where a length would begin that ends before these places: it takes all bytes before its last that say that more follow."""
+    """The first byte of a length that ends just before each of these positions: up to two more bytes with the continuation bit."""
     at: Any = zeros - 1
     at = at - (goes_on := data[at - 1] >= 128)
     return at - (goes_on & (data[at - 1] >= 128))
 
 
 def _followed_by_another(data: Bytes, candidates: Numbers) -> Any:
-    """Which of these places may be where a record begins, and the next one behind it."""
+    """The indexes of those candidates at which two records in a row seem to lie."""
     left = np.arange(len(candidates))
     at = candidates
     for _ in range(2):
@@ -61,7 +61,7 @@ def _followed_by_another(data: Bytes, candidates: Numbers) -> Any:
 
 
 def _filled(data: Bytes, at: Numbers) -> tuple[Any, Numbers]:
-    """Whether a record begins there whose fields fill it, and where it ends. Of headers only their number is looked at."""
+    """Whether a record begins there whose fields fill it, and its end. Of the headers only their number is read."""
     last = len(data) - LOOK_AHEAD
     cursor = _Guess(data, at)
     length = cursor.number()
@@ -79,7 +79,7 @@ def _filled(data: Bytes, at: Numbers) -> tuple[Any, Numbers]:
 
 
 class _Guess(Cursor):
-    """Reads what may be no number at all."""
+    """Reads bytes that may be no varint."""
 
     __slots__ = ()
 

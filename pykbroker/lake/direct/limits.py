@@ -1,8 +1,8 @@
-"""Where the records of batches begin and end.
+"""Finds the beginning and the end of each record in batches.
 
-Each record says only how long it is, so one is found by the one before it. Two things make that quick. Batches do not depend on
-each other, so a step is taken in all of them at once. And a large batch is cut where a record seems to begin: whether one does is
-known when those before it end exactly there, and where they do not, every batch is walked through record by record.
+A record holds only its length, so each is found from the one before it. Two things make that fast. Batches are independent, so one step is
+taken in all of them at once. And a large batch is cut into lanes where a record seems to begin: the guess was right if the record before
+it ends exactly there; otherwise all batches are walked record by record.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.errors import WireError
 
 _MANY = 48
-"""From so many places on, a step in all of them at once is cheaper than Python's steps in each."""
+"""With at least this many lanes, one numpy step in all of them is cheaper than a Python step in each."""
 _FAR = -1
-"""Stands for a step that two bytes do not say."""
+"""Marks a length that does not fit into two bytes."""
 
 _SMALLEST_RECORD = 7
 """Bytes: length, attributes, two deltas, key length, value length, header count."""
@@ -30,8 +30,8 @@ Limits = tuple[Numbers, Numbers]
 
 
 def record_limits(data: bytes, headers: Sequence[BatchHeader], sizes: Sequence[int]) -> Limits:
-    """Of each record where its attributes are and where it ends. ``data`` has the records of the batches one after the other, so many
-    bytes of each, and LOOK_AHEAD. Raises WireError where a batch does not hold its records.
+    """For each record the position of its attributes, and its end. ``data`` has the records of all batches, ``sizes`` bytes of each, and
+    LOOK_AHEAD more bytes. Raises WireError if a batch does not have as many records as its header says.
     """
     counts = np.array([header.record_count for header in headers], np.int64)
     ends = np.cumsum(np.array(sizes, np.int64))
@@ -51,7 +51,7 @@ def _check(headers: Sequence[BatchHeader], unlike: Any) -> None:
 
 
 def _by_lanes(data: bytes, begins: Numbers, ends: Numbers, counts: Numbers) -> Limits | None:
-    """None where it turns out that a guess was wrong, or a batch is damaged."""
+    """None if a guess was wrong or a batch is damaged."""
     octets = np.frombuffer(data, np.uint8)
     try:
         inner = guessed_beginnings(octets, begins, ends, counts)
@@ -62,7 +62,7 @@ def _by_lanes(data: bytes, begins: Numbers, ends: Numbers, counts: Numbers) -> L
 
 
 def _side_by_side(data: bytes, octets: Bytes, at: Numbers, limits: Numbers) -> Limits:
-    """From record to record in all lanes at once; who has come to the end of a lane drops out."""
+    """Steps from record to record in all lanes at once; a lane drops out at its end."""
     pairs: Any = np.ndarray(len(data) - 1, "<u2", data, strides=1)
     table = _steps()
     begins = [at[:0]]
@@ -84,7 +84,7 @@ def _side_by_side(data: bytes, octets: Bytes, at: Numbers, limits: Numbers) -> L
 
 @cache
 def _steps() -> Any:
-    """By the two bytes with which a record begins, how far the next one is: most are shorter than 8 KiB."""
+    """The distance to the next record, by a record's first two bytes: most records are shorter than 8 KiB."""
     pairs = np.arange(1 << 16)
     first, second = pairs & 255, pairs >> 8
     long = first >= 128
@@ -102,7 +102,7 @@ def _far_steps(octets: Bytes, at: Numbers) -> Numbers:
 
 
 def _walked(data: bytes, begins: Numbers, limits: Numbers) -> Limits:
-    """From record to record in one lane after the other."""
+    """Steps from record to record, one lane after the other."""
     starts: list[int] = []
     afters: list[int] = []
     for begin, limit in zip(begins.tolist(), limits.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""One task of the direct source: the records of a range of a partition's offsets, as Arrow batches of the columns asked for."""
+"""One task of the direct source: a range of a partition's offsets as Arrow batches of the requested columns."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pykbroker.wire.batch_header import BatchHeader, TimestampType
 from pykbroker.wire.errors import WireError
 
 _CHUNK_BYTES = 8 << 20
-"""So much of decompressed records is decoded together."""
+"""About how many bytes of decompressed records are decoded together."""
 _COUNTED_BYTES = 64
-"""What a record weighs in a chunk of which only the headers of the batches are read."""
+"""The size that a record counts for in a chunk of which only batch headers are read."""
 _MICROS = 1000
 _LAST_MS = ((1 << 63) - 1) // _MICROS
-"""Spark's timestamps are microseconds in 64 bits."""
+"""The largest timestamp for Spark, whose timestamps are microseconds in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How records are read, as options and schema say it."""
+    """How records are read, according to options and schema."""
 
     columns: Columns
     committed: bool = False
@@ -37,7 +37,7 @@ class Manner:
 
 
 def read_piece(piece: Piece, manner: Manner) -> Iterator[pa.RecordBatch]:
-    """Raises LakeError, which names partition, file and offset, for what is damaged or gone."""
+    """Read a range. Raises LakeError or DataLost, with partition, file and offset, for records that are damaged or gone."""
     forget_own_archives()
     if not manner.newest_of_key:
         for decoded in _decoded(piece, manner, manner.columns):
@@ -55,7 +55,7 @@ def _keyed(decoded: Decoded) -> Iterator[tuple[bytes | None, int]]:
 
 
 def _decoded(piece: Piece, manner: Manner, columns: Columns) -> Iterator[Decoded]:
-    """Without what of the first batch lies before the range, and of the last behind it."""
+    """The records of the range; those of the first and last batch outside of it are cut off."""
     for chunk in _chunks(piece, manner, columns):
         decoded = _decode(chunk, columns)
         first, end = (int(np.searchsorted(decoded.offsets, limit)) for limit in (piece.start, piece.until))
@@ -64,7 +64,7 @@ def _decoded(piece: Piece, manner: Manner, columns: Columns) -> Iterator[Decoded
 
 
 Chunk = list[tuple[Batch, bytes | None]]
-"""Batches with their records, or all of them without, where headers are enough."""
+"""Batches with their records, or all without records where headers are enough."""
 
 
 def _chunks(piece: Piece, manner: Manner, columns: Columns) -> Iterator[Chunk]:
@@ -82,7 +82,7 @@ def _chunks(piece: Piece, manner: Manner, columns: Columns) -> Iterator[Chunk]:
 
 
 def _headers_are_enough(header: BatchHeader, columns: Columns) -> bool:
-    """Where no offset is left out, all offsets are known by the first and their number."""
+    """Without missing offsets, the base offset and the count tell all offsets."""
     appended = header.timestamp_type is TimestampType.LOG_APPEND_TIME
     return header.record_count == header.last_offset_delta + 1 and not columns.in_records(appended=appended)
 
@@ -96,7 +96,7 @@ def _decode(chunk: Chunk, columns: Columns) -> Decoded:
         if len(chunk) == 1:
             raise chunk[0][0].trouble(error) from None
         for each in chunk:
-            _decode([each], columns)  # which of them is it?
+            _decode([each], columns)  # raises an error that names the damaged batch
         raise LakeError(f"{chunk[0][0].log.place} from offset {chunk[0][0].header.base_offset} on: {error}.") from None
 
 

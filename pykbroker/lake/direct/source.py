@@ -13,11 +13,11 @@ from pykbroker.lake.direct.batches import Piece
 from pykbroker.lake.direct.columns import Columns, columns_of, schema_of
 from pykbroker.lake.direct.dividing import divided
 from pykbroker.lake.direct.log_files import Log
+from pykbroker.lake.direct.position import Position, between
 from pykbroker.lake.direct.reading import read_piece
 from pykbroker.lake.direct.wanted import Wanted
 from pykbroker.lake.direct.workers import forget_own_archives
-from pykbroker.lake.ledger import Place, flat, nested
-from pykbroker.lake.trouble import DataLost
+from pykbroker.lake.ledger import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes the format ``pykbroker`` known to a session; Spark finds sources of Python's by itself only under names of its own."""
+    """Registers the format ``pykbroker`` in a session. By itself, Spark finds only sources in packages named ``pyspark_*``."""
     spark.dataSource.register(Segments)
 
 
 class Segments(DataSource):
-    """The format ``pykbroker``. Spark makes one in a process for ``load`` and asks a copy in another for the tasks of each query."""
+    """The format ``pykbroker``. Spark creates it in a process for ``load``, and asks a copy in another process for each query's tasks."""
 
     def __init__(self, options: dict[str, str]) -> None:
         forget_own_archives()
@@ -52,7 +52,7 @@ class Segments(DataSource):
 
 
 class SegmentsReader(DataSourceReader):
-    """What is there when the query is planned."""
+    """A batch query: the records that are there when it is planned."""
 
     def __init__(self, wanted: Wanted, columns: Columns) -> None:
         self._wanted = wanted
@@ -73,7 +73,7 @@ class SegmentsReader(DataSourceReader):
 
 
 class SegmentsStream(DataSourceStreamReader):
-    """What is added while the query runs. Its offsets are written as those of Spark's Kafka source are."""
+    """A streaming query: also the records that are added while it runs."""
 
     def __init__(self, wanted: Wanted, columns: Columns) -> None:
         self._wanted = wanted
@@ -81,25 +81,18 @@ class SegmentsStream(DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - the API's
         logs = self._wanted.logs()
-        return nested(self._wanted.starts(logs, self._limits(logs)))
+        return Position.of(self._wanted.starts(logs, self._limits(logs)), logs).to_spark()
 
     def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - the API's
-        return nested(self._limits(self._wanted.logs()))
+        logs = self._wanted.logs()
+        return Position.of(self._limits(logs), logs).to_spark()
 
     def _limits(self, logs: Mapping[Place, Log]) -> dict[Place, int]:
         return {place: self._wanted.limit(log) for place, log in logs.items()}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        begins, ends, logs = flat(start), flat(end), self._wanted.logs()
-        gone = sorted(place for place in ends if place not in logs)
-        if gone and self._wanted.manner.fail_on_data_loss:
-            raise DataLost(f"{gone[0]} is no longer in {', '.join(self._wanted.directories)}: was the topic deleted?")
-        shrunk = sorted(place for place, end in ends.items() if end < begins.get(place, 0))
-        if shrunk and self._wanted.manner.fail_on_data_loss:
-            raise DataLost(
-                f"{shrunk[0]} was read up to offset {begins[shrunk[0]]} and ends at {ends[shrunk[0]]} now: was the topic made anew?"
-            )
-        whole = [Piece(log, begins.get(place, log.start), ends.get(place, 0)) for place, log in logs.items()]
+        begin, until = Position.from_spark(start), Position.from_spark(end)
+        whole = between(begin, until, self._wanted.logs(), fail_on_data_loss=self._wanted.manner.fail_on_data_loss)
         return divided(whole, self._wanted.min_partitions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -1,16 +1,20 @@
-"""Timestamps to offsets, as a broker's ListOffsets answers: by the time indexes, then the one batch that must be looked into."""
+"""Timestamps to offsets, as ListOffsets answers: the time indexes find the segment, and one batch is decoded."""
 
 from __future__ import annotations
 
 import os
 
 from pykbroker.lake.direct.log_files import Log, headers_from, last_timestamp, offset_before
+from pykbroker.lake.trouble import LakeError
 from pykbroker.wire.batch_header import BatchHeader
+from pykbroker.wire.errors import WireError
 from pykbroker.wire.records import decode_records
 
 
 def offset_at(log: Log, timestamp_ms: int, until: int) -> int | None:
-    """The offset of the first record before ``until`` with this timestamp or a later one."""
+    """The offset of the first record below ``until`` with this timestamp or a later one; None if there is none. Raises LakeError for a
+    damaged batch.
+    """
     segments = log.segments()
     for number, segment in enumerate(segments):
         largest = None if number == len(segments) - 1 else last_timestamp(log, segment)
@@ -27,6 +31,11 @@ def offset_at(log: Log, timestamp_ms: int, until: int) -> int | None:
 
 
 def _within(log: Log, segment: int, position: int, header: BatchHeader, timestamp_ms: int) -> int | None:
-    with log.file(segment, ".log").open("rb") as file:
-        records = decode_records(os.pread(file.fileno(), header.size, position))
+    try:
+        with log.opened(segment) as file:
+            records = decode_records(os.pread(file.fileno(), header.size, position))
+    except FileNotFoundError:
+        return None  # retention has removed the segment meanwhile
+    except WireError as error:
+        raise LakeError(f"{log.place}: {log.file(segment, '.log')} at {position}: {error}.") from None
     return next((record.offset for record in records if record.timestamp >= timestamp_ms), None)

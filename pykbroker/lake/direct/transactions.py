@@ -1,4 +1,4 @@
-"""What of a log is decided: where the first open transaction begins, and which transactions were aborted (KIP-98)."""
+"""The last stable offset of a log and its aborted transactions (KIP-98), from the log's files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _ABORTED = Struct(">hqqqq")
 
 
 def last_stable_offset(log: Log) -> int:
-    """Where the oldest transaction begins that is open at the high watermark; the high watermark where there is none.
+    """The first offset of the oldest transaction that is open at the high watermark; the high watermark if none is.
 
-    What was open when the newest snapshot of producers was taken is in that; from there on the batches' headers say it.
+    The newest producer snapshot has the transactions that were open when it was taken; the headers of later batches tell the rest. Raises
+    LakeError for a damaged batch.
     """
     offset, still_open = _newest_snapshot(log)
     for _, _, header in headers_from(log, max(offset, log.start), log.high_watermark):
@@ -32,8 +33,8 @@ def last_stable_offset(log: Log) -> int:
 
 
 def _newest_snapshot(log: Log) -> tuple[int, dict[int, int]]:
-    """Its offset, and where the transactions began that were open then, by producer id."""
-    offsets = [int(path.stem) for path in Path(log.path).iterdir() if _SNAPSHOT.fullmatch(path.name)]
+    """Its offset and, by producer id, the first offsets of the transactions that were open."""
+    offsets = [int(path.stem) for path in Path(log.path).glob("*.snapshot") if _SNAPSHOT.fullmatch(path.name)]
     for offset in sorted((offset for offset in offsets if offset <= log.high_watermark), reverse=True):
         producers = Producers()
         try:
@@ -53,7 +54,7 @@ class _Aborted(NamedTuple):
 
 
 class Aborted:
-    """The aborted transactions that have records in a range of offsets."""
+    """The aborted transactions with records in a range of offsets."""
 
     def __init__(self, log: Log, start: int, until: int) -> None:
         self._ranges: dict[int, list[tuple[int, int]]] = {}
@@ -70,7 +71,7 @@ class Aborted:
 
 
 def _collected(log: Log, start: int, until: int) -> Iterator[_Aborted]:
-    """Those whose markers lie at ``start`` or behind it, from the indexes of as many segments as may have some of the range."""
+    """Those whose markers are at or after ``start``, from the transaction indexes of the segments that may name them."""
     segments = log.segments()
     first = segment_of(segments, start)
     for segment in segments:

@@ -1,4 +1,4 @@
-"""Numbers in zigzag and bytes behind their lengths (KIP-98), read of many records at once."""
+"""Reads zigzag varints and length-prefixed bytes (KIP-98) of many records at once."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 Bytes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 LOOK_AHEAD = 32
-"""Bytes that must lie behind the last record, so that reading a number near its end stays inside."""
+"""Bytes that must follow the last record, so that reading a varint near its end stays in bounds."""
 INT32_BITS = 32
 INT64_BITS = 64
 _USUAL = 3
-"""So many bytes of a number are read of all records together; what has more is rare, and read apart."""
+"""This many bytes of a varint are read of all records together; longer ones are rare and are read separately."""
 
 
 class Cursor:
-    """A place in each of many records; what is read, is read of all of them.
+    """A position in each of many records; every read is of all records.
 
-    A place behind the data is an IndexError; one behind its record is for who knows where that ends.
+    A position beyond the data raises IndexError. Whether one is beyond its record, the caller must check.
     """
 
     __slots__ = ("at", "data")
@@ -32,7 +32,9 @@ class Cursor:
         self.at = at
 
     def number(self, bits: int = INT32_BITS) -> Numbers:
-        """As everywhere in Kafka excess bits of the last byte are dropped. Raises WireError for more bytes than ``bits`` need."""
+        """A varint of each record. As everywhere in Kafka, excess bits of the last byte are dropped. Raises WireError for more bytes than
+        ``bits`` need.
+        """
         byte = self.data[self.at]
         if byte.max(initial=0) < 128:
             self.at = self.at + 1
@@ -54,7 +56,7 @@ class Cursor:
         return (value >> np.uint64(1)).view(np.int64) ^ -(value & np.uint64(1)).view(np.int64)
 
     def _longer(self, value: Any, of: Any, bits: int) -> None:
-        """The further bytes of those numbers that have them."""
+        """Read the remaining bytes of the varints that have more."""
         for shift in range(7 * _USUAL, bits, 7):
             if not of.size:
                 return
@@ -69,7 +71,7 @@ class Cursor:
         raise WireError(f"a varint is longer than {bits} bits")
 
     def stretch(self) -> tuple[Numbers, Numbers]:
-        """A length, and so many bytes: where these begin, and the length, which is negative for null."""
+        """Length-prefixed bytes: their position and their length, which is negative for null."""
         length = self.number()
         begin = self.at
         self.at = begin + np.maximum(length, 0)

@@ -1,4 +1,4 @@
-"""The options of the direct source, by the names and with the meanings of Spark's Kafka source, as ranges of offsets."""
+"""The options of the direct source, with the names and meanings of Spark's Kafka source, as ranges of offsets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pykbroker.lake.direct.columns import ALL, Columns
-from pykbroker.lake.direct.log_files import Log, find_logs
+from pykbroker.lake.direct.log_files import Log, as_readable, find_logs
 from pykbroker.lake.direct.reading import Manner
 from pykbroker.lake.direct.times import offset_at
 from pykbroker.lake.direct.transactions import last_stable_offset
@@ -28,10 +28,10 @@ _ISOLATION = "kafka.isolation.level"
 
 
 class Wanted:
-    """What the options ask for. Names of options are in lower case here, for Spark does not tell cases apart."""
+    """What the options ask for. Option names are in lower case here, since Spark ignores their case."""
 
     def __init__(self, options: Mapping[str, str], *, streaming: bool = False) -> None:
-        """Raises LakeError for options that are unknown, missing, contrary or badly written."""
+        """Raises LakeError for options that are unknown, missing, contradictory or malformed."""
         self._options = {name.lower(): value for name, value in options.items()}
         self._streaming = streaming
         self._check()
@@ -78,7 +78,7 @@ class Wanted:
     # Partitions
 
     def logs(self) -> dict[Place, Log]:
-        """The partitions that are asked for, as they are now."""
+        """The requested partitions, as they are now. Raises LakeError if one is missing or the log directories cannot be read."""
         found = find_logs(self.directories)
         assigned = self._json("assign")
         if assigned is not None:
@@ -94,16 +94,16 @@ class Wanted:
             missing = []
         if missing:
             raise LakeError(f"There is no {missing[0]} in {', '.join(self.directories)}.")
-        return {place: found[place] for place in sorted(chosen)}
+        return {place: as_readable(found[place]) for place in sorted(chosen)}
 
     def limit(self, log: Log) -> int:
-        """Where a reader of this log ends: at the high watermark, or where what is not decided begins."""
+        """The offset at which a reader of this log ends: the high watermark or, with read_committed, the last stable offset."""
         return last_stable_offset(log) if self.manner.committed else log.high_watermark
 
     # Offsets
 
     def starts(self, logs: Mapping[Place, Log], limits: Offsets) -> dict[Place, int]:
-        """The offset from which each partition is read. Raises LakeError."""
+        """The offset from which each partition is read. Raises LakeError if an option does not fit these logs."""
         default = "latest" if self._streaming else "earliest"
         late = self._one_of("startingOffsetsByTimestampStrategy", "error", "latest")
 
@@ -145,7 +145,7 @@ class Wanted:
         return {place: self._there(log, given[place], limits[place]) for place, log in logs.items()}
 
     def _there(self, log: Log, offset: int, limit: int) -> int:
-        """An offset that was asked for; one that the log does not have is lost, or not there yet."""
+        """An offset from an option. Raises DataLost if the log does not have it and failOnDataLoss is true."""
         found = _resolved(log, offset, limit)
         if log.start <= found <= limit:
             return found

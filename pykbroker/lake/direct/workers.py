@@ -1,4 +1,4 @@
-"""What Spark's Python processes do before each task and each plan, and need not."""
+"""Spares Spark's Python processes work that they repeat before each task and each plan."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pyspark
 
 
 def forget_own_archives() -> None:
-    """Before each task and each plan PySpark has Python forget its caches of modules, and read anew the directories of all archives on
-    its path: a fifth of a second for those of Spark's own, which never change. A cache that is not there is not read; who imports
-    makes it again.
+    """Remove the import caches of Spark's own archives.
+
+    Before each task and each plan, PySpark calls ``importlib.invalidate_caches``, which reads the directory of every cached archive again. For
+    Spark's archives, which never change, this takes a fifth of a second. The next import creates a removed cache again.
     """
     own = _own_places(Path(pyspark.__file__).parent)
     for path, finder in list(sys.path_importer_cache.items()):
@@ -21,7 +22,9 @@ def forget_own_archives() -> None:
 
 
 def _own_places(package: Path) -> set[Path]:
-    """Where Spark's archives lie. Its processes import PySpark from one of them; what jobs bring may lie elsewhere below Spark's home."""
+    """The folders of Spark's archives. Its processes import PySpark from one of them. Archives that jobs bring may be elsewhere below
+    Spark's home.
+    """
     archive = package.parent
     if archive.suffix != ".zip":
         home = package

@@ -1,1 +1,1 @@
-"""A profile of a lake: measured in Spark (``measuring.py``), as numbers (``facts.py``), drawn (``charts.py``) on one page (``page.py``)."""
+"""The profile of a lake: measured in Spark (``measuring.py``), as numbers (``facts.py``), plotted (``charts.py``) on a page (``page.py``)."""

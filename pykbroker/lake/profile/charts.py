@@ -1,4 +1,4 @@
-"""Plots as SVG within a page: no script and nothing from elsewhere. All text is escaped here."""
+"""Plots as inline SVG, without scripts or external files. All text is escaped here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LETTER = 6.4
 
 
 class Bar(NamedTuple):
-    """``tip`` is what a pointer over it shows; ``label`` stands below it."""
+    """``tip`` is the tooltip; ``label`` is shown below the bar."""
 
     value: int
     tip: str
@@ -23,7 +23,7 @@ class Bar(NamedTuple):
 
 
 def columns(bars: Sequence[Bar], height: int = 150, width: int = _WIDTH) -> str:
-    """Bars side by side, over an axis from 0."""
+    """Vertical bars over an axis from 0."""
     most = max((bar.value for bar in bars), default=0) or 1
     step = (width - _LEFT - _RIGHT) / max(len(bars), 1)
     gap = min(2.0, step / 5)
@@ -43,7 +43,7 @@ def columns(bars: Sequence[Bar], height: int = 150, width: int = _WIDTH) -> str:
 
 
 def _ticks(labels: Sequence[tuple[str, float]], width: int, y: int) -> Iterator[str]:
-    """Those labels for which there is room beside the ones before them."""
+    """The labels that do not overlap those before them."""
     taken = 0.0
     for label, at in labels:
         half = len(label) * _LETTER / 2
@@ -54,7 +54,7 @@ def _ticks(labels: Sequence[tuple[str, float]], width: int, y: int) -> Iterator[
 
 
 def _grid(most: int, inner: int, right: int) -> str:
-    """Lines at nothing, half and all of the most, with their numbers."""
+    """Lines at 0, half of the maximum and the maximum, with their numbers."""
     lines = []
     for part in (0.0, 0.5, 1.0):
         y = _TOP + inner * (1 - part)
@@ -68,7 +68,7 @@ def _grid(most: int, inner: int, right: int) -> str:
 
 
 def rows(bars: Sequence[Bar], told: Sequence[str]) -> str:
-    """Bars below each other, each with its name on the left and what is ``told`` of it on the right."""
+    """Horizontal bars, each with its name on the left and the text in ``told`` on the right."""
     most = max((bar.value for bar in bars), default=0) or 1
     left, right = 150, 130
     parts = []
@@ -85,7 +85,7 @@ def rows(bars: Sequence[Bar], told: Sequence[str]) -> str:
 
 
 def spark(values: Sequence[int]) -> str:
-    """A line of a table's height: how something went over time."""
+    """A sparkline, as high as a table's row."""
     most = max(values, default=0) or 1
     step = 160 / max(len(values), 1)
     bars = "".join(

@@ -1,4 +1,4 @@
-"""What a profile says of a topic, as numbers. Pure: nothing here grows with the records."""
+"""The numbers of a topic's profile. Pure; their size does not depend on the number of records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SECOND_MS = 1000
 MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
-#: A record is so late, behind the latest timestamp that stands before it in its partition, or later, up to the next.
+#: Lower limits of the bins of lateness: the time from a record's timestamp to the latest one before it in its partition.
 LATE_FROM_MS = (0, 1, SECOND_MS, 10 * SECOND_MS, MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS, 7 * DAY_MS)
 _STEPS_MS = (
     1, 10, 100, SECOND_MS, 5 * SECOND_MS, 15 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS,
@@ -19,7 +19,7 @@ MOST_STEPS = 120
 
 
 class Partition(NamedTuple):
-    """``missing`` offsets lie between those that are there: aborted, markers, or compacted away."""
+    """``missing`` is the number of offsets without a record between the first and the last: aborted, markers, or compacted."""
 
     partition: int
     records: int
@@ -30,14 +30,14 @@ class Partition(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """So many records from ``start`` on, to where the next begins."""
+    """A bin of a histogram: the number of records from ``start`` up to the next bin."""
 
     start: int
     records: int
 
 
 class Key(NamedTuple):
-    """``repeats`` are records whose value the key had before."""
+    """A key; ``repeats`` is the number of records that repeat an earlier value of the key."""
 
     text: str
     records: int
@@ -45,7 +45,7 @@ class Key(NamedTuple):
 
 
 class KeysOfCount(NamedTuple):
-    """So many keys have from ``least`` to less than twice as many records each."""
+    """The number of keys that have at least ``least`` and less than twice as many records each."""
 
     least: int
     keys: int
@@ -53,7 +53,7 @@ class KeysOfCount(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """No record of a partition is newer than ``start_ms`` until one of ``end_ms``."""
+    """A time without newer records in a partition, from ``start_ms`` to ``end_ms``."""
 
     partition: int
     start_ms: int
@@ -62,7 +62,7 @@ class Pause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """One topic. Sizes are of keys and values as they were produced; times are of the records, in ms since 1970."""
+    """One topic. Sizes are of uncompressed keys and values, in bytes; times are records' timestamps, in ms since 1970."""
 
     topic: str
     records: int
@@ -104,5 +104,5 @@ _LISTS = ("partitions", "volume", "sizes", "lateness", "top_keys", "key_counts",
 
 
 def step_for(span_ms: int) -> int:
-    """The width of a bar by which a span of time becomes a chart."""
+    """The width of a chart's bars for a span of time, in ms."""
     return next((step for step in _STEPS_MS if span_ms / step <= MOST_STEPS), -(-span_ms // MOST_STEPS))

@@ -1,6 +1,6 @@
-"""The numbers of a profile, made in Spark. What comes to the driver are sums of partitions and bins, percentiles and the first few.
+"""Computes the numbers of a profile in Spark. The driver gets only sums of partitions and bins, percentiles, and the top few rows.
 
-The rows are read once and kept narrow: without values, of which size and hash are enough, and with the beginning of keys.
+The rows are read once and cached without values, of which size and hash suffice, and with only the beginning of keys.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _SHOWN_KEY = 60
 _PERCENTILES = {"half": 0.5, "90 %": 0.9, "99 %": 0.99, "all": 1.0}
 _PLACE = ("topic", "partition")
 Facts = dict[str, list[Row]]
-"""Rows of each topic."""
+"""Rows by topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which records are looked at, and how many keys and pauses are shown."""
+    """The records to measure, and the number of keys and pauses to show."""
 
     topics: str = ".*"
     since_ms: int | None = None
@@ -45,7 +45,7 @@ class Wanted:
 
 
 def measured(lake: Lake, wanted: Wanted) -> list[TopicFacts]:
-    """The topics of the lake that match, with their numbers; those without a record are left out."""
+    """The numbers of the topics that match; topics without a matching record are left out."""
     rows = _narrow(lake, wanted).persist()
     try:
         places = _by_topic(_places(rows))
@@ -121,7 +121,7 @@ def _totals(topic: str, places: Iterable[Row]) -> dict[str, Any]:
 
 
 def _in_order(rows: DataFrame) -> DataFrame:
-    """Each record with what stands before it in its partition: how late it is, how long nothing newer had come."""
+    """Each record compared with those before it in its partition: its lateness, the pause before it, and missing offsets."""
     partition = Window.partitionBy(*_PLACE).orderBy("offset")
     before = f.max("ms").over(partition.rowsBetween(Window.unboundedPreceding, -1))
     late, since = f.greatest(before - f.col("ms"), f.lit(0)), f.greatest(f.col("ms") - before, f.lit(0))
@@ -137,7 +137,7 @@ def _in_order(rows: DataFrame) -> DataFrame:
 
 
 def totals_of_percentiles(order: DataFrame) -> dict[str, Facts]:
-    """Approximate ones: Spark's sketch is of one size however many rows there are."""
+    """Approximate percentiles: Spark's sketch has a constant size."""
     wanted = [f.lit(each) for each in _PERCENTILES.values()]
     percentiles = [f.percentile_approx(name, f.array(*wanted)).alias(name) for name in ("size", "late")]
     return {"percentiles": _by_topic(order.groupBy("topic").agg(*percentiles))}
@@ -154,7 +154,7 @@ def _bins(rows: DataFrame, by: str, start: Column) -> DataFrame:
 
 
 def _power(name: str) -> Column:
-    """The largest power of two that is not larger; 0 for 0."""
+    """The largest power of two up to the value; 0 for 0."""
     return f.when(f.col(name) > 0, f.pow(f.lit(2), f.floor(f.log2(name)))).otherwise(0)
 
 
@@ -170,7 +170,7 @@ def _missing(order: DataFrame) -> DataFrame:
 
 
 def _keys(rows: DataFrame) -> DataFrame:
-    """Each key with its records, and how many of them repeat a value that it had."""
+    """Each key with the number of its records, and of those that repeat an earlier value."""
     contents = rows.groupBy("topic", "hash", "content").agg(f.count("*").alias("n"), f.min("key").alias("key"))
     return contents.groupBy("topic", "hash").agg(
         f.sum("n").alias("records"), f.sum(f.col("n") - 1).alias("repeats"), f.min("key").alias("key")
@@ -191,7 +191,7 @@ def _key_counts(keys: DataFrame) -> DataFrame:
 
 
 def _first(rows: DataFrame, order: Column, count: int) -> DataFrame:
-    """Of each topic the first ``count`` rows in that order."""
+    """The first ``count`` rows of each topic in that order."""
     rank = f.row_number().over(Window.partitionBy("topic").orderBy(order))
     return rows.withColumn("rank", rank).where(f.col("rank") <= count)
 

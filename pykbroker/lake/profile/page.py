@@ -1,4 +1,4 @@
-"""A profile as one HTML page that needs nothing else: no script, no font, no file beside it. All that comes from data is escaped."""
+"""A profile as one self-contained HTML page, without scripts and fonts. All data is escaped."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pykbroker.lake.profile.style import STYLE
 from pykbroker.lake.profile.words import counted, moment, rate, share, short, size, span
 
 Cell = tuple[str, str]
-"""A number, and what it is."""
+"""A number and its label."""
 
 
 def page(title: str, at: str, topics: Sequence[TopicFacts]) -> str:
-    """The profile of the lake ``title``, made ``at`` a time."""
+    """The profile of the lake ``title``, created at the time ``at``."""
     records, amount = sum(each.records for each in topics), sum(each.bytes for each in topics)
     said = f"{counted(records, 'record')} of {counted(len(topics), 'topic')}, {size(amount)} of keys and values"
     body = "".join([_overview(topics) if len(topics) > 1 else "", *map(_topic, topics)])
@@ -67,7 +67,7 @@ def _numbers(facts: TopicFacts) -> list[Cell]:
         (f"{moment(facts.first_ms)} to {moment(facts.last_ms)}", span(facts.last_ms - facts.first_ms)),
         (rate(facts.records, facts.last_ms - facts.first_ms), "on average"),
         (short(facts.keys), "keys"),
-        (f"{largest / mean:.2f} x", "the largest partition, of the mean"),
+        (f"{largest / mean:.2f} x", "largest partition, relative to the mean"),
         (share(facts.tombstones, facts.records), "values that are null"),
         (share(facts.with_headers, facts.records), "with headers"),
     ]
@@ -79,21 +79,21 @@ def _keys_said(facts: TopicFacts) -> str:
     top = facts.top_keys[0]
     return (
         f"{counted(facts.keys, 'key')}; the most frequent has {share(top.records, facts.records)} of all records. "
-        f"{counted(facts.repeats, 'record')} ({share(facts.repeats, facts.records)}) repeat a value that their key had before; "
+        f"{counted(facts.repeats, 'record')} ({share(facts.repeats, facts.records)}) repeat an earlier value of their key; "
         f"{counted(facts.without_key, 'record')} without a key"
     )
 
 
 def _late_said(facts: TopicFacts) -> str:
     if not facts.late:
-        return "of timestamps behind those that stand before them in their partition"
+        return "how much older records are than those before them in their partition"
     late = f"{counted(facts.late, 'record')} ({share(facts.late, facts.records)})"
-    return f"{late} older than one that stands before them in their partition. {_percentiles(facts.late_percentiles, span)}"
+    return f"{late} older than a record before them in their partition. {_percentiles(facts.late_percentiles, span)}"
 
 
 def _gaps_said(facts: TopicFacts) -> str:
     lost = f"; {counted(facts.lost, 'offset')} expired before they were archived" if facts.lost else ""
-    missing = f"{counted(facts.missing, 'offset')} between records are empty (markers, aborted or compacted records)"
+    missing = f"{counted(facts.missing, 'offset')} without a record (markers, aborted or compacted records)"
     return f"{missing}{lost}. Longest times without a newer record:"
 
 

@@ -1,4 +1,4 @@
-"""The plots of a topic, each of its numbers."""
+"""The plots of a topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TICKS = 10
 
 
 def volume(facts: TopicFacts) -> list[Bar]:
-    """A bar of each step, those without records too."""
+    """A bar for each step, also for those without records."""
     known = dict(facts.volume)
     starts = range(facts.volume[0].start, facts.volume[-1].start + 1, facts.step_ms)
     every = max(1, -(-len(starts) // _TICKS))
@@ -27,7 +27,7 @@ def volume_chart(facts: TopicFacts) -> str:
 
 
 def partitions_chart(facts: TopicFacts) -> str:
-    """Where there are many, those with most and with fewest."""
+    """All partitions or, if there are many, those with the most and the fewest records."""
     found = sorted(facts.partitions, key=lambda each: each.records, reverse=True)
     shown = found if len(found) <= 16 else [*found[:8], *found[-8:]]
     bars = [
@@ -52,7 +52,7 @@ def keys_chart(facts: TopicFacts) -> str:
 
 
 def key_counts_chart(facts: TopicFacts) -> str:
-    """How many keys have how many records: what is far on the right is skewed."""
+    """The number of keys by their number of records; bars far on the right show skew."""
     if not facts.key_counts:
         return ""
     bars = [
@@ -72,7 +72,7 @@ def sizes_chart(facts: TopicFacts) -> str:
 
 
 def lateness_chart(facts: TopicFacts) -> str:
-    """Those that are in order are left out, else one would see nothing of the others."""
+    """Late records only: those in order would dwarf them."""
     if not facts.late:
         return "<p>All records are in order.</p>"
     known = dict(facts.lateness)
@@ -84,7 +84,7 @@ def lateness_chart(facts: TopicFacts) -> str:
 
 
 def _filled(bins: Sequence[Bin]) -> list[Bin]:
-    """With those powers of two between that have no records."""
+    """The bins, with empty ones for missing powers of two."""
     known = dict(bins)
     start, last = bins[0].start, bins[-1].start
     found = []

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them: counts, sizes, spans of time and points in it."""
+"""Formats numbers for people: counts, sizes, durations and times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
 def short(number: float, base: int = 1000) -> str:
-    """``950``, ``12.3k``, ``4M``: three digits at most."""
+    """For example ``950``, ``12.3k``, ``4M``: at most three digits."""
     power = 0
     while number >= base - 0.5 and power < len(_PREFIXES) - 1:
         number /= base
@@ -21,13 +21,13 @@ def short(number: float, base: int = 1000) -> str:
 
 
 def size(number: float) -> str:
-    """``12.3 kB``, in thousands."""
+    """For example ``12.3 kB``, with decimal prefixes."""
     text = short(number)
     return f"{text} B" if text[-1].isdigit() else f"{text[:-1]} {text[-1]}B"
 
 
 def span(milliseconds: int) -> str:
-    """``0``, ``250 ms``, ``3 min``, ``2 d 4 h``: its two largest units."""
+    """For example ``0``, ``250 ms``, ``3 min``, ``2 d 4 h``: the two largest units."""
     found = []
     for unit, name in _UNITS:
         if milliseconds >= unit:
@@ -39,7 +39,7 @@ def span(milliseconds: int) -> str:
 
 
 def rate(number: int, milliseconds: int) -> str:
-    """``3.4k/s``, ``12/h``: of the shortest unit of time in which there is one at least."""
+    """For example ``3.4k/s``, ``12/h``: in the shortest unit of time with at least one."""
     per_ms = number / max(milliseconds, 1)
     for unit, name in ((SECOND_MS, "s"), (MINUTE_MS, "min"), (HOUR_MS, "h")):
         if per_ms * unit >= 1:
@@ -48,7 +48,7 @@ def rate(number: int, milliseconds: int) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """``12.5 %``; what is not nothing is never ``0 %``."""
+    """For example ``12.5 %``; only nothing is ``0 %``."""
     if not whole or not part:
         return "0 %"
     percent = 100 * part / whole
@@ -56,7 +56,7 @@ def share(part: int, whole: int) -> str:
 
 
 def moment(time_ms: int) -> str:
-    """``2013-01-31 14:05:00``, in UTC; a time that no calendar knows as its number."""
+    """For example ``2013-01-31 14:05:00``, in UTC; the number for a time outside the calendar."""
     try:
         when = datetime.fromtimestamp(time_ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):

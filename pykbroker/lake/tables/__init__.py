@@ -1,1 +1,1 @@
-"""The table of records in its three forms. Each takes a batch exactly once, by a commit log of its own."""
+"""The table of records in its three formats. Each commits a batch exactly once, by its own commit log."""

@@ -1,4 +1,4 @@
-"""Delta Lake: a batch is one transaction that carries its number (txnAppId, txnVersion), so Delta takes it once."""
+"""Delta Lake: a batch is one transaction with its number (txnAppId, txnVersion), so Delta commits it only once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame
 
 from pykbroker.lake.tables.table import RECORDS, Compacted, Table
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.trouble import LakeError, written_by
 
 _APPLICATION = "pykbroker-lake-archive"
 _LOG = f"{RECORDS}/_delta_log"
 _LOOKED_BACK = 1000
-"""Versions among which that of the last batch is looked for; those after it are maintenance."""
+"""The number of newest versions that are searched for the last batch's; maintenance may have added some after it."""
 
 
 class DeltaTable(Table):
@@ -34,7 +34,7 @@ class DeltaTable(Table):
         return self.spark.read.format("delta").load(self._path)
 
     def recover(self) -> None:
-        """There is nothing to finish: a transaction is in Delta's log, or its files are nobody's."""
+        """There is nothing to finish: files of a transaction that is not in Delta's log belong to no reader."""
 
     def compact(self, target_bytes: int) -> Compacted:
         if not self.folder.exists(_LOG):
@@ -58,14 +58,15 @@ class DeltaTable(Table):
         return self.folder.at(RECORDS)
 
     def _added(self, batch: int) -> list[str]:
-        """The files of the batch's transaction, from Delta's log: it is the last but for maintenance."""
+        """The files that the batch's transaction added, from Delta's log. Raises LakeError if it is not found."""
         names = [name for name in self.folder.names(_LOG) if name.endswith(".json")]
         for name in reversed(names[-_LOOKED_BACK:]):
-            actions = [json.loads(line) for line in (self.folder.read(f"{_LOG}/{name}") or "").splitlines()]
+            with written_by("archive", self.folder.at(f"{_LOG}/{name}")):
+                actions = [json.loads(line) for line in (self.folder.read(f"{_LOG}/{name}") or "").splitlines()]
             if any(action.get("commitInfo", {}).get("userMetadata") == _mark(batch) for action in actions):
                 return [unquote(action["add"]["path"]) for action in actions if "add" in action]
         raise LakeError(
-            f"Delta has taken batch {batch} before, and none of the last {_LOOKED_BACK} versions of {self._path} is it."
+            f"Delta Lake has committed batch {batch} before, but not in the last {_LOOKED_BACK} versions of {self._path}."
         )
 
 

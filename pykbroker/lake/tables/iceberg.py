@@ -1,12 +1,17 @@
-"""Iceberg, in a catalog that is a folder: a batch is one snapshot, whose summary has its number.
+"""Iceberg, in a catalog that is a folder: a batch is one snapshot, whose summary names it.
 
-A batch is taken once as long as the snapshot of the last one is not expired while its ledger entry is still to be written.
+A batch is staged as a snapshot with a write-audit-publish id, and then published. Iceberg publishes an id once: so of two processes that
+take the same batch, wherever they run, only one adds it. This holds as long as the last batch's snapshot is not expired before its
+ledger entry is written.
 """
 
 from __future__ import annotations
 
+import uuid
 import zlib
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameWriterV2, Row, SparkSession
 from pyspark.sql import functions as f
 
@@ -14,6 +19,9 @@ from pykbroker.lake.folder import Folder
 from pykbroker.lake.tables.table import RECORDS, RECORDS_SHAPE, Compacted, Shape, Table
 
 _MARK = "pykbroker-batch"
+_ATTEMPT = "pykbroker-attempt"
+_WAP, _PUBLISHED = "spark.wap.id", "published-wap-id"
+_STAGING = "write.wap.enabled"
 
 
 class IcebergTable(Table):
@@ -29,11 +37,10 @@ class IcebergTable(Table):
 
     def append(self, rows: DataFrame, batch: int) -> DataFrame:
         self._create()
+        if self._snapshot(batch) is None:
+            self._publish(self._staged(rows, batch), batch)
         snapshot = self._snapshot(batch)
-        if snapshot is None:
-            self._writer(rows, batch).append()
-            snapshot = self._snapshot(batch)
-        assert snapshot is not None, "it was just committed"
+        assert snapshot is not None, "it was just published"
         reader = self.spark.read.format("iceberg")
         if snapshot["parent_id"] is None:
             reader = reader.option("snapshot-id", snapshot["snapshot_id"])
@@ -51,7 +58,13 @@ class IcebergTable(Table):
         return self.spark.table(self._name) if self._exists else self.empty()
 
     def recover(self) -> None:
-        """There is nothing to finish: a snapshot is in the table's metadata, or its files are nobody's."""
+        """Let batches be staged, also in a table of an earlier pykbroker. There is nothing to finish: a snapshot that was not published
+        belongs to no reader, and expires with the table's old snapshots.
+        """
+        if self._exists:
+            found = self.spark.sql(f"SHOW TBLPROPERTIES {self._name} ('{_STAGING}')").first()
+            if found is None or found["value"] != "true":
+                self.spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ('{_STAGING}'='true')")
 
     def compact(self, target_bytes: int) -> Compacted:
         if not self._exists:
@@ -69,9 +82,31 @@ class IcebergTable(Table):
         growing = {"mergeSchema": "true", "check-ordering": "false"} if self.shape.grows else {}
         return rows.writeTo(self._name).options(**{f"snapshot-property.{_MARK}": str(batch), **growing})
 
+    def _staged(self, rows: DataFrame, batch: int) -> int:
+        """Write the rows to a snapshot that no reader sees; returns its id."""
+        attempt = uuid.uuid4().hex
+        self.spark.conf.set(_WAP, _wap_id(batch))
+        try:
+            self._writer(rows, batch).option(f"snapshot-property.{_ATTEMPT}", attempt).append()
+        finally:
+            self.spark.conf.unset(_WAP)
+        staged = self.spark.sql(
+            f"SELECT snapshot_id FROM {self._name}.snapshots WHERE summary['{_ATTEMPT}'] = '{attempt}'"  # noqa: S608
+        ).first()
+        assert staged is not None, "it was just staged"
+        return int(staged["snapshot_id"])
+
+    def _publish(self, staged: int, batch: int) -> None:
+        """Add a staged snapshot to the table, unless another process has added the batch meanwhile."""
+        try:
+            self.spark.sql(f"CALL {self._catalog}.system.cherrypick_snapshot('{RECORDS}', {staged})")
+        except (PySparkException, Py4JJavaError):
+            if self._snapshot(batch) is None:
+                raise
+
     def _create(self) -> None:
-        """Rows come arranged: Iceberg need not shuffle them again. New columns are its affair, and not Spark's to refuse."""
-        properties = "'write.distribution-mode'='none', 'format-version'='2'"
+        """Rows come arranged, so Iceberg need not shuffle them. With ``grows``, Iceberg and not Spark checks new columns."""
+        properties = f"'write.distribution-mode'='none', 'format-version'='2', '{_STAGING}'='true'"
         if self.shape.grows:
             properties += ", 'write.spark.accept-any-schema'='true'"
         divided = ", ".join(self.shape.divided_by)
@@ -81,5 +116,12 @@ class IcebergTable(Table):
         )
 
     def _snapshot(self, batch: int) -> Row | None:
-        query = f"SELECT snapshot_id, parent_id FROM {self._name}.snapshots WHERE summary['{_MARK}'] = '{batch}'"  # noqa: S608
+        """The published snapshot of a batch. One that was staged on an older snapshot is published as a copy with another mark."""
+        marks = f"summary['{_MARK}'] = '{batch}' OR summary['{_PUBLISHED}'] = '{_wap_id(batch)}'"
+        published = f"SELECT snapshot_id FROM {self._name}.history WHERE is_current_ancestor"  # noqa: S608
+        query = f"SELECT snapshot_id, parent_id FROM {self._name}.snapshots WHERE ({marks}) AND snapshot_id IN ({published})"  # noqa: S608
         return self.spark.sql(query).first()
+
+
+def _wap_id(batch: int) -> str:
+    return f"{_MARK}-{batch}"

@@ -1,8 +1,8 @@
 """Plain Parquet files, for any reader: ``records/topic=orders/date=2026-01-31/batch-7-part-....parquet``.
 
-A batch is written to ``staging/``, then committed by one file in ``commits/`` that names what is staged, then its files
-are moved to ``records/``. Who is killed before the commit has written nothing; after it, the next start moves what is left
-to move. So every file in ``records/`` belongs to a committed batch, once, and readers need to know nothing of this.
+A batch is written to ``staging/``, then committed by one file in ``commits/`` that names the staged files, then these are moved to
+``records/``. A process that is killed before the commit has added nothing; if it is killed later, the next start moves the remaining
+files. So every file in ``records/`` belongs to exactly one committed batch, and readers need not know of the other folders.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from pykbroker.lake.book import numbered
 from pykbroker.lake.tables.table import RECORDS, Compacted, Table
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.trouble import LakeError, written_by
 
 STAGING, COMMITS, COMPACTIONS = "staging", "commits", "compactions"
 KEPT = 1000
-"""Commits that are kept for people to look at; the last alone is needed."""
+"""The number of commits that are kept for people to look at; only the last is needed."""
 
 
 class ParquetTable(Table):
@@ -60,8 +61,8 @@ class ParquetTable(Table):
         return Compacted(before, after)
 
     def _replace(self, rows: DataFrame, prefix: str, removed: tuple[str, ...]) -> int:
-        """Puts the rows, in new files, in place of those removed; how many files they are."""
-        last = self.folder.names(COMPACTIONS)[-1:]
+        """Replace files by new ones with these rows; returns the number of new files."""
+        last = numbered(self.folder.names(COMPACTIONS))[-1:]
         number = int(last[0].removesuffix(".json")) + 1 if last else 0
         name = f"{COMPACTIONS}/{number:012d}.json"
         self._stage(rows, name, prefix, removed)
@@ -75,12 +76,12 @@ class ParquetTable(Table):
         return self.spark.read.schema(self.shape.schema).option("basePath", self.folder.at(RECORDS)).parquet(*paths)
 
     def _moving(self) -> set[str]:
-        """The files of the last batch: whoever adds to the table may be moving or counting them."""
-        last = self.folder.names(COMMITS)[-1:]
+        """The files of the last batch, which an archive that runs may be moving or counting."""
+        last = numbered(self.folder.names(COMMITS))[-1:]
         return set(self._commit(f"{COMMITS}/{last[0]}")["added"].values()) if last else set()
 
     def _days(self, name: str, depth: int) -> Iterator[str]:
-        """The folders that have files, relative to ``records/``: one at a time, for a lake has many."""
+        """The folders with files, relative to ``records/``, listed lazily: a lake has many."""
         if depth == 0:
             yield name.partition("/")[2]
             return
@@ -88,14 +89,14 @@ class ParquetTable(Table):
             yield from self._days(f"{name}/{inner}", depth - 1)
 
     def _recover(self, log: str) -> None:
-        for name in self.folder.names(log)[-1:]:
+        for name in numbered(self.folder.names(log))[-1:]:
             self._finish(f"{log}/{name}")
         self.folder.delete(f"{STAGING}/{log}")
 
     def _stage(self, rows: DataFrame, commit: str, prefix: str, removed: tuple[str, ...]) -> None:
-        """Writes the rows where no reader looks, in a folder that no other attempt has, and commits them, unless another attempt has.
+        """Write the rows to a staging folder of their own and commit them, unless another process has committed the batch.
 
-        Raises LakeError where what is to be removed is another's meanwhile.
+        Raises LakeError if another process has committed, and so may have removed, the files that this one would remove.
         """
         staged = f"{STAGING}/{commit.partition('/')[0]}/{uuid.uuid4().hex}"
         rows.write.partitionBy(*self.shape.divided_by).parquet(self.folder.at(staged))
@@ -109,7 +110,7 @@ class ParquetTable(Table):
                 raise LakeError(f"Another process has changed {self.folder.at(RECORDS)} meanwhile; run this again.")
 
     def _finish(self, commit: str) -> None:
-        """Moves what is staged to where readers see it; what was moved before is left alone."""
+        """Move the staged files that were not moved yet to ``records/``. Raises LakeError if one is missing."""
         found = self._commit(commit)
         if not self.folder.exists(found["staged"]):
             return
@@ -119,12 +120,14 @@ class ParquetTable(Table):
                 raise LakeError(f"{self.folder.at(commit)} names {staged}, which is neither staged nor in {RECORDS}.")
         for file in found["removed"]:
             self.folder.delete(f"{RECORDS}/{file}")
-        done = f"{found['staged']}.done"  # at once: a folder that is half deleted would be taken for one half moved
+        done = (
+            f"{found['staged']}.done"  # a rename is atomic: a partly deleted folder would look like a partly moved one
+        )
         self.folder.move(found["staged"], done)
         self.folder.delete(done)
 
     def _commit(self, name: str) -> dict[str, Any]:
         text = self.folder.read(name)
-        assert text is not None, f"{name} was just there"
-        found: dict[str, Any] = json.loads(text)
-        return found
+        with written_by("archive", self.folder.at(name)):
+            found: dict[str, Any] = json.loads(text or "")
+            return {part: found[part] for part in ("staged", "added", "removed")}

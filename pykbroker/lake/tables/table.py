@@ -1,4 +1,4 @@
-"""What an archive asks of a table of records."""
+"""The interface of a table of records."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ RECORDS = "records"
 
 
 class Shape(NamedTuple):
-    """The columns of a table in SQL, those by whose values it is divided, and those that order its rows.
+    """The columns of a table in SQL, those that partition it, and those that order its rows.
 
-    A table that ``grows`` takes on with its next batch what its shape has more than before; it is null in what it had.
+    A table that ``grows`` gets the new columns of its shape with its next batch; in older rows they are null.
     """
 
     schema: str = SCHEMA
@@ -30,14 +30,14 @@ RECORDS_SHAPE = Shape()
 
 
 class Compacted(NamedTuple):
-    """How many files were replaced by how many."""
+    """The number of files that were replaced, and of those that replace them."""
 
     before: int
     after: int
 
 
 class Table(ABC):
-    """The records of a lake, or what was made of them. ``batch`` numbers rise; one whose number is known has been taken already."""
+    """The records of a lake, or values decoded from them. Batch numbers increase; a batch with a known number was added before."""
 
     def __init__(self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE) -> None:
         self.spark = spark
@@ -48,16 +48,16 @@ class Table(ABC):
         return self.spark.createDataFrame([], self.shape.schema)
 
     def of(self, spark: SparkSession) -> Self:
-        """The same table as another session sees it: a stream's batches have one of their own."""
+        """The same table in another session: the batches of a stream have a session of their own."""
         return type(self)(spark, self.folder, self.shape)
 
     @abstractmethod
     def append(self, rows: DataFrame, batch: int) -> DataFrame:
-        """Adds the rows unless batch ``batch`` has been added; returns what the table has of that batch, to be counted."""
+        """Add the rows unless the batch was added before; returns the rows that the table has of this batch."""
 
     @abstractmethod
     def replace(self, rows: DataFrame, batch: int) -> DataFrame:
-        """Puts the rows, which may come from the table, in place of all that it has, unless batch ``batch`` has; returns them."""
+        """Replace all rows by these, which may be read from the table, unless the batch was added before; returns the new rows."""
 
     @abstractmethod
     def read(self) -> DataFrame:
@@ -65,8 +65,8 @@ class Table(ABC):
 
     @abstractmethod
     def compact(self, target_bytes: int) -> Compacted:
-        """Puts small files together, to about ``target_bytes`` each."""
+        """Merge small files into files of about ``target_bytes``."""
 
     @abstractmethod
     def recover(self) -> None:
-        """Finishes what a process that was killed has begun. Before the first append, and by nobody else meanwhile."""
+        """Finish what a killed process has begun. It is called before the first append, while no other process writes."""

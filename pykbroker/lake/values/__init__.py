@@ -1,4 +1,4 @@
-"""Values into columns: what a schema is and how it grows, and how JSON, Avro, Protobuf and text are read by one.
+"""Decodes values into columns: schemas and their evolution, and the decoding of JSON, Avro, Protobuf and text.
 
-``decode.py`` is the job. Its tasks (``tasks.py``) run wherever Spark runs Python; what they do not import, the driver does.
+``decode.py`` is the job. Its tasks (``tasks.py``) run on the workers; modules that the tasks do not import run on the driver only.
 """

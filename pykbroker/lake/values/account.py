@@ -1,4 +1,4 @@
-"""How far the decoding of a topic is: after each batch one file says of every partition what was decoded, and what was not. Pure."""
+"""The progress of a topic's decoding: after each batch, one file with the decoded and the quarantined rows of each partition. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pykbroker.lake.ledger import Progress
 from pykbroker.lake.values.types import Columns
 
 Numbers = Mapping[int, int]
-"""Something of each partition."""
+"""A number for each partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One partition: every archived record from ``begin`` to before ``until`` is decoded (``rows``) or in the quarantine."""
+    """One partition: every archived record from ``begin`` up to, not including, ``until`` is decoded (``rows``) or in the quarantine."""
 
     begin: int
     until: int
@@ -26,7 +26,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What is known after batch ``batch``. ``columns`` are those that the table of decoded values has by now."""
+    """The state after batch ``batch``. ``columns`` are those of the table of decoded values."""
 
     batch: int = -1
     at: str = ""
@@ -42,12 +42,12 @@ class Account:
         return sum(each.quarantined for each in self.partitions.values())
 
     def behind(self, archived: Mapping[int, Progress]) -> int:
-        """Archived offsets of the topic that the decoding has not looked at."""
+        """The number of archived offsets of the topic that were not decoded yet."""
         starts = {number: done.until for number, done in self.partitions.items()}
         return sum(each.until - starts.get(number, each.begin) for number, each in archived.items())
 
     def after(self, plan: Plan, at: str, rows: Numbers, quarantined: Numbers) -> Account:
-        """The account after a batch that decoded ``rows``. What it quarantined is added, or, if it tried again, is what is left."""
+        """The account after a batch. ``quarantined`` is added to the previous number, or replaces it if the batch decoded the quarantine again."""
         partitions = {}
         for number, (begin, until) in plan.ranges.items():
             before = self.partitions.get(number, Done(begin, begin))
@@ -61,14 +61,14 @@ class Account:
         return Account(plan.batch, at, plan.columns, {**self.partitions, **partitions})
 
     def to_json(self) -> str:
-        """As it is kept in its file."""
+        """The content of the account's file."""
         fields = asdict(self)
         fields["partitions"] = {str(number): asdict(each) for number, each in sorted(self.partitions.items())}
         return json.dumps(fields)
 
     @classmethod
     def from_json(cls, text: str) -> Account:
-        """The account that ``to_json`` wrote."""
+        """The account that ``to_json`` wrote. Raises ValueError, LookupError or TypeError for anything else."""
         fields = json.loads(text)
         partitions = {int(number): Done(**each) for number, each in fields.pop("partitions").items()}
         return cls(partitions=partitions, **fields)
@@ -76,10 +76,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a batch is, written down before it is begun, so that it is the same when it must be begun again.
+    """A batch, written to a file before it begins, so that it is the same if it must be repeated.
 
-    ``ranges`` are of archived offsets, and ``rows`` what the archive counted in them. One that tries ``again`` what is in the
-    quarantine has ranges that are empty, and counts nothing.
+    ``ranges`` are archived offsets, and ``rows`` the numbers of rows that the archive counted in them. A batch that decodes the quarantine
+    ``again`` has empty ranges and no counts.
     """
 
     batch: int
@@ -93,7 +93,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """The plan that ``to_json`` wrote."""
+        """The plan that ``to_json`` wrote. Raises ValueError, LookupError or TypeError for anything else."""
         fields: dict[str, Any] = json.loads(text)
         ranges = {int(number): (begin, until) for number, (begin, until) in fields.pop("ranges").items()}
         rows = {int(number): count for number, count in fields.pop("rows").items()}

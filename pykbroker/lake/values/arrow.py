@@ -1,4 +1,4 @@
-"""The types of columns as Arrow has them, which is how Spark takes rows from a task."""
+"""The Arrow types of columns: a task returns rows to Spark as Arrow batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Avro: what columns a schema has, and values by the schema that they were written with. fastavro reads them."""
+"""Avro: the columns of a schema, and values decoded by fastavro with the writer's schema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOGICAL: dict[str, Type] = {
 
 
 class AvroSchema:
-    """A schema by its text; ``references`` are the texts of those that it names, in the order in which they build on each other."""
+    """A schema, from its text and the texts of its references, each after those that it needs. Raises LakeError if one is invalid."""
 
     def __init__(self, text: str, references: Sequence[str] = ()) -> None:
         self._named: dict[str, Any] = {}
@@ -38,12 +38,12 @@ class AvroSchema:
             raise LakeError(f"This is no Avro schema: {str(error) or type(error).__name__}: {text[:200]}") from None
 
     def columns(self) -> Columns:
-        """The fields of a record; of anything else one column, ``value``. Raises LakeError where a record has itself in it."""
+        """The fields of a record; for other types, one column ``value``. Raises LakeError if a record contains itself."""
         found = self._type(self._schema, ())
         return found["struct"] if not isinstance(found, str) and "struct" in found else {"value": found}
 
     def decoder(self) -> Callable[[bytes], dict[str, Any]]:
-        """What makes an object of a value; it raises Unfit."""
+        """The function that decodes a value; it raises Unfit if the value does not fit the schema."""
         is_record = isinstance(self._schema, dict) and self._schema["type"] == "record"
 
         def decode(value: bytes) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class AvroSchema:
                 found = schemaless_reader(data, self._schema)
             except EOFError:
                 raise Unfit("the value ends before its Avro schema does") from None
-            except Exception as error:  # noqa: BLE001 - whatever bytes that are no Avro do to fastavro
+            except Exception as error:  # noqa: BLE001 - fastavro raises many kinds for bytes that are no Avro
                 raise Unfit(f"the value is not of its Avro schema: {str(error) or type(error).__name__}") from None
             if left := len(value) - data.tell():
                 raise Unfit(f"the value is not of its Avro schema: {left} bytes are left over")
@@ -87,7 +87,7 @@ class AvroSchema:
         return struct({field["name"]: self._type(field["type"], inner) for field in schema["fields"]})
 
     def _union(self, members: list[Any], above: tuple[str, ...]) -> Type:
-        """With null, what else there is; several types are JSON."""
+        """A union of null and one type is that type; a union of several is JSON."""
         others = [each for each in members if each != "null"]
         return self._type(others[0], above) if len(others) == 1 else JSON
 
@@ -99,6 +99,6 @@ def _logical(schema: Any, kind: str) -> Type:
 
 
 def _loaded(text: str) -> Any:
-    """A schema from a registry may be the bare name of a type."""
+    """The parsed text; a schema from a registry may be the bare name of a type."""
     stripped = text.strip()
     return stripped if stripped in _PLAIN else json.loads(stripped)

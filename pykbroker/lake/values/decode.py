@@ -1,8 +1,8 @@
-"""The decoding of an archived topic: values into columns, what does not decode into a quarantine with the reason.
+"""Decodes an archived topic: values into columns; what cannot be decoded into a quarantine, with the reason.
 
-It is a job of its own behind the archive, not a part of it: the archive keeps every record to the bit whatever its schema is, so a
-schema that was wrong costs a second decoding and not the records, and the broker is read once. Batches are those of the archive,
-several at a time; each is planned in a file before it is begun, and both tables take a batch once, so a kill anywhere changes nothing.
+It is a separate job after the archive, which keeps every record unchanged whatever its schema: a wrong schema costs a second decoding
+and no records, and the broker is read once. A batch consists of several of the archive's batches. It is planned in a file before it
+begins, and each table adds a batch only once, so a crash at any point changes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Ranges = Mapping[int, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run has done: rows that were decoded, those that are in the quarantine now, and columns that are new."""
+    """The result of a run: the number of decoded rows, the number of rows in the quarantine now, and the new columns."""
 
     topic: str
     decoded: int
@@ -40,7 +40,7 @@ class Outcome:
 
 
 class Decode:
-    """One run over one topic; ``batch_records`` archived records make a batch at most, unless the archive's own are larger."""
+    """One run over one topic. A batch has at most ``batch_records`` archived offsets, unless the archive's own batches have more."""
 
     def __init__(
         self,
@@ -60,25 +60,25 @@ class Decode:
     @property
     def how(self) -> How:
         """How values are decoded."""
-        assert self.decoded.how is not None, "it is known how before anything is decoded"
+        assert self.decoded.how is not None, "keep_how was called before"
         return self.decoded.how
 
     @property
     def lag(self) -> int:
-        """Archived offsets that were not looked at yet."""
+        """The number of archived offsets that were not decoded yet."""
         return self.account.behind(self.decoded.lake.last_entry().of_topic(self.decoded.topic))
 
     def line(self) -> str:
-        """As in ``flights: 1,200,000 rows, 3 in quarantine, 85,000 rows/s, 300,000 behind, 4 s left``."""
+        """For example ``flights: 1,200,000 rows, 3 in quarantine, 85,000 rows/s, 300,000 behind, 4 s left``."""
         rate = self._seen / max(self._clock() - self._begun_s, 0.001)
         left = f", {self.lag / rate:.0f} s left" if rate else ""
         counts = f"{self.account.rows:,} rows, {self.account.quarantined:,} in quarantine"
         return f"{self.decoded.topic}: {counts}, {rate:,.0f} rows/s, {self.lag:,} behind{left}"
 
     def run(self, tell: Tell, ended: Callable[[], bool] = lambda: False) -> Outcome:
-        """Decodes what was archived since the last run, or until ``ended`` says so after a batch.
+        """Decode the records archived since the last run; stop after a batch if ``ended`` returns True.
 
-        Raises LakeError where it cannot go on; the next run goes on from there.
+        Raises LakeError if the job cannot go on; the next run continues from there.
         """
         before = self._begin()
         while not ended() and (ends := self._next()) is not None:
@@ -93,7 +93,7 @@ class Decode:
         return self._outcome(before)
 
     def run_again(self) -> Outcome:
-        """Decodes what is in the quarantine, by the schemas that are known now."""
+        """Decode the quarantine again, with the schemas that are known now. Raises LakeError as ``run``."""
         before = self._begin()
         if self.account.quarantined:
             self._carry_out(
@@ -102,7 +102,7 @@ class Decode:
         return self._outcome(before)
 
     def _begin(self) -> Account:
-        """Finishes what a run that was killed has begun; the account before it."""
+        """Finish the batch that a killed run has begun; returns the account before it."""
         before = self.account
         self.decoded.values(before.columns).recover()
         self.decoded.quarantine.recover()
@@ -116,7 +116,7 @@ class Decode:
         return Outcome(self.decoded.topic, self.account.rows - before.rows, self.account.quarantined, new)
 
     def _next(self) -> Entry | None:
-        """The archive's entry up to which the next batch goes; None where all is decoded."""
+        """The archive's entry at which the next batch ends; None if everything is decoded."""
         batches = self.decoded.lake.batches()
         topic = self.decoded.topic
         here = sum(done.until for done in self.account.partitions.values())
@@ -131,7 +131,7 @@ class Decode:
         return self.decoded.lake.entry(batches[max(first, last - 1)])
 
     def _planned(self, ranges: Ranges, rows: Mapping[int, int] | None = None) -> Plan:
-        """Without numbers of rows, the plan is to try the quarantine again."""
+        """The plan of the next batch; without ``rows``, one that decodes the quarantine again."""
         there = self.decoded.quarantine.read() if rows is None else self._rows(ranges)
         columns = self.surveyor.columns(self.decoded, self.account.columns, there)
         plan = Plan(self.account.batch + 1, columns, dict(ranges), dict(rows or {}), again=rows is None)
@@ -166,7 +166,7 @@ class Decode:
         self.decoded.keep_account(self.account)
 
     def _check_whole(self, found: DataFrame, plan: Plan) -> None:
-        """Before anything is written: the archive counted what is to be there, and compaction of plain files may hide some of it."""
+        """Compare with the archive's counts before anything is written: compaction of plain files may hide rows for a moment."""
         counts = _counted(found, "partition") if plan.rows else {}
         for number, wanted in plan.rows.items():
             if counts.get(number, 0) != wanted:
@@ -174,7 +174,7 @@ class Decode:
                 raise LakeError(
                     f"{self.decoded.topic}-{number}, offsets {begin} to {until - 1}: the ledger counted {wanted} rows, and the lake "
                     f"has {counts.get(number, 0)}. If `pykbroker lake compact` was running, run this again; else `pykbroker lake "
-                    "verify` tells which they are."
+                    "verify` shows which rows differ."
                 )
 
 

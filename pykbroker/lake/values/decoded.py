@@ -1,6 +1,6 @@
-"""What is kept of a topic's decoding, in ``decoded/TOPIC`` of the lake.
+"""The files of a topic's decoding, in ``decoded/TOPIC`` of the lake.
 
-how.json   records/ (decoded)   quarantine/records/ (what was not)   plans/ and ledger/000000000007.json   schemas/17.json
+how.json   records/ (decoded)   quarantine/records/ (not decodable)   plans/ and ledger/000000000007.json   schemas/17.json
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pykbroker.lake.columns import SCHEMA
 from pykbroker.lake.folder import Folder
 from pykbroker.lake.lake import KEPT, TABLES, Lake
 from pykbroker.lake.tables.table import Shape, Table
+from pykbroker.lake.trouble import written_by
 from pykbroker.lake.values.account import Account, Plan
 from pykbroker.lake.values.how import How, KeyKind
 from pykbroker.lake.values.known import DECODED, HOW, LEDGER, Known, all_known
@@ -36,14 +37,14 @@ class Decoded(Known):
         self._table = TABLES[lake.description.format]
 
     def keep_how(self, how: How) -> None:
-        """Write it, where it differs from what is there."""
+        """Write ``how`` if it has changed."""
         if how != self.how:
             self.folder.write(HOW, how.to_json())
             self.how = how
 
     def values(self, columns: Columns) -> Table:
-        """The table of what was decoded, with these columns beside the record's own."""
-        assert self.how is not None, "it is known how before anything is decoded"
+        """The table of decoded values, with these columns after the record's own."""
+        assert self.how is not None, "keep_how was called before"
         key = "STRING" if self.how.key is KeyKind.TEXT else "BINARY"
         before = f"kafka_partition INT, kafka_offset BIGINT, kafka_timestamp TIMESTAMP, kafka_key {key}"
         headers = "kafka_headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
@@ -67,36 +68,41 @@ class Decoded(Known):
     # What is written down
 
     def keep_account(self, account: Account) -> None:
-        """Write an account, and remove what is no longer needed."""
+        """Write an account, and remove those that are no longer needed."""
         self.folder.write(f"{LEDGER}/{account.batch:012d}.json", account.to_json())
         for name in (LEDGER, _PLANS):
             self.folder.delete(f"{name}/{account.batch - KEPT:012d}.json")
 
     def plan(self, batch: int) -> Plan | None:
-        """The plan of a batch, if it has begun."""
-        text = self.folder.read(f"{_PLANS}/{batch:012d}.json")
-        return None if text is None else Plan.from_json(text)
+        """The plan of a batch; None if it has not begun. Raises LakeError if it is damaged."""
+        name = f"{_PLANS}/{batch:012d}.json"
+        text = self.folder.read(name)
+        with written_by("decode", self.folder.at(name)):
+            return None if text is None else Plan.from_json(text)
 
     def keep_plan(self, plan: Plan) -> None:
         self.folder.write(f"{_PLANS}/{plan.batch:012d}.json", plan.to_json())
 
     def schemas(self) -> dict[int, dict[str, Any]]:
-        """Those of the registry that were asked for, by their numbers."""
-        names = self.folder.names(_SCHEMAS)
-        found = {int(name.removesuffix(".json")): self.folder.read(f"{_SCHEMAS}/{name}") for name in names}
-        return {number: json.loads(text) for number, text in found.items() if text is not None}
+        """The schemas that were fetched from the registry, by id. Raises LakeError if one is damaged."""
+        found = {}
+        for name in self.folder.names(_SCHEMAS):
+            text = self.folder.read(f"{_SCHEMAS}/{name}")
+            with written_by("decode", self.folder.at(f"{_SCHEMAS}/{name}")):
+                found[int(name.removesuffix(".json"))] = json.loads(text or "")
+        return found
 
     def keep_schema(self, number: int, schema: dict[str, Any]) -> None:
         self.folder.write(f"{_SCHEMAS}/{number}.json", json.dumps(schema))
 
 
 def all_decoded(lake: Lake) -> list[Decoded]:
-    """The topics of which it is known how they are decoded."""
+    """The topics that are decoded."""
     return [Decoded(lake, each.topic) for each in all_known(lake)]
 
 
 def as_decoded(rows: DataFrame, how: How, columns: Columns) -> DataFrame:
-    """What tasks have decoded, as the columns of the table."""
+    """The decoded rows, with the columns of the table."""
     key = f.col("key").cast("string") if how.key is KeyKind.TEXT else f.col("key")
     own = {
         "kafka_partition": f.col("partition"), "kafka_offset": f.col("offset"), "kafka_timestamp": f.col("timestamp"),
@@ -108,11 +114,11 @@ def as_decoded(rows: DataFrame, how: How, columns: Columns) -> DataFrame:
 
 
 def as_quarantined(rows: DataFrame) -> DataFrame:
-    """What they have not, as it was archived, with the reason."""
+    """The rows that could not be decoded: the archived columns, and the reason."""
     return _arranged(rows.where("error IS NOT NULL").drop("tombstone", "decoded"), "topic", "date")
 
 
 def _arranged(rows: DataFrame, *divided_by: str) -> DataFrame:
-    """One file of each day, or several where there is much; in order of offsets."""
+    """One file for each day, or several for a large one, in offset order."""
     offsets = [name for name in rows.columns if name in ("partition", "offset", "kafka_partition", "kafka_offset")]
     return rows.hint("rebalance", *divided_by).sortWithinPartitions(*divided_by, *offsets)

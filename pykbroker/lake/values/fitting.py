@@ -1,7 +1,7 @@
-"""Values as Python has them into what Arrow takes for a column: exactly, or not at all.
+"""Converts Python values into those that Arrow accepts for a column: exactly, or not at all.
 
-A fit is a function of one value, made once for a type. Nothing is rounded, cut or read as something else; what
-does not fit raises Unfit, and nothing else does, since one value must not end a task.
+A fit is a function of one value, created once for a type. It never rounds, truncates or reinterprets a value. It raises Unfit for a value
+that does not fit, and no other exception: one value must not end a task.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pykbroker.lake.values.unfit import Unfit, shown
 
 Fit = Callable[[Any], Any]
 Unknown = Callable[[str, Any, Mapping[str, Type]], None]
-"""What to do with a field that is none of those: nothing, or raise Unfit."""
+"""Called for a field without a column: returns, or raises Unfit."""
 _EXACT = Context(prec=100, traps=[Inexact, InvalidOperation])
 _LARGEST_IN_DOUBLE = 1 << 53
-"""Up to here every whole number is a double, too."""
+"""Up to here, a double represents every integer exactly."""
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 
 
 def fit_of(each: Type, unknown: Unknown) -> Fit:
-    """The fit for a type. Values are never None: a null is a null everywhere."""
+    """The fit for a type. It is not called for None, which is null in every type."""
     if isinstance(each, str):
         if each in _BITS:
             return _whole(each, 1 << (_BITS[each] - 1))
@@ -42,7 +42,7 @@ def fit_of(each: Type, unknown: Unknown) -> Fit:
 
 
 def fields_fit(fields: Mapping[str, Type], unknown: Unknown) -> Callable[[Any], dict[str, Any]]:
-    """Of an object, the fields that are not null."""
+    """The fit for an object, without fields that are null."""
     fits = {name: fit_of(each, unknown) for name, each in fields.items()}
 
     def fit(value: Any) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _date(value: Any) -> date:
 
 
 def _timestamp(value: Any) -> datetime:
-    """Where no zone is told, it is UTC."""
+    """A time without a zone is in UTC."""
     try:
         found = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

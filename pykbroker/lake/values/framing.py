@@ -1,7 +1,7 @@
-"""The frame that the serializers of a schema registry put before a value: a zero byte, and the schema's number in four.
+"""The frame that serializers of a schema registry write before a value: a zero byte, and the schema's id in four bytes.
 
-Protobuf's has after it which message of the schema it is, as the path to it: numbers as zigzag varints, their count before them,
-and for the first message a zero alone.
+With Protobuf, the path of the message in the schema follows: a count and as many indexes, as zigzag varints; for the first message,
+only a zero.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ _LENGTH = 5
 
 
 class Frame(NamedTuple):
-    """The number of a schema, and the path to a message in it, which is Protobuf's affair alone."""
+    """The id of a schema and, for Protobuf, the path of a message in it."""
 
     schema: int
     path: tuple[int, ...] = ()
 
 
 def unframed(value: bytes) -> tuple[Frame, bytes]:
-    """The frame of a value and what follows. Raises Unfit where there is none."""
+    """The frame of a value, and the bytes after it. Raises Unfit if there is no frame."""
     if len(value) < _LENGTH or value[0]:
         raise Unfit(
-            "the value does not begin with a zero byte and the number of a schema, as a registry's serializer writes it"
+            "the value does not begin with a zero byte and the id of a schema, as a registry's serializer writes it"
         )
     return Frame(int.from_bytes(value[1:_LENGTH], "big")), value[_LENGTH:]
 
 
 def unframed_message(value: bytes) -> tuple[Frame, bytes]:
-    """The same with the path of a Protobuf message."""
+    """The frame of a Protobuf message, and the bytes after it. Raises Unfit if there is no frame."""
     frame, rest = unframed(value)
     count, at = _varint(rest, 0)
     path = []
@@ -41,11 +41,11 @@ def unframed_message(value: bytes) -> tuple[Frame, bytes]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A zigzag varint, and where it ends."""
+    """A zigzag varint, and its end."""
     found = shift = 0
     while True:
         if at >= len(data) or shift > 28:
-            raise Unfit("the path of the message, after the schema's number, is cut off or none")
+            raise Unfit("the path of the message, after the schema's id, is cut off or invalid")
         byte = data[at]
         at += 1
         found |= (byte & 0x7F) << shift
@@ -53,5 +53,5 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             break
     if found & 1:
-        raise Unfit("the path of the message, after the schema's number, has a negative number")
+        raise Unfit("the path of the message, after the schema's id, has a negative number")
     return found >> 1, at

@@ -1,4 +1,4 @@
-"""How the values of a topic are read: said once, kept beside what was decoded, and the same ever after. Pure."""
+"""How the values of a topic are decoded: given once, and stored beside the decoded values. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.trouble import LakeError, written_by
 from pykbroker.lake.values.types import Columns
 
 
 class Kind(StrEnum):
-    """What values are."""
+    """The format of values."""
 
     JSON = "json"
     AVRO = "avro"
@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 
 class NewColumns(StrEnum):
-    """What becomes of a record with a field that has no column."""
+    """The treatment of a record with a field that has no column."""
 
     ADD = "add"
     QUARANTINE = "quarantine"
@@ -28,7 +28,7 @@ class NewColumns(StrEnum):
 
 
 class KeyKind(StrEnum):
-    """What keys become: as they are, or text."""
+    """The type of keys: unchanged bytes, or text."""
 
     BYTES = "bytes"
     TEXT = "text"
@@ -36,9 +36,9 @@ class KeyKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """``schema`` is Avro's text, or Protobuf's descriptors in base64; without one, values say which they have (a registry's frame).
+    """``schema`` is Avro's text, or Protobuf's descriptors in base64; without one, the frame of each value names its schema.
 
-    ``columns`` are those that a person gave for JSON; without them they are found in the values.
+    ``columns`` are JSON's columns from the command line; without them, they are inferred from the values.
     """
 
     kind: Kind
@@ -58,16 +58,14 @@ class How:
 
     @classmethod
     def from_json(cls, text: str, place: str) -> How:
-        """Raises LakeError where the text is not one that this version wrote."""
-        try:
+        """Parse the file ``place``. Raises LakeError if it is damaged."""
+        with written_by("decode", place):
             fields = json.loads(text)
             named = {"kind": Kind(fields["kind"]), "key": KeyKind(fields["key"])}
             return cls(**{**fields, **named, "new_columns": NewColumns(fields["new_columns"])})
-        except (ValueError, KeyError, TypeError):
-            raise LakeError(f"{place} is not one that `pykbroker lake decode` wrote.") from None
 
     def followed_by(self, wanted: How, topic: str) -> How:
-        """What is kept when ``wanted`` is said of a topic that was decoded before. Raises LakeError where it cannot be both."""
+        """The new setting for a topic that was decoded before, if ``wanted`` is given. Raises LakeError if they contradict."""
         for name, mine, other in (("as", self.kind, wanted.kind), ("with --key", self.key, wanted.key)):
             if mine != other:
                 raise LakeError(

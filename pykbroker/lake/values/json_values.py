@@ -1,4 +1,4 @@
-"""JSON: a value's object, and the types that are found in it."""
+"""JSON: parses a value, and infers the types of its fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SMALLEST, _END = -(1 << 63), 1 << 63
 
 
 def decode_json(value: bytes) -> Any:
-    """The object of a value; the frame of a schema registry, if there is one, is left out. Raises Unfit."""
+    """Parse a value, without the frame of a schema registry if it has one. Raises Unfit if it is not a JSON object."""
     if value[:1] == b"\0":
         value = value[_FRAME:]
     try:
@@ -42,7 +42,7 @@ def _finite(text: str) -> float:
 
 
 def widen(columns: dict[str, Any], fields: Mapping[str, Any]) -> None:
-    """Adds to ``columns`` what the fields of one object say."""
+    """Merge the types of one object's fields into ``columns``."""
     for name, value in fields.items():
         known = columns.get(name)
         found = _SCALARS.get(type(value)) if type(value) is not int else _whole(value)
@@ -51,7 +51,7 @@ def widen(columns: dict[str, Any], fields: Mapping[str, Any]) -> None:
 
 
 def found_columns(columns: Mapping[str, Any]) -> Columns:
-    """Without fields of which nothing is known but nulls and what is empty."""
+    """The columns without those that had only null or empty values."""
     return {name: each for name, each in columns.items() if each is not None}
 
 
@@ -60,7 +60,7 @@ def merged_columns(one: Mapping[str, Any], other: Mapping[str, Any]) -> Columns:
 
 
 def _type_of(value: Any) -> Type | None:
-    """The type of an array or an object; None where it says nothing, being null or empty."""
+    """The type of an array or an object; None if it is null or empty and has no type."""
     if isinstance(value, dict):
         fields: dict[str, Any] = {}
         widen(fields, value)
@@ -81,7 +81,7 @@ def _whole(value: int) -> Type:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value says nothing of its type, as ``{}`` and ``[null]``: no column is missed for it."""
+    """Whether a value has no type, such as ``{}`` and ``[null]``, and so needs no column."""
     return value is None or (isinstance(value, (dict, list)) and _type_of(value) is None)
 
 

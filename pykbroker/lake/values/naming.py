@@ -1,4 +1,4 @@
-"""Which names a new column may have: each format of tables has its own mind of that, and none may be there twice. Pure."""
+"""Decides which names a new column may have: the table formats have their own rules, and names are unique. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _DELTA_REFUSES = set(" ,;{}()\n\t=")
 
 
 class Naming:
-    """Takes new fields as columns until there are ``most`` of them. Names that differ by case alone are one to Spark."""
+    """Accepts new fields as columns while there is ``room``. To Spark, names that differ only by case are the same."""
 
     def __init__(self, table: Format, room: int) -> None:
         self._table = table
         self._room = room
 
     def taken(self, name: str, beside: Mapping[str, Any]) -> bool:
-        """Take a name for a column; False where the table cannot have it, or has too many."""
+        """Take a name for a column; False if the table cannot have it or has no room."""
         if self._room <= 0 or refusal(name, beside, self._table) is not None:
             return False
         self._room -= 1
@@ -28,14 +28,14 @@ class Naming:
 
 
 def refusal(name: str, beside: Mapping[str, Any], table: Format) -> str | None:
-    """Why a field cannot be a column; None where it can."""
+    """The reason why a field cannot be a column; None if it can."""
     if not name or not name.isprintable():
         return "its name cannot be a column's"
     if table is Format.DELTA and _DELTA_REFUSES & set(name):
         return "Delta Lake refuses such a name"
     lower = name.lower()
     if lower in OWN or lower == DATE:
-        return "a column of the record itself is called so"
+        return "a column of the record itself has this name"
     if any(lower == each.lower() for each in beside):
-        return "another column has this name but for upper and lower case"
+        return "another column has this name, except for upper and lower case"
     return None

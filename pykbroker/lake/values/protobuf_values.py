@@ -1,7 +1,7 @@
-"""Protobuf: what columns a message has, and values by its descriptor, in objects as JSON's.
+"""Protobuf: the columns of a message, and its values as objects like those of JSON.
 
-A field without presence is there with its default, as Protobuf means it; one with presence (``optional``, a message, a member
-of a ``oneof``) that is not set is null. Fields that the schema does not know are left out, as Protobuf means it, too.
+As Protobuf specifies, an unset field without presence has its default; one with presence (``optional``, a message, a member of a
+``oneof``) is null. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Read = Callable[[Any], Any]
 
 
 class ProtobufSchema:
-    """A compiled schema: the bytes of a FileDescriptorSet, whose last file is the one that is meant."""
+    """A compiled schema: the bytes of a FileDescriptorSet, whose last file is the schema's own. Raises LakeError if it is none."""
 
     def __init__(self, descriptors: bytes) -> None:
         self._files = descriptor_pb2.FileDescriptorSet()
@@ -47,7 +47,7 @@ class ProtobufSchema:
             raise LakeError("The compiled Protobuf schema has no file in it.")
 
     def at(self, path: tuple[int, ...]) -> Descriptor:
-        """The message of the last file at a path of numbers. Raises Unfit where there is none."""
+        """The message of the last file at a path of indexes. Raises Unfit if there is none."""
         package = self._files.file[-1].package
         name, messages = [package] if package else [], self._files.file[-1].message_type
         for step in path:
@@ -58,7 +58,7 @@ class ProtobufSchema:
         return self._pool.FindMessageTypeByName(".".join(name))
 
     def named(self, name: str) -> Descriptor:
-        """A message by its full name. Raises LakeError."""
+        """A message by its full name. Raises LakeError if there is none."""
         try:
             return self._pool.FindMessageTypeByName(name)
         except KeyError:
@@ -67,12 +67,12 @@ class ProtobufSchema:
 
 
 def columns_of(message: Descriptor) -> Columns:
-    """Raises LakeError where a message has itself in it."""
+    """The columns of a message. Raises LakeError if it contains itself."""
     return _fields(message, ())
 
 
 def decoder_of(message: Descriptor) -> Callable[[bytes], dict[str, Any]]:
-    """What makes an object of a value; it raises Unfit."""
+    """The function that decodes a value; it raises Unfit if the value is no such message."""
     factory = message_factory.GetMessageClass(message)
     read = _reading(message)
 
@@ -94,7 +94,7 @@ def _fields(message: Descriptor, above: tuple[str, ...]) -> Columns:
 
 
 def _is_empty(field: FieldDescriptor) -> bool:
-    """A message without fields: there is nothing to put into a column."""
+    """Whether a field is a message without fields, which has no column."""
     return field.message_type is not None and not field.message_type.fields
 
 

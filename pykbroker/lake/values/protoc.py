@@ -1,4 +1,4 @@
-"""Protobuf schemas as people write them, compiled by the protoc that grpcio-tools brings."""
+"""Compiles Protobuf schemas with the protoc of grpcio-tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from pykbroker.lake.trouble import LakeError, Missing
 
 
 def compiled(file: str, folder: Path) -> bytes:
-    """The FileDescriptorSet of a ``.proto`` file in ``folder``, with all that it imports. Raises LakeError with protoc's words."""
+    """The FileDescriptorSet of a ``.proto`` file in ``folder`` and its imports. Raises LakeError with protoc's message, and Missing without
+    grpcio-tools.
+    """
     if find_spec("grpc_tools") is None:
         raise Missing("A .proto schema is compiled by grpcio-tools: pip install 'pykbroker[schemas]' brings it.")
     with tempfile.TemporaryDirectory(prefix="pykbroker-protoc-") as place:
@@ -29,7 +31,7 @@ def compiled(file: str, folder: Path) -> bytes:
 
 
 def compiled_texts(main: str, others: Mapping[str, str]) -> bytes:
-    """The same of a schema by its text, and of those that it imports, by the names under which it does."""
+    """The FileDescriptorSet of a schema's text. ``others`` are the texts of its imports, by name. Raises as ``compiled``."""
     with tempfile.TemporaryDirectory(prefix="pykbroker-protoc-") as place:
         folder = Path(place)
         for name, text in {**others, "pykbroker_value.proto": main}.items():
@@ -42,8 +44,8 @@ def compiled_texts(main: str, others: Mapping[str, str]) -> bytes:
 
 
 def _included() -> Path:
-    """Where Google's own schemas are, as that of Timestamp."""
+    """The folder of Google's own schemas, such as Timestamp's."""
     spec = find_spec("grpc_tools")
-    assert spec is not None, "it was just there"
+    assert spec is not None, "compiled has checked it"
     assert spec.origin is not None, "it is a package"
     return Path(spec.origin).parent / "_proto"

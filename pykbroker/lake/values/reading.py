@@ -1,4 +1,4 @@
-"""From bytes to an object, for each kind of values: by one schema, or by those that the frames of a registry name."""
+"""Decodes bytes to objects, for each kind of values: with one schema, or with the schemas that registry frames name."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pykbroker.lake.values.unfit import Unfit
 _MOST_KNOWN = 1000
 Read = Callable[[bytes], dict[str, Any]]
 Schemas = Mapping[int, Mapping[str, Any]]
-"""Schemas of a registry by their numbers, as ``Registry.schema`` gives them; Protobuf's compiled, as ``descriptors``."""
+"""Schemas of a registry by id, as ``Registry.schema`` returns them; Protobuf's with compiled ``descriptors``."""
 
 
 def reading(how: How, schemas: Schemas) -> Read:
-    """The function that reads a value. It raises Unfit, and nothing else."""
+    """The function that decodes a value. It raises only Unfit."""
     if how.kind is Kind.JSON:
         return decode_json
     if how.kind is Kind.TEXT:
@@ -31,12 +31,12 @@ def reading(how: How, schemas: Schemas) -> Read:
 
 
 def columns_of(how: How) -> Columns:
-    """The columns of the one schema that is given, or of text. Raises LakeError where it cannot be columns."""
+    """The columns of the given schema, or of text. Raises LakeError if the schema is invalid or contains itself."""
     return {"value": "STRING"} if how.kind is Kind.TEXT else _fixed(how)[0]
 
 
 def columns_of_frame(how: How, frame: Frame, schemas: Schemas) -> Columns | None:
-    """The columns of a schema that a frame names; None where it has none, so that its values are not decoded."""
+    """The columns of the schema that a frame names; None if it has no columns, so that its values cannot be decoded."""
     try:
         return _of_frame(how.kind, frame, schemas)[0]
     except Unfit:
@@ -57,11 +57,11 @@ def _text(value: bytes) -> dict[str, Any]:
 def _fixed(how: How) -> tuple[Columns, Read]:
     assert how.schema is not None, "one without a schema file is framed"
     if how.kind is Kind.AVRO:
-        from pykbroker.lake.values.avro_values import AvroSchema  # noqa: PLC0415 - fastavro is there for who has Avro
+        from pykbroker.lake.values.avro_values import AvroSchema  # noqa: PLC0415 - only Avro needs fastavro
 
         schema = AvroSchema(how.schema)
         return schema.columns(), schema.decoder()
-    from pykbroker.lake.values import protobuf_values as protobuf  # noqa: PLC0415 - and protobuf for who has Protobuf
+    from pykbroker.lake.values import protobuf_values as protobuf  # noqa: PLC0415 - only Protobuf needs protobuf
 
     message = protobuf.ProtobufSchema(base64.b64decode(how.schema)).named(how.message or "")
     return protobuf.columns_of(message), protobuf.decoder_of(message)
@@ -88,7 +88,7 @@ def _of_frame(kind: Kind, frame: Frame, schemas: Schemas) -> tuple[Columns, Read
 
 
 class _Framed:
-    """Reads each value by the schema that its frame names."""
+    """Decodes each value with the schema that its frame names."""
 
     def __init__(self, kind: Kind, schemas: Schemas) -> None:
         self._kind = kind
@@ -99,7 +99,7 @@ class _Framed:
         frame, rest = frame_of(self._kind, value)
         read = self._known.get(frame) or self._learned(frame)
         if isinstance(read, Unfit):
-            raise Unfit(read.what, read.path)  # one that is raised again and again keeps all its tracebacks
+            raise Unfit(read.what, read.path)  # the same exception, raised repeatedly, would keep all its tracebacks
         return read(rest)
 
     def _learned(self, frame: Frame) -> Read | Unfit:
@@ -107,7 +107,7 @@ class _Framed:
             found: Read | Unfit = _of_frame(self._kind, frame, self._schemas)[1]
         except Unfit as error:
             found = error
-        if len(self._known) >= _MOST_KNOWN:  # bytes that are no frame look like many
+        if len(self._known) >= _MOST_KNOWN:  # bytes that are no frame look like many frames
             self._known.clear()
         self._known[frame] = found
         return found

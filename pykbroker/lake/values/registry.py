@@ -1,4 +1,4 @@
-"""A schema registry as Confluent's answers it: schemas by their numbers, with those that they name."""
+"""A client of Confluent-style schema registries: schemas by id, with the schemas that they reference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_FOUND = 404
 
 
 class Registry:
-    """A registry by its URL; a user and a password may stand in it."""
+    """A registry, by its URL, which may include a user and a password. Raises LakeError if it is no URL."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -30,9 +30,9 @@ class Registry:
             self._headers["Authorization"] = f"Basic {base64.b64encode(user).decode()}"
 
     def schema(self, number: int) -> dict[str, Any] | None:
-        """``{"type": "AVRO", "text": ..., "references": {name: text}}``; None where the registry has no such schema.
+        """``{"type": "AVRO", "text": ..., "references": {name: text}}``; None if the registry has no such schema.
 
-        Those that it names come in the order in which they build on each other. Raises LakeError where it does not answer.
+        A reference precedes those that need it. Raises LakeError if the registry does not answer, or lacks a reference.
         """
         found = self._get(f"schemas/ids/{number}")
         if found is None:
@@ -47,7 +47,7 @@ class Registry:
                 found = self._get(f"subjects/{quote(each['subject'], safe='')}/versions/{each['version']}")
                 if found is None:
                     raise LakeError(
-                        f"The registry {self.url} has a schema that names {each['subject']}, version {each['version']}, which it has not."
+                        f"The registry {self.url} has a schema that references {each['subject']}, version {each['version']}, but not this version."
                     )
                 self._collect(found, into)
                 into[each["name"]] = found["schema"]

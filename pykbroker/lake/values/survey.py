@@ -1,4 +1,4 @@
-"""Which columns a batch wants: looked for in its values, or in the schemas of the registry that its values name."""
+"""Finds the columns that a batch needs: in its values, or in the registry's schemas that the values name."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from pykbroker.lake.values.types import Columns, grown, width
 
 @dataclass(frozen=True, slots=True)
 class Surveyor:
-    """``registry`` may be None where every schema is known already, or none is needed."""
+    """``registry`` may be None if all schemas are stored already or none is needed."""
 
     registry: Registry | None = None
 
     def columns(self, decoded: Decoded, fixed: Columns, rows: DataFrame) -> Columns:
-        """The columns that are fixed already, and after them those that are new in these rows."""
-        assert decoded.how is not None, "it is known how before anything is decoded"
+        """The fixed columns, followed by those that are new in these rows. Raises LakeError if a schema cannot be fetched or compiled."""
+        assert decoded.how is not None, "keep_how was called before"
         found = self._found(decoded, decoded.how, fixed, rows)
         room = decoded.how.most_columns - width(fixed)
         return grown(fixed, found, Naming(decoded.lake.description.format, room).taken)
@@ -47,14 +47,14 @@ class Surveyor:
         return merged_columns(self._fetch(decoded, how, fixed, rows), {}) | given
 
     def _fetch(self, decoded: Decoded, how: How, fixed: Columns, rows: DataFrame) -> Columns:
-        """What the tasks found, put together as it comes; schemas that are not known yet are fetched."""
+        """Merge the findings of the tasks, and fetch and store new schemas."""
         table = decoded.lake.description.format
         values = rows.where("value IS NOT NULL").select("value")
         found_by_tasks = values.mapInArrow(Survey(how, table).survey, FOUND).distinct()
         lines = (json.loads(row.found) for row in found_by_tasks.toLocalIterator())
         found: Columns = {}
         if how.kind is Kind.JSON:
-            most = how.most_columns + width(fixed)  # each task keeps to it, and so do all of them together
+            most = how.most_columns + width(fixed)  # the limit holds for each task and for all together
             for each in lines:
                 found = grown({}, merged_columns(found, each), Naming(table, most).taken)
             return found
@@ -68,7 +68,9 @@ class Surveyor:
         known = decoded.schemas()
         for number in sorted(wanted - known.keys()):
             if self.registry is None:
-                raise LakeError(f"{decoded.topic} has values of the schema {number}: say with --registry who knows it.")
+                raise LakeError(
+                    f"{decoded.topic} has values with the schema id {number}: name their registry with --registry."
+                )
             schema = self.registry.schema(number)
             if schema is not None:
                 known[number] = _compiled(schema)
@@ -77,7 +79,7 @@ class Surveyor:
 
 
 def _compiled(schema: dict[str, Any]) -> dict[str, Any]:
-    """With its descriptors, if it is Protobuf's: tasks have no protoc."""
+    """A Protobuf schema with its descriptors: tasks have no protoc. Others are unchanged."""
     if schema["type"] != Kind.PROTOBUF.upper():
         return schema
     descriptors = compiled_texts(schema["text"], schema["references"])

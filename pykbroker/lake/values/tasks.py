@@ -1,4 +1,4 @@
-"""What tasks do with values: find out what is in them, and decode them. For ``mapInArrow``; pure, a batch in and a batch out."""
+"""The tasks on values: survey them and decode them. For ``mapInArrow``; pure, a batch in and a batch out."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ FOUND = "found STRING"
 _LONGEST_REASON = 500
 MOST_FRAMES = 1000
 _LOOK_EVERY = 100
-"""Values between two looks at how many columns there are."""
+"""The number of columns is checked each time that this many values were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What is in the values of a task: a line with the columns of JSON, or one with the frames of a registry."""
+    """Surveys the values of a task: returns the columns of JSON, or the frames of a registry."""
 
     how: How
     table: Format
 
     def survey(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What the values of one partition have: one row of JSON."""
+        """One row with the findings of this task, as JSON."""
         values = (value for batch in batches for value in batch.column("value").to_pylist())
         found = self._columns(values) if self.how.kind is Kind.JSON else self._frames(values)
         yield pa.RecordBatch.from_pydict({"found": [json.dumps(found, sort_keys=True)]})
 
     def _columns(self, values: Iterator[bytes]) -> Columns:
-        """No more of them than there may be: where keys are data, they are not all kept in memory."""
+        """At most as many columns as allowed: objects whose keys are data would fill the memory."""
         found: dict[str, Any] = {}
         for number, value in enumerate(values):
             try:
@@ -71,7 +71,7 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Decodes by one set of columns. A row is as it was archived, with ``error``, or with ``decoded`` in place of its value."""
+    """Decodes with one set of columns. A row is the archived one with ``error``, or with ``decoded`` in place of its value."""
 
     how: How
     table: Format
@@ -80,7 +80,7 @@ class Decoding:
 
     @property
     def _form(self) -> Type:
-        """Before anything is known of the values there are tombstones at most, and Spark wants a column all the same."""
+        """The struct of the columns. While no column is known, all values are tombstones, but Spark's structs need a field."""
         return struct(self.columns or {"nothing": "BOOLEAN"})
 
     @property

@@ -1,8 +1,8 @@
-"""The types of columns, by Spark's names, and how a schema grows. Pure; a type is plain JSON, as it stands in the ledger.
+"""The types of columns, with Spark's names, and the evolution of schemas. Pure; a type is plain JSON, as in the ledger.
 
-A scalar is its name (``"BIGINT"``), the others are ``{"array": type}``, ``{"map": type}`` with keys of text, and
-``{"struct": {name: type}}``. ``JSON`` is text that holds JSON: where values of several types were found before any was fixed.
-Whole numbers are BIGINT and fractions DOUBLE whoever wrote them, so a producer that goes from int to long changes nothing.
+A scalar is its name (``"BIGINT"``); other types are ``{"array": type}``, ``{"map": type}`` with text as keys, and
+``{"struct": {name: type}}``. ``JSON`` is text with JSON, for a field that had values of several types when it was fixed.
+All integers are BIGINT and all fractions DOUBLE, so a producer that changes from int to long changes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pykbroker.lake.trouble import LakeError
 Type = str | Mapping[str, Any]
 Columns = dict[str, Type]
 Taken = Callable[[str, Mapping[str, Any]], bool]
-"""Whether a new field of this name may stand beside those."""
+"""Whether a new field with this name may be added to those."""
 
 JSON = "JSON"
 SCALARS = frozenset(
@@ -51,18 +51,18 @@ def struct(fields: Mapping[str, Type]) -> Type:
 
 
 def part(each: Type, name: str) -> Any:
-    """What an array, map or struct is made of; None where the type is another."""
+    """The content of an array, map or struct (``name``); None for other types."""
     return None if isinstance(each, str) else each.get(name)
 
 
 def decimal_of(each: Type) -> tuple[int, int] | None:
-    """Precision and scale of a decimal."""
+    """Precision and scale of a decimal; None for other types."""
     found = _DECIMAL.fullmatch(each) if isinstance(each, str) else None
     return (int(found[1]), int(found[2])) if found else None
 
 
 def ddl(each: Type) -> str:
-    """The type as Spark's SQL writes it."""
+    """The type in Spark's SQL."""
     if isinstance(each, str):
         return "STRING" if each == JSON else each
     if "array" in each:
@@ -77,7 +77,7 @@ def ddl_of(columns: Mapping[str, Type], between: str = " ") -> str:
 
 
 def merged(one: Type | None, other: Type | None) -> Type | None:
-    """The narrowest type that takes both, while none is fixed; None is that of which nothing is known yet."""
+    """The narrowest type for values of both, while no type is fixed. None means that the type is unknown."""
     if one is None or one == other:
         return other
     if other is None:
@@ -92,7 +92,7 @@ def merged(one: Type | None, other: Type | None) -> Type | None:
 
 
 def merged_fields(one: Mapping[str, Type], other: Mapping[str, Type]) -> dict[str, Any]:
-    """The fields of both, each with the type that holds the values of both."""
+    """The fields of both, each with its merged type."""
     fields: dict[str, Any] = dict(one)
     for name, each in other.items():
         fields[name] = merged(fields.get(name), each)
@@ -100,7 +100,7 @@ def merged_fields(one: Mapping[str, Type], other: Mapping[str, Type]) -> dict[st
 
 
 def grown(fixed: Mapping[str, Type], found: Mapping[str, Type], taken: Taken) -> Columns:
-    """The fixed columns as they are, with new ones after them where a field was found that is ``taken``."""
+    """The fixed columns, followed by the found fields that are new and ``taken``."""
     fields = dict(fixed)
     for name, each in found.items():
         if name in fields:
@@ -119,7 +119,7 @@ def _grown_type(fixed: Type, found: Type, taken: Taken) -> Type:
 
 
 def _cleaned(found: Type, taken: Taken) -> Type | None:
-    """A new field's type without what cannot be a column within it; None where nothing is left."""
+    """A new field's type without inner fields that cannot be columns; None if nothing is left."""
     for name in ("array", "map"):
         if (inner := part(found, name)) is not None:
             cleaned = _cleaned(inner, taken)
@@ -132,7 +132,7 @@ def _cleaned(found: Type, taken: Taken) -> Type | None:
 
 
 def width(columns: Mapping[str, Type]) -> int:
-    """How many columns there are, those within structs counted each."""
+    """The number of columns, including those in structs."""
     return sum(map(_width, columns.values()))
 
 
@@ -144,7 +144,7 @@ def _width(each: Type) -> int:
 
 
 def of_spark(given: Any, where: str) -> Type:
-    """A type as Spark's own JSON has it. Raises LakeError for one that values are not decoded into."""
+    """A type from Spark's JSON. Raises LakeError for one into which values cannot be decoded."""
     kind = given["type"] if isinstance(given, dict) else given
     if kind == "struct":
         return struct({field["name"]: of_spark(field["type"], f"{where}.{field['name']}") for field in given["fields"]})

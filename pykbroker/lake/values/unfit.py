@@ -1,4 +1,4 @@
-"""Why a value is not decoded, in words for a person."""
+"""The reasons why values are not decoded, as sentences for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SHOWN = 60
 
 
 class Unfit(Exception):
-    """A value that its schema or a column cannot take: ``what`` is wrong, and ``path``, where in the value."""
+    """A value does not fit its schema or column: ``what`` is wrong, at ``path`` in the value."""
 
     def __init__(self, what: str, path: str = "") -> None:
         super().__init__(what, path)
@@ -16,7 +16,7 @@ class Unfit(Exception):
         self.path = path
 
     def inside(self, step: str) -> Unfit:
-        """The same, seen from what this was found in: ``.name`` of a struct, ``[3]`` of an array."""
+        """The same error, with a path from the enclosing value: ``.name`` in a struct, ``[3]`` in an array."""
         return Unfit(self.what, step + self.path)
 
     def __str__(self) -> str:
@@ -24,6 +24,6 @@ class Unfit(Exception):
 
 
 def shown(value: Any) -> str:
-    """The beginning of a value, harmless to a terminal."""
+    """The beginning of a value, escaped for terminals."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -107,6 +107,11 @@ class LogManager:
         """directory.id of each online log directory of partitions."""
         return [contents.directory_id for contents in self.directories.of_partitions if not contents.directory.offline]
 
+    @property
+    def metadata_directory_id(self) -> str:
+        """directory.id of the log directory that holds the metadata log."""
+        return self.directories.metadata.directory_id
+
     def shutdown(self, apply: Callable[[Callable[[Log], KafkaError | None], Iterable[Log]], _Outcomes] = map) -> None:
         """Flush and close every log, write the checkpoints, and last the clean shutdown marker.
 

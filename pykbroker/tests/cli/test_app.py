@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+import typer
 
 from pykbroker import __version__
+from pykbroker.cli.app import application
 from pykbroker.tests.cli.conftest import Result
 
 Run = Callable[..., Result]
@@ -67,6 +70,29 @@ def test_help_is_without_noise(run: Run, command: tuple[str, ...]) -> None:
     for usage in ("HOST:PORT,...", "TOPIC...", "[TOPIC]...", "PATH...", "COMMAND [ARGS]..."):
         text = text.replace(usage, "")
     assert "..." not in text
+
+
+def _built(command: Any) -> Any:
+    """Its help, its parameters by all their names, and the same of the commands in it."""
+    within = {name: _built(each) for name, each in getattr(command, "commands", {}).items()}
+    return command.help, [(each.name, each.opts, getattr(each, "help", None)) for each in command.params], within
+
+
+def test_a_command_alone_is_what_it_is_among_all() -> None:
+    everything = typer.main.get_command(application()).commands
+    alone = everything.keys() - {"serve", "check"}
+    assert len(alone) > 15
+    for name in alone:
+        (only,) = typer.main.get_command(application(name)).commands.items()
+        assert only[0] == name
+        assert _built(only[1]) == _built(everything[name])
+
+
+def test_a_command_imports_no_other() -> None:
+    program = "import sys; from pykbroker.cli.app import main; main(['topics', '--help']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "pykbroker.cli.topics" in done.stdout
+    assert "pykbroker.cli.lake" not in done.stdout
 
 
 def test_version(run: Run) -> None:

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from pykbroker.cli import completion
-from pykbroker.cli.app import app
+from pykbroker.cli.app import application
 from pykbroker.cli.serve_options import parser
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 
@@ -40,7 +40,7 @@ def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
         yield path, command
 
 
-COMMANDS = dict(_commands(typer.main.get_command(app)))
+COMMANDS = dict(_commands(typer.main.get_command(application())))
 
 
 def test_all_that_has_a_list_is_completed() -> None:
@@ -62,6 +62,7 @@ def test_it_is_completed_from_the_right_list() -> None:
 
 def _declared() -> Iterator[tuple[str, Any]]:
     """The parameters that functions of commands declare, by their names."""
+    app = application()
     groups = [app, *(each.typer_instance for each in app.registered_groups)]
     for group in groups:
         for command in group.registered_commands:

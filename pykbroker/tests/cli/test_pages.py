@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from pykbroker.cli.app import app
+from pykbroker.cli.app import application
 from pykbroker.cli.serve_options import parser
 from pykbroker.config import unserved
 
 DOCS = Path(__file__).parents[3] / "docs"
 OPTIONS = sorted({name for action in parser()._actions for name in action.option_strings if name.startswith("--")})
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option != "--help"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from pykbroker.cli.app import app
+from pykbroker.cli.app import application
 from pykbroker.cli.command_config import read, security_of
 from pykbroker.cli.connection import Connection
 from pykbroker.testing import Kafka
@@ -219,7 +219,9 @@ def test_every_command_that_asks_a_cluster_takes_the_file() -> None:
             else:
                 yield " ".join((*names, name)), command
 
-    options = {name: {param.name for param in each.params} for name, each in commands(typer.main.get_command(app))}
+    options = {
+        name: {param.name for param in each.params} for name, each in commands(typer.main.get_command(application()))
+    }
     asking = {name for name, found in options.items() if "bootstrap" in found}
     assert len(asking) > 40
     assert asking == {name for name, found in options.items() if "command_config" in found}

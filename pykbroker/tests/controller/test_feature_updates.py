@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.controller.feature_updates import FeatureUpdate, UpgradeType, plan_updates
+from pykbroker.controller.feature_updates import FeatureUpdate, UpgradeType, plan_updates, upgrades_voters
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.tests.kit.metadata import make_controller
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -21,8 +21,9 @@ def controller():
     return controller
 
 
-def plan(controller, *updates):
-    return plan_updates(controller.image, 1, 0, [FeatureUpdate(*update) for update in updates], static_min_isr=2)
+def plan(controller, *updates, kraft_version=0):
+    updates = [FeatureUpdate(*update) for update in updates]
+    return plan_updates(controller.image, 1, kraft_version, updates, static_min_isr=2)
 
 
 def update(controller, *updates):
@@ -63,11 +64,23 @@ def test_no_change_writes_nothing(controller):
             "Unsupported metadata.version downgrade from 30 to 29. Refusing to perform the requested downgrade",
         ),
         (("metadata.version", 29, UNSAFE), "Unsafe metadata downgrade is not supported in this version."),
-        (("kraft.version", 1), "The controller inside this broker keeps the version its quorum was formatted with."),
+        (("kraft.version", 2), "Local controller 1 only supports versions 0-1"),
+        (("kraft.version", 1, SAFE), "Can't downgrade to a newer version."),
     ],
 )
 def test_refusals(controller, wanted, fault):
     assert fault in refusal(controller, wanted)
+
+
+def test_voters_become_dynamic_by_no_record_of_a_feature_and_stay_so(controller):
+    asked = ("kraft.version", 1)
+    assert plan(controller, asked) == plan(controller, asked, kraft_version=1) == []
+    assert upgrades_voters(0, [FeatureUpdate(*asked)])
+    assert not upgrades_voters(1, [FeatureUpdate(*asked)])
+    assert not upgrades_voters(0, [FeatureUpdate("group.version", 1)])
+    for kind in (SAFE, UNSAFE):
+        with pytest.raises(KafkaError, match=r"Can't downgrade the version of this feature\.$"):
+            plan(controller, ("kraft.version", 0, kind), kraft_version=1)
 
 
 def test_a_broker_that_does_not_know_the_level(controller):

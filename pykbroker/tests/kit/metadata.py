@@ -27,6 +27,7 @@ from pykbroker.storage.checkpoints import replace_file
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.disk import Disk
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
+from pykbroker.wire.primitives import uuid_from_str
 
 CONFIG = BrokerConfig({"num.partitions": "2"})
 LOG_DIR = bytes(range(16))
@@ -77,6 +78,7 @@ class MetadataDirectory:
             runtime=self.runtime,
             config=CONFIG,
             check_topic_configs=partial(check_topic_configs, CONFIG),
+            directory_id=uuid_from_str(self.logs.metadata_directory_id),
         )
 
     def close(self) -> None:

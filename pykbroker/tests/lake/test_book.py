@@ -37,6 +37,25 @@ def test_a_lake_says_what_it_is_and_how_far(tmp_path: Path) -> None:
     assert book.entry(8) == Entry()
 
 
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"batch": 1}', b"\xff"])
+def test_a_damaged_entry_is_told_and_other_files_are_passed_over(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / FILE).write_text(Description(Format.PARQUET, "cluster").to_json())
+    (tmp_path / "ledger").mkdir()
+    for name in ("notes.txt", "README.json", f"{9:012d}.json.orig"):
+        (tmp_path / "ledger" / name).write_text("mine")
+    book = Book.on_disk(tmp_path)
+    assert book.last_entry() == Entry()
+    (tmp_path / "ledger" / f"{9:012d}.json").write_bytes(text)
+    with pytest.raises(LakeError, match=r"ledger/000000000009\.json is .*damaged"):
+        book.last_entry()
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(LakeError, match=r"lake\.json cannot be read: Is a directory\."):
+        Book.on_disk(tmp_path)
+
+
 def test_what_is_no_lake_is_said(tmp_path: Path) -> None:
     with pytest.raises(Missing, match=r"is no lake of ours: it has no lake\.json"):
         Book.on_disk(tmp_path)

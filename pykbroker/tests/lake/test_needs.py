@@ -45,12 +45,35 @@ def test_packages_jars_and_folders(tmp_path: Path) -> None:
         needs.need_package("no_such_package", "spark")
     with pytest.raises(Missing, match=r"There is no jar /no/such\.jar"):
         needs.need_jars(["https://elsewhere/any.jar", "/no/such.jar"])
+    (tmp_path / "cut.jar").write_bytes(b"PK\3\4")
+    with pytest.raises(Missing, match=r"cut\.jar is no jar, or it is damaged"):
+        needs.need_jars([str(tmp_path / "cut.jar")])
     with pytest.raises(Missing, match="There is no folder"):
         needs.need_lake(str(tmp_path / "none"))
     with pytest.raises(Missing, match="is no lake of ours"):
         needs.need_lake(f"file://{tmp_path}")
     needs.need_lake("hdfs://elsewhere/lake")
     assert needs.local_path(os.curdir) == Path()
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs.need_writable(tmp_path / "page.html", "--to")
+    with pytest.raises(Missing, match=r"There is no folder .*none; name a file in another with --to\."):
+        needs.need_writable(tmp_path / "none" / "page.html", "--to")
+    with pytest.raises(Missing, match="is a folder; name a file"):
+        needs.need_writable(tmp_path, "--to")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # the tests' user may be root
+    with pytest.raises(Missing, match=r"page\.html cannot be written; name another file with --to\."):
+        needs.need_writable(tmp_path / "page.html", "--to")
+
+
+def test_a_lake_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    with pytest.raises(Missing, match=r"lake cannot be read: Permission denied\."):
+        needs.need_lake(str(tmp_path / "lake"))
 
 
 def test_a_lake_is_made_where_nothing_lies(tmp_path: Path) -> None:

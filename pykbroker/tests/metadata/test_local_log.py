@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pykbroker.controller.feature_updates import FeatureUpdate
 from pykbroker.controller.start import UnsupportedMetadataError
 from pykbroker.controller.topics import NewPartitions, NewTopic
-from pykbroker.metadata.batches import MAX_RECORDS_PER_BATCH, encode_controls, encode_records
+from pykbroker.metadata.batches import MAX_RECORDS_PER_BATCH, decode_batch, encode_controls, encode_records
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
@@ -31,6 +32,7 @@ from pykbroker.wire.internal.leader_change_message import LeaderChangeMessage
 from pykbroker.wire.internal.leader_change_message import Voter as LeaderVoter
 from pykbroker.wire.internal.topic_record import TopicRecord
 from pykbroker.wire.internal.voters_record import Voter, VotersRecord
+from pykbroker.wire.primitives import uuid_from_str
 
 
 class Node(MetadataDirectory):
@@ -349,3 +351,48 @@ def perform(node, what, first, second):
         case "restart":
             node.restart(clean=first)
             node.controller.start_brokers([registration(i) for i in (1, 2, 3)], clean=second)
+
+
+def upgrade(node, **more):
+    updates = [FeatureUpdate("group.version", 0, 2), FeatureUpdate("kraft.version", 1)]
+    return node.controller.update_features(updates, static_min_isr=1, **{"validate_only": False, **more})
+
+
+def test_static_voters_become_dynamic_ones_in_a_batch_of_their_own(node):
+    start(node)
+    assert upgrade(node, validate_only=True).done
+    assert (node.log.quorum.kraft_version, node.image.features["group.version"]) == (0, 1)
+    begin = node.log.end_offset
+    assert upgrade(node).value is None
+    batches = [decode_batch(header, data) for header, data in node.log._log.batches(begin)]
+    assert [len(batch.controls) for batch in batches] == [2, 0]
+    assert [kind for kind, _ in batches[0].controls] == [
+        ControlRecordType.KRAFT_VERSION,
+        ControlRecordType.KRAFT_VOTERS,
+    ]
+    assert (node.image.offset, node.image.features.get("group.version")) == (begin + 2, None)
+    own = uuid_from_str(node.logs.metadata_directory_id)
+    assert (node.log.quorum.kraft_version, node.log.quorum.directory_id) == (1, own)
+    upgrade(node)
+    assert node.log.end_offset == begin + 3
+
+
+@pytest.mark.parametrize("from_snapshot", [True, False])
+def test_dynamic_voters_are_there_after_a_restart(node, from_snapshot):
+    start(node)
+    upgrade(node)
+    if from_snapshot:
+        snapshot(node.log, node.image)
+    own = node.log.quorum.directory_id
+    node.restart()
+    assert (node.log.quorum.kraft_version, node.log.quorum.directory_id) == (1, own)
+    assert json.loads((node.directory / "quorum-state").read_text())["data_version"] == 1
+
+
+def test_voters_stay_static_where_the_disk_refuses(tmp_path):
+    disk = SimulatedDisk()
+    node = Node(tmp_path, disk=disk)
+    start(node)
+    disk.fail = lambda _, name: OSError(errno.EIO, "bad") if "sync" in name else None
+    assert isinstance(upgrade(node).error, KafkaError)
+    assert node.log.quorum.kraft_version == 0

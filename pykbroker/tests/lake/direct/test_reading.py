@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from pykbroker.lake.direct.batches import Piece
 from pykbroker.lake.direct.columns import ALL, Columns
 from pykbroker.lake.direct.log_files import Log
 from pykbroker.lake.direct.reading import Manner, read_piece
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.trouble import DataLost, LakeError
+from pykbroker.storage.checkpoints import encode_partition_metadata
 from pykbroker.tests.lake.direct.folders import log_of
 from pykbroker.wire.batch_header import HEADER_SIZE, TimestampType, patch_timestamps, write_batch_header
 from pykbroker.wire.records import Compression, Record, encode_batch, read_batch_header
@@ -108,11 +110,26 @@ def test_damaged_compression_is_told(tmp_path: Path) -> None:
         rows(log_of(tmp_path, [batch]), EVERYTHING)
 
 
-def test_the_tail_of_a_batch_that_is_being_written_is_not_there_yet(tmp_path: Path) -> None:
+def test_an_incomplete_last_batch_is_not_read(tmp_path: Path) -> None:
+    """While the broker writes it, it is above the high watermark. Below, its records are lost."""
     log = log_of(tmp_path, [written(0), written(3)])
     path = log.file(0, ".log")
     path.write_bytes(path.read_bytes() + written(6)[:-5])
-    assert [row["offset"] for row in rows(log, Columns(("offset",)), 0, 9)] == list(range(6))
+    offsets = Columns(("offset",))
+    assert [row["offset"] for row in rows(log, offsets, 0, 6)] == list(range(6))
+    with pytest.raises(DataLost, match="flights-3: the offsets 6 to 8 are no longer in "):
+        rows(log, offsets, 0, 9)
+    assert [row["offset"] for row in rows(log, offsets, 0, 9, fail_on_data_loss=False)] == list(range(6))
+
+
+def test_a_topic_that_is_made_anew_between_plan_and_task_is_told_and_not_read(tmp_path: Path) -> None:
+    (tmp_path / "partition.metadata").write_bytes(encode_partition_metadata(bytes(16)))
+    log = replace(log_of(tmp_path, [written(0), written(3)]), topic_id="AAECAwQFBgcICQoLDA0ODw")
+    with pytest.raises(
+        DataLost, match="AAECAwQFBgcICQoLDA0ODw when the query was planned: the topic was deleted and made anew"
+    ):
+        rows(log, EVERYTHING)
+    assert rows(log, EVERYTHING, fail_on_data_loss=False) == []
 
 
 def test_a_time_that_spark_cannot_say_is_told_where_it_is_asked_for(tmp_path: Path) -> None:

@@ -39,9 +39,9 @@ def test_everything_is_said() -> None:
     text = text_of(page("lake", "2026-01-31 12:00", [FACTS]))
     for words in (
         "100 records of 1 topic, 12.3 kB of keys and values", "20/h", "2013-01-01 12:00 to 2013-01-01 17:00", "partition 19",
-        "the most frequent has 60 % of all records", "7 records (7 %) repeat a value", "1 record without a key",
+        "the most frequent has 60 % of all records", "7 records (7 %) repeat an earlier value", "1 record without a key",
         "half up to 120 B, all up to 4 kB", "10 records (10 %) older", "all up to 1 min 1 s", "5 offsets expired",
-        "190 offsets between records are empty", "1 h 2013-01-01 12:00 2013-01-01 13:00 3", "64-128B: 90 records",
+        "190 offsets without a record", "1 h 2013-01-01 12:00 2013-01-01 13:00 3", "64-128B: 90 records",
         "2013-01-01 14:00: 0 records",
     ):  # fmt: skip
         assert words in text, words

@@ -7,8 +7,8 @@ from pykbroker.lake.values.naming import Naming, refusal
 def test_names_that_no_column_may_have() -> None:
     beside = {"Delay": "BIGINT"}
     assert refusal("origin", beside, Format.PARQUET) is None
-    assert refusal("delay", beside, Format.PARQUET) == "another column has this name but for upper and lower case"
-    assert refusal("Kafka_Offset", {}, Format.PARQUET) == "a column of the record itself is called so"
+    assert refusal("delay", beside, Format.PARQUET) == "another column has this name, except for upper and lower case"
+    assert refusal("Kafka_Offset", {}, Format.PARQUET) == "a column of the record itself has this name"
     assert refusal("", {}, Format.PARQUET) == refusal("a\n", {}, Format.ICEBERG) == "its name cannot be a column's"
     assert refusal("a b", {}, Format.DELTA) == "Delta Lake refuses such a name"
     assert refusal("a b", {}, Format.PARQUET) is None

@@ -60,7 +60,7 @@ def test_schemas_come_with_those_that_they_name(address: str) -> None:
 
 
 def test_a_registry_that_does_not_answer_as_one_is_told(address: str) -> None:
-    with pytest.raises(LakeError, match=r"names gone, version 1, which it has not"):
+    with pytest.raises(LakeError, match=r"references gone, version 1, but not this version"):
         Registry(f"http://me:p%40ss@{address}").schema(3)
     with pytest.raises(LakeError, match=r"answered 401 to schemas/ids/1: who are you\?"):
         Registry(f"http://{address}").schema(1)

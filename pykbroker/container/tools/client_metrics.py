@@ -1,0 +1,107 @@
+"""``kafka-client-metrics``: which metrics clients are to send (KIP-714), kept as settings of subscriptions."""
+
+from __future__ import annotations
+
+import argparse
+import uuid
+from collections.abc import Sequence
+from typing import Final
+
+from pykbroker.cli.client import Client, raise_for
+from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
+from pykbroker.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
+from pykbroker.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from pykbroker.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from pykbroker.wire.primitives import uuid_to_str
+
+_ACTIONS: Final = ("alter", "delete", "describe", "list")
+_RESOURCE: Final = 16
+_SET, _DELETE = 0, 1
+#: Options, and the settings that they are.
+_SETTINGS: Final = {"interval": "interval.ms", "metrics": "metrics", "match": "match"}
+_CHANGING: Final = ("generate_name", *_SETTINGS)
+
+
+def main(words: list[str]) -> None:
+    options = _options().parse_args(words)
+    action = exactly_one(options, _ACTIONS)
+    _check(options, action)
+    with connect(options) as client:
+        if action == "alter":
+            _alter(client, options)
+        elif action == "delete":
+            changes = [AlterableConfig(each.name, _DELETE, None) for each in _settings(client, options.name)]
+            _change(client, options.name, changes)
+            print(f"Deleted client metrics config for {options.name}.")
+        elif action == "list":
+            print("\n".join(_names(client)))
+        else:
+            for name in [options.name] if options.name is not None else _names(client):
+                print(f"Client metrics configs for {name} are:")
+                for each in _settings(client, name):
+                    print(f"  {each.name}={each.value}")
+
+
+def _options() -> Options:
+    made = Options("kafka-client-metrics", "Say which metrics clients are to send.")
+    made.connecting(also=())
+    made.flags(*_ACTIONS, "generate-name")
+    made.add_argument("--name", metavar="NAME", help="of the subscription")
+    made.add_argument("--interval", metavar="MS", type=int, help="how often clients send; nothing sets it back")
+    made.add_argument("--metrics", metavar="PREFIX,...", help="which metrics; nothing sets it back")
+    made.add_argument("--match", metavar="NAME=PATTERN,...", help="which clients; nothing sets it back")
+    return made
+
+
+def _check(options: argparse.Namespace, action: str) -> None:
+    """Raises ToolError."""
+    if action == "alter":
+        if (options.name is None) is not options.generate_name:
+            raise ToolError("One of --name or --generate-name must be specified with --alter.")
+        return
+    if action == "delete" and options.name is None:
+        raise ToolError("A client metrics resource name must be specified with --delete.")
+    known = {"list": (*_CHANGING, "name")}.get(action, _CHANGING)
+    if given := [name for name in known if getattr(options, name) not in (None, False)]:
+        raise ToolError(f'Option "[{action}]" can\'t be used with option "[{given[0].replace("_", "-")}]"')
+
+
+def _alter(client: Client, options: argparse.Namespace) -> None:
+    name = uuid_to_str(uuid.uuid4().bytes) if options.generate_name else options.name
+    given = {setting: getattr(options, option) for option, setting in _SETTINGS.items()}
+    changes = [
+        AlterableConfig(setting, _SET if value != "" else _DELETE, str(value))
+        for setting, value in given.items()
+        if value is not None
+    ]
+    _change(client, name, changes)
+    print(f"Altered client metrics config for {name}.")
+
+
+def _change(client: Client, name: str, changes: list[AlterableConfig]) -> None:
+    request = IncrementalAlterConfigsRequest(resources=[AlterConfigsResource(_RESOURCE, name, changes)])
+    for answer in client.controller().call(request, IncrementalAlterConfigsResponse).responses:
+        raise_for(answer.error_code, answer.error_message)
+
+
+def _settings(client: Client, name: str) -> Sequence[DescribeConfigsResourceResult]:
+    request = DescribeConfigsRequest(resources=[DescribeConfigsResource(_RESOURCE, name, None)])
+    (answer,) = client.any().call(request, DescribeConfigsResponse).results
+    raise_for(answer.error_code, answer.error_message)
+    return answer.configs
+
+
+def _names(client: Client) -> list[str]:
+    answer = client.any().call(ListConfigResourcesRequest(resource_types=[_RESOURCE]), ListConfigResourcesResponse)
+    raise_for(answer.error_code)
+    return [each.resource_name for each in answer.config_resources]

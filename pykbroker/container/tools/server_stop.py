@@ -1,0 +1,55 @@
+"""``kafka-server-stop``: a signal to the broker of this container, which then shuts down cleanly."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from itertools import dropwhile
+from pathlib import Path
+
+from pykbroker.container.tools.running import Options, ToolError
+
+_OF_IMAGE = ("run", "launch")
+
+
+def main(words: list[str]) -> None:
+    made = Options("kafka-server-stop", "Have the broker of this container shut down.")
+    made.add_argument("ignored", metavar="server.properties", nargs="*", help=argparse.SUPPRESS)
+    made.parse_args(words)
+    found = list(brokers(Path("/proc")))
+    if not found:
+        raise ToolError("No kafka server to stop")
+    for number in found:
+        os.kill(number, signal.SIGTERM)
+
+
+def brokers(processes: Path) -> Iterator[int]:
+    """The numbers of the processes that are brokers and have the same root as this one, so that others' are left alone."""
+    for folder in processes.iterdir():
+        if folder.name.isdecimal() and int(folder.name) != os.getpid():
+            try:
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                is_here = (folder / "root").samefile("/")
+            except OSError:
+                continue  # it has ended, or is somebody else's
+            if is_here and is_broker(words):
+                yield int(folder.name)
+
+
+def is_broker(words: Sequence[str]) -> bool:
+    """Whether a process that was started by these words is a broker: by the image's scripts, by Kafka's, or by ``serve``."""
+    if not words or not Path(words[0]).name.startswith("python"):
+        return False
+    match list(dropwhile(lambda word: word.startswith("-") and word != "-m", words[1:])):
+        case ["-m", "pykbroker.container", "tool", name, *given]:
+            command = name.removesuffix(".sh")
+            return command == "kafka-server-start" or (command == "kafka-run-class" and "kafka.Kafka" in given)
+        case ["-m", "pykbroker.container", step, *_]:
+            return step in _OF_IMAGE
+        case ["-m", "pykbroker", "serve", *_]:
+            return True
+        case [program, "serve", *_]:
+            return Path(program).name == "pykbroker"
+    return False
